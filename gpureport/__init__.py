@@ -1,0 +1,3 @@
+"""gpureport: what became of yesterday's GPU-hours."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,60 @@
+"""Everything an operator can act on, as one small tree; ``cli`` prints the sentence and exits with the class's code.
+
+GpureportError (1)
+├── UsageError (2)       the command line or the configuration is wrong: change it
+├── SourceError (5)      a server or file did not give a whole answer: retry later, or fix the address
+│   ├── AuthError        the server refuses these credentials
+│   └── PartialAnswerError   the server answered with warnings where a whole answer was demanded
+├── LakeError (1)        the lake cannot be read or written as it is
+├── QueryError (1)       a SQL file breaks its own header, grain or check: a defect of gpureport
+├── CoverageError (4)    the report is written, but covers less than was demanded
+└── FindingError (3)     the report is written, and holds a finding that was to fail the run
+"""
+
+from __future__ import annotations
+
+
+class GpureportError(Exception):
+    """Something the operator can act on: one sentence saying what, where and what to do."""
+
+    exit_code = 1
+
+
+class UsageError(GpureportError):
+    """The command line or the configuration is wrong."""
+
+    exit_code = 2
+
+
+class SourceError(GpureportError):
+    """A server or a file did not give a whole answer."""
+
+    exit_code = 5
+
+
+class AuthError(SourceError):
+    """The server refuses these credentials."""
+
+
+class PartialAnswerError(SourceError):
+    """The server answered with warnings where a whole answer was demanded."""
+
+
+class LakeError(GpureportError):
+    """The lake cannot be read or written as it is."""
+
+
+class QueryError(GpureportError):
+    """A SQL file breaks its own header, grain or check."""
+
+
+class CoverageError(GpureportError):
+    """The report is written, but covers less than was demanded."""
+
+    exit_code = 4
+
+
+class FindingError(GpureportError):
+    """The report is written, and holds a finding that was to fail the run."""
+
+    exit_code = 3

@@ -1,0 +1,124 @@
+"""Replace partitions whole or not at all: write aside, make durable, then move into place."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+
+from gpureport.errors import LakeError
+from gpureport.lake.layout import MARKER, Lake, partition_folder
+from gpureport.lake.parquet import write_parquet
+from gpureport.tables import SCHEMA_VERSION
+
+_STAGING = ".staging"
+_LOCK = ".lock"
+
+
+class LakeBusyError(LakeError):
+    """Another gpureport is writing to the lake."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Partitions written aside. Picklable: worker processes may write parts into the same change."""
+
+    lake_path: Path
+    staging: Path
+
+    def write(
+        self,
+        table: str,
+        cluster: str,
+        day: date,
+        rows: pa.Table,
+        part: str = "part-0000",
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        """Stage one part of a partition; the partition will hold the staged parts and nothing else."""
+        with disk_errors(self.lake_path):
+            write_part(self.staging / partition_folder(table, cluster, day), rows, part, metadata or {})
+
+
+def write_part(folder: Path, rows: pa.Table, part: str, metadata: Mapping[str, str]) -> None:
+    """One durable Parquet file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{part}.parquet"
+    write_parquet(rows, path, metadata)
+    _sync(path)
+
+
+@contextmanager
+def staged_change(lake: Lake) -> Iterator[Change]:
+    """A change under the lake's lock; see ``Lake.change``."""
+    with disk_errors(lake.path), _locked(lake.path):
+        _write_marker(lake.path)
+        staging = lake.path / _STAGING
+        shutil.rmtree(staging, ignore_errors=True)  # what a killed run left; nobody reads it
+        staging.mkdir()
+        try:
+            yield Change(lake.path, staging)
+            _move_into_place(lake.path, staging)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses into a sentence."""
+    try:
+        yield
+    except PermissionError as error:
+        raise LakeError(f"the lake at {path} cannot be written ({error.strerror}); give its folder write access") from error
+    except OSError as error:
+        raise LakeError(f"writing to the lake at {path} failed: {error.strerror or error}; free space, then run again") from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LakeBusyError(f"another gpureport is writing to the lake at {path}; run again when it has ended") from None
+        yield
+
+
+def _write_marker(path: Path) -> None:
+    marker = path / MARKER
+    if marker.exists():
+        return
+    draft = path / f"{MARKER}.draft"
+    draft.write_text(json.dumps({"schema_version": SCHEMA_VERSION}) + "\n")
+    draft.replace(marker)
+
+
+def _move_into_place(lake_path: Path, staging: Path) -> None:
+    """Two renames a partition: a reader sees the old one, for a moment none, or the new one, never a part of one."""
+    trash = staging / ".old"
+    for number, staged in enumerate(sorted(staging.glob("**/date=*"))):
+        _sync(staged)
+        target = lake_path / staged.relative_to(staging)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            trash.mkdir(exist_ok=True)
+            target.rename(trash / str(number))
+        staged.rename(target)
+        _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

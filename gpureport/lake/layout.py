@@ -1,0 +1,90 @@
+"""Where things lie in a lake: ``<lake>/<table>/cluster=<c>/date=<D>/<part>.parquet``, and its schema version."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpureport.errors import LakeError, UsageError
+from gpureport.tables import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from gpureport.lake.change import Change
+
+MARKER = "gpureport-lake.json"
+_CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def partition_folder(table: str, cluster: str, day: date) -> Path:
+    """A partition's folder, relative to the lake; UsageError for a cluster name that cannot be a folder."""
+    if not _CLUSTER_NAME.fullmatch(cluster):
+        raise UsageError(f"{cluster!r} cannot name a cluster; use letters, digits, '.', '_' and '-'")
+    return Path(table) / f"cluster={cluster}" / f"date={day.isoformat()}"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One day of one cluster in one table."""
+
+    table: str
+    cluster: str
+    date: date
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A lake on disk, of a schema that this version reads."""
+
+    path: Path
+
+    def partitions(self, table: str) -> list[Partition]:
+        """Every partition of a table, by cluster and day; a table of facts is named ``facts/<table>``."""
+        folders = sorted((self.path / table).glob("cluster=*/date=*"))
+        return [partition for folder in folders if (partition := _partition(table, folder)).files]
+
+    @contextmanager
+    def change(self) -> Iterator[Change]:
+        """Stage new partitions; they replace the old ones when the block ends, and an exception leaves all as it was."""
+        from gpureport.lake.change import staged_change
+
+        with staged_change(self) as change:
+            yield change
+
+
+def _partition(table: str, folder: Path) -> Partition:
+    cluster = folder.parent.name.removeprefix("cluster=")
+    day = date.fromisoformat(folder.name.removeprefix("date="))
+    return Partition(table, cluster, day, tuple(sorted(folder.glob("*.parquet"))))
+
+
+def open_lake(path: Path, create: bool = False) -> Lake:
+    """The lake at a path; LakeError where there is none (unless to be created) or a newer gpureport wrote it."""
+    if not path.exists() and not create:
+        raise LakeError(f"there is no lake at {path}; fill one with 'gpureport export' or 'gpureport import'")
+    if path.exists() and not path.is_dir():
+        raise LakeError(f"{path} is a file, not a lake; give a folder with --lake")
+    marker = path / MARKER
+    if marker.exists():
+        _check_version(marker)
+    elif not create:
+        raise LakeError(f"{path} is no gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
+    return Lake(path)
+
+
+def _check_version(marker: Path) -> None:
+    try:
+        version = int(json.loads(marker.read_text())["schema_version"])
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise LakeError(f"{marker} cannot be read ({error}); restore it or export into a new lake") from error
+    if version > SCHEMA_VERSION:
+        raise LakeError(
+            f"the lake at {marker.parent} has schema {version}, newer than this gpureport's {SCHEMA_VERSION}; "
+            "upgrade gpureport, or use another lake"
+        )

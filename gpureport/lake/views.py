@@ -1,0 +1,64 @@
+"""DuckDB views over the lake's files: ``lake.<table>`` and ``facts.<table>``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import date
+
+import duckdb
+import pyarrow as pa
+
+from gpureport.lake.layout import Lake, Partition
+from gpureport.tables import TABLE_BY_NAME
+
+
+def views(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    tables: Iterable[str],
+    clusters: Collection[str] | None = None,
+    dates: Collection[date] | None = None,
+    part: str | None = None,
+) -> list[str]:
+    """Create a view per table over the chosen clusters, days and part; the names made, in order.
+
+    A lake table without files becomes an empty table of its schema; facts without files are left out.
+    """
+    con.execute("create schema if not exists lake; create schema if not exists facts")
+    made = []
+    for table in tables:
+        files = [
+            str(file)
+            for partition in lake.partitions(table)
+            if _is_chosen(partition, clusters, dates)
+            for file in partition.files
+            if part is None or file.stem == part
+        ]
+        name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
+        if files:
+            _create_view(con, name, files)
+        elif table in TABLE_BY_NAME:
+            _create_empty(con, name, TABLE_BY_NAME[table].schema)
+        else:
+            continue
+        made.append(name)
+    return made
+
+
+def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Collection[date] | None) -> bool:
+    return (clusters is None or partition.cluster in clusters) and (dates is None or partition.date in dates)
+
+
+def _create_view(con: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> None:
+    listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+    con.execute(
+        f"create or replace view {name} as select * from read_parquet([{listed}], hive_partitioning = true, "
+        "hive_types = {'cluster': varchar, 'date': date}, union_by_name = true)"
+    )
+
+
+def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) -> None:
+    full = pa.schema([*schema, pa.field("cluster", pa.string()), pa.field("date", pa.date32())])
+    con.register("_empty", full.empty_table())
+    con.execute(f"create or replace table {name} as select * from _empty")
+    con.unregister("_empty")

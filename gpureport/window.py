@@ -1,0 +1,110 @@
+"""Half-open UTC windows [start_at, end_at); aware datetimes in Python, integer milliseconds in the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from gpureport.errors import UsageError
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_ms(instant: datetime) -> int:
+    """Milliseconds since the epoch of an aware instant, exactly."""
+    return (instant - EPOCH) // timedelta(milliseconds=1)
+
+
+def from_ms(milliseconds: int) -> datetime:
+    """The aware UTC instant of milliseconds since the epoch."""
+    return EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def plain(instant: datetime) -> datetime:
+    """The instant as DuckDB and Parquet hold it: UTC without a zone."""
+    return instant.astimezone(UTC).replace(tzinfo=None)
+
+
+def day_start(day: date) -> datetime:
+    """Midnight UTC at which the day begins."""
+    return datetime.combine(day, time(), tzinfo=UTC)
+
+
+def parse_date(text: str) -> date:
+    """A calendar date; UsageError for anything else."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a date; write it as 2026-11-20") from None
+
+
+def parse_instant(text: str) -> datetime:
+    """An RFC 3339 time, or a date for its midnight UTC; a time without a zone is a UsageError."""
+    try:
+        return day_start(date.fromisoformat(text))
+    except ValueError:
+        pass
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a time; write 2026-11-20 or 2026-11-20T23:51:40Z") from None
+    if instant.tzinfo is None:
+        raise UsageError(f"{text!r} has no time zone; add Z for UTC, as in {text}Z")
+    return instant.astimezone(UTC)
+
+
+@dataclass(frozen=True)
+class Window:
+    """[start_at, end_at) in UTC; never empty."""
+
+    start_at: datetime
+    end_at: datetime
+
+    def __post_init__(self) -> None:
+        if self.end_at <= self.start_at:
+            raise UsageError(
+                f"the window {rfc3339(self.start_at)} … {rfc3339(self.end_at)} is empty; its end must be after its start"
+            )
+
+    @classmethod
+    def of_day(cls, day: date) -> Window:
+        """The 24 hours of a UTC day."""
+        return cls(day_start(day), day_start(day) + timedelta(days=1))
+
+    @property
+    def seconds(self) -> float:
+        """Length in seconds."""
+        return (self.end_at - self.start_at).total_seconds()
+
+    @property
+    def start_ms(self) -> int:
+        """Start in milliseconds since the epoch."""
+        return to_ms(self.start_at)
+
+    @property
+    def end_ms(self) -> int:
+        """End in milliseconds since the epoch, itself outside the window."""
+        return to_ms(self.end_at)
+
+    def widened(self, margin: timedelta) -> Window:
+        """The window with a margin on both sides."""
+        return Window(self.start_at - margin, self.end_at + margin)
+
+    def days(self) -> Iterator[date]:
+        """The UTC days that the window touches, in order."""
+        day = self.start_at.date()
+        while day_start(day) < self.end_at:
+            yield day
+            day += timedelta(days=1)
+
+    def __str__(self) -> str:
+        return f"{rfc3339(self.start_at)} … {rfc3339(self.end_at)}"
+
+
+def rfc3339(instant: datetime) -> str:
+    """The instant as text, with Z, and milliseconds only where there are any."""
+    text = instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return text.replace(".000Z", "Z")
