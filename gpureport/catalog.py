@@ -42,6 +42,11 @@ class Meaning:
         """Whether it describes a device (a column of device_sample) and not a pod or the cluster."""
         return self.scope in ("board", "instance")
 
+    @property
+    def allows_infinite(self) -> bool:
+        """Whether an infinite value means something (a quota without a limit)."""
+        return "infinite" in self.needs
+
 
 @dataclass(frozen=True)
 class Catalog:

@@ -1,0 +1,159 @@
+"""Shaped rows as Arrow tables of ``tables.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport.shape.identity import DeviceKey, DeviceLabels, Workload
+from gpureport.shape.long import LongRows
+from gpureport.shape.owners import Run
+from gpureport.shape.prepare import Prepared
+from gpureport.shape.spans import Times
+from gpureport.shape.wide import DeviceRows
+from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES, Table
+from gpureport.window import Window
+
+MS_PER_SECOND = 1000.0
+
+
+def _instants(milliseconds: Times) -> pa.Array:
+    return pa.array(milliseconds.astype("datetime64[ms]"))
+
+
+def _join(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
+    return np.concatenate(arrays) if arrays else np.empty(0, kind)
+
+
+def device_sample_table(devices: Sequence[tuple[DeviceKey, DeviceRows]]) -> pa.Table:
+    """All devices' rows, in the order given."""
+    counts = [rows.count for _, rows in devices]
+    columns = {
+        "device_uuid": _repeated([key.device_uuid for key, _ in devices], counts),
+        "gpu_instance_id": _repeated([key.gpu_instance_id for key, _ in devices], counts),
+        "seen_at": _instants(_join([rows.starts_ms for _, rows in devices], np.int64)),
+        "held_seconds": pa.array(_join([rows.held_ms for _, rows in devices], np.int64) / MS_PER_SECOND),
+        "is_carried": pa.array(_join([rows.is_carried for _, rows in devices], np.bool_)),
+        "is_step_guessed": pa.array(_join([rows.is_guessed for _, rows in devices], np.bool_)),
+        "joined_count": pa.array(_join([rows.joined_count for _, rows in devices], np.int16)),
+    }
+    for field in DEVICE_SAMPLE.schema:
+        if field.name not in columns:
+            columns[field.name] = _signal_column(field, devices, counts)
+    return _table(DEVICE_SAMPLE, columns)
+
+
+def _signal_column(field: pa.Field, devices: Sequence[tuple[DeviceKey, DeviceRows]], counts: list[int]) -> pa.Array:
+    """A column of all devices; NaN stands for null, for the lake holds no NaN."""
+    if not any(field.name in rows.columns for _, rows in devices):
+        return pa.nulls(sum(counts), field.type)
+    parts = [
+        rows.columns[field.name] if field.name in rows.columns else np.full(count, np.nan)
+        for (_, rows), count in zip(devices, counts, strict=True)
+    ]
+    return pa.array(np.concatenate(parts), from_pandas=True).cast(field.type)
+
+
+def _repeated(values: Sequence[str], counts: Sequence[int]) -> pa.Array:
+    indices = np.repeat(np.arange(len(values), dtype=np.int32), counts)
+    return pa.DictionaryArray.from_arrays(pa.array(indices), pa.array(values, pa.string())).cast(pa.string())
+
+
+def sample_table(series: Sequence[tuple[int, LongRows]]) -> pa.Table:
+    """Long rows of many series, by series and time."""
+    series = sorted(series, key=lambda each: each[0])
+    rows = [each for _, each in series]
+    ids = np.repeat(
+        np.array([key for key, _ in series], np.uint64), np.array([each.starts_ms.size for each in rows], np.int64)
+    )
+    return _table(
+        SAMPLE,
+        {
+            "series_id": pa.array(ids),
+            "seen_at": _instants(_join([each.starts_ms for each in rows], np.int64)),
+            "value": pa.array(_join([each.values for each in rows], np.float64)),
+            "held_seconds": pa.array(_join([each.held_ms for each in rows], np.int64) / MS_PER_SECOND),
+            "increase": pa.array(_join([each.increase for each in rows], np.float64), from_pandas=True),
+            "gap_increase": pa.array(_join([each.gap_increase for each in rows], np.float64), from_pandas=True),
+            "is_carried": pa.array(_join([each.is_carried for each in rows], np.bool_)),
+        },
+    )
+
+
+def raw_sample_table(series: Iterable[Prepared], window: Window) -> pa.Table:
+    """Every raw sample of the window, by series and time; a staleness marker's value is null, another NaN stays NaN."""
+    ids, times, values, stale = [], [], [], []
+    for each in sorted(series, key=lambda one: one.series_id):
+        inside = (each.raw_times_ms >= window.start_ms) & (each.raw_times_ms < window.end_ms)
+        times.append(each.raw_times_ms[inside])
+        values.append(each.raw_values[inside])
+        stale.append(np.isin(times[-1], each.points.stale_ms))
+        ids.append(np.full(times[-1].size, each.series_id, np.uint64))
+    return _table(
+        RAW_SAMPLE,
+        {
+            "series_id": pa.array(_join(ids, np.uint64)),
+            "seen_at": _instants(_join(times, np.int64)),
+            "value": pa.array(_join(values, np.float64), mask=_join(stale, np.bool_)),
+        },
+    )
+
+
+def series_table(
+    series: Iterable[tuple[Prepared, str]], external_labels: Mapping[str, str], window: Window
+) -> pa.Table:
+    """The labels of every series, each with its scope, that has a sample within the window."""
+    rows = []
+    for each, scope in sorted(series, key=lambda one: one[0].series_id):
+        inside = (each.raw_times_ms >= window.start_ms) & (each.raw_times_ms < window.end_ms)
+        if inside.any():
+            rows.append(_series_row(each, scope, external_labels, int(inside.sum())))
+    return pa.Table.from_pylist(rows, SERIES.schema)
+
+
+def _series_row(series: Prepared, scope: str, external_labels: Mapping[str, str], count: int) -> dict[str, object]:
+    identity = series.identity
+    device = identity.device or identity.holder_device or DeviceKey("", "")
+    return {
+        "series_id": series.series_id,
+        "metric": identity.meaning.metric,
+        "signal": identity.meaning.signal,
+        "scope": scope,
+        **device._asdict(),
+        **identity.workload._asdict(),
+        "node_name": identity.device_labels.node_name,
+        "labels": sorted((name, value) for name, value in identity.labels.items() if name != "__name__" and value != ""),
+        "external_labels": sorted(external_labels.items()),
+        "sample_count": count,
+    }
+
+
+def owner_label_table(owners: Sequence[tuple[DeviceKey, Mapping[Workload, Sequence[Run]]]]) -> pa.Table:
+    """Runs of workload labels, by device, workload and time."""
+    rows = [
+        {**key._asdict(), **workload._asdict(), **_run(run)}
+        for key, by_workload in owners
+        for workload in sorted(by_workload)
+        for run in by_workload[workload]
+    ]
+    return pa.Table.from_pylist(rows, OWNER_LABEL.schema)
+
+
+def device_label_table(labels: Sequence[tuple[DeviceKey, Mapping[DeviceLabels, Run]]]) -> pa.Table:
+    """Runs of device labels, by device and time."""
+    rows = [
+        {**key._asdict(), **_run(run), **found._asdict()}
+        for key, by_labels in labels
+        for found, run in sorted(by_labels.items(), key=lambda each: (each[1], each[0]))
+    ]
+    return pa.Table.from_pylist(rows, DEVICE_LABEL.schema)
+
+
+def _run(run: Run) -> dict[str, object]:
+    return {"start_at": np.datetime64(run.start_ms, "ms"), "end_at": np.datetime64(run.end_ms, "ms")}
+
+
+def _table(table: Table, columns: Mapping[str, pa.Array]) -> pa.Table:
+    return pa.Table.from_arrays([columns[field.name] for field in table.schema], schema=table.schema)

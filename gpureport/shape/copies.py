@@ -1,0 +1,90 @@
+"""One value per device signal and instant, out of the many copies that exporters and servers hand out.
+
+Copies through one scrape target (a series per sharing pod, per MIG instance, per XID code) stand at equal instants: one is
+kept. Copies through different targets (replicas, a restarted exporter) stand at different instants: the fullest
+serves, and another only where the fuller ones are silent longer than the gap limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.shape.identity import Provenance
+from gpureport.shape.spans import GAP_STEPS, Times, Values
+
+
+@dataclass(frozen=True)
+class Points:
+    """Instants with values, sorted and distinct, and the instants at which a series was marked as ended."""
+
+    times_ms: Times
+    values: Values
+    stale_ms: Times
+
+    @property
+    def count(self) -> int:
+        """How many instants."""
+        return int(self.times_ms.size)
+
+
+def collapse_target(pieces: list[Points]) -> Points:
+    """The series of one scrape target as one: at equal instants the largest value, which among true copies is any."""
+    if len(pieces) == 1:
+        return pieces[0]
+    pieces = sorted(pieces, key=lambda piece: (int(piece.times_ms[0]), int(piece.times_ms[-1])))
+    times = np.concatenate([piece.times_ms for piece in pieces])
+    values = np.concatenate([piece.values for piece in pieces])
+    stale = np.unique(np.concatenate([piece.stale_ms for piece in pieces]))
+    if (np.diff(times) <= 0).any():
+        order = np.lexsort((values, times))
+        times, values = times[order], values[order]
+        kept = np.append(times[1:] != times[:-1], True)
+        times, values = times[kept], values[kept]
+    return Points(times, values, stale)
+
+
+def in_order_of_preference(targets: Mapping[Provenance, Points]) -> list[Points]:
+    """The target with most samples first; among equals the one with the smallest labels."""
+    return [targets[key] for key in sorted(targets, key=lambda key: (-targets[key].count, key))]
+
+
+def merge_targets(targets: list[Points]) -> Points:
+    """Targets in order of preference, as one: a sample counts unless a better target was speaking then."""
+    if len(targets) == 1:
+        return targets[0]
+    times, values = targets[0].times_ms, targets[0].values
+    speaker = np.zeros(times.size, np.int64)
+    for number, target in enumerate(targets[1:], start=1):
+        silent = _is_silent(times, target.times_ms)
+        merged = np.concatenate([times, target.times_ms[silent]])
+        order = np.argsort(merged, kind="stable")
+        values = np.concatenate([values, target.values[silent]])[order]
+        speaker = np.concatenate([speaker, np.full(int(silent.sum()), number)])[order]
+        times = merged[order]
+    return Points(times, values, _markers(targets, times, speaker))
+
+
+def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64]) -> Times:
+    """The staleness markers that count: a target that another one follows has moved, not ended."""
+    kept = []
+    for number, target in enumerate(targets):
+        following = np.searchsorted(times_ms, target.stale_ms, side="left")
+        speakers = np.append(speaker, number)
+        kept.append(target.stale_ms[speakers[following] == number])
+    return np.unique(np.concatenate(kept))
+
+
+def _is_silent(speaking_ms: Times, asked_ms: Times) -> NDArray[np.bool_]:
+    """Where nothing was said by ``speaking_ms`` in an unbroken run around the asked instants."""
+    steps = np.diff(speaking_ms)
+    limit = GAP_STEPS * float(np.median(steps)) if steps.size else 0.0
+    after = np.searchsorted(speaking_ms, asked_ms, side="left")
+    inner = (after > 0) & (after < speaking_ms.size)
+    bridged = np.zeros(asked_ms.size, np.bool_)
+    bridged[inner] = steps[after[inner] - 1] <= limit
+    exact = np.isin(asked_ms, speaking_ms)
+    return ~(bridged | exact)

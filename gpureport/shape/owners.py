@@ -1,0 +1,128 @@
+"""Who was named on a device's series, and when: runs of scrapes on which the labels stood."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
+from gpureport.shape.identity import NOBODY, DeviceLabels, Identity, Provenance, Workload
+from gpureport.shape.spans import Spans, StepFallback, Times, spans
+from gpureport.window import Window
+
+
+class Run(NamedTuple):
+    """[start_ms, end_ms) of something said by labels."""
+
+    start_ms: int
+    end_ms: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One series of a device: what its labels say, and its points."""
+
+    identity: Identity
+    points: Points
+
+
+def owner_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[Workload, list[Run]]:
+    """The runs of each workload named on one device's series, within the window."""
+    runs: dict[Workload, list[Run]] = defaultdict(list)
+    for job_series in _by_job(series).values():
+        # Other jobs may scrape the same device without naming workloads; their instants do not end a run.
+        grid = _grid(job_series, fallback_step_ms)
+        for workload, times in _times_by_workload(job_series).items():
+            runs[workload] += _runs(grid, np.isin(grid.times_ms, times), window)
+    return {workload: _union(found) for workload, found in runs.items() if found}
+
+
+def label_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[DeviceLabels, Run]:
+    """For each set of device labels, from when to when it stood, within the window."""
+    by_labels: dict[DeviceLabels, list[Seen]] = defaultdict(list)
+    for each in series:
+        by_labels[each.identity.device_labels].append(each)
+    found = {}
+    for labels, group in by_labels.items():
+        grid = _grid(group, fallback_step_ms)
+        start, end = max(int(grid.times_ms[0]), window.start_ms), min(int(grid.ends_ms[-1]), window.end_ms)
+        if start < end:
+            found[labels] = Run(start, end)
+    return found
+
+
+def _by_job(series: Iterable[Seen]) -> Mapping[str, list[Seen]]:
+    jobs: dict[str, list[Seen]] = defaultdict(list)
+    for each in series:
+        jobs[each.identity.provenance.job].append(each)
+    return jobs
+
+
+def _grid(series: list[Seen], fallback_step_ms: StepFallback) -> Spans:
+    """The instants at which a job saw the device, copies of its targets merged as the values are."""
+    targets: dict[Provenance, list[Points]] = defaultdict(list)
+    for each in series:
+        known = targets[each.identity.provenance]
+        if not any(_is_same(each.points, other) for other in known):
+            known.append(each.points)
+    merged = merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in targets.items()}))
+    return spans(merged.times_ms, merged.stale_ms, fallback_step_ms)
+
+
+def _is_same(one: Points, other: Points) -> bool:
+    return np.array_equal(one.times_ms, other.times_ms) and np.array_equal(one.stale_ms, other.stale_ms)
+
+
+def _all_times(series: list[Seen]) -> Times:
+    """The distinct instants of many series; most of them share theirs, so those are looked at once."""
+    arrays: list[Times] = []
+    for each in series:
+        if not any(np.array_equal(each.points.times_ms, known) for known in arrays):
+            arrays.append(each.points.times_ms)
+    return arrays[0] if len(arrays) == 1 else np.unique(np.concatenate(arrays))
+
+
+def _times_by_workload(series: list[Seen]) -> dict[Workload, Times]:
+    named: dict[Workload, list[Seen]] = defaultdict(list)
+    for each in series:
+        if each.identity.workload != NOBODY:
+            named[each.identity.workload].append(each)
+    return _with_uids({workload: _all_times(group) for workload, group in named.items()})
+
+
+def _with_uids(times: dict[Workload, Times]) -> dict[Workload, Times]:
+    """Series without a pod uid join the one pod of that name whose uid a sibling series carries."""
+    merged = {workload: found for workload, found in times.items() if workload.pod_uid}
+    for workload, found in times.items():
+        if workload.pod_uid:
+            continue
+        siblings = [other for other in merged if other._replace(pod_uid="") == workload]
+        target = siblings[0] if len(siblings) == 1 else workload
+        merged[target] = np.union1d(merged[target], found) if target in merged else found
+    return merged
+
+
+def _runs(grid: Spans, named: NDArray[np.bool_], window: Window) -> list[Run]:
+    """Unbroken stretches of named instants; a gap in the scrapes breaks them too, for nobody saw who held it then."""
+    continues = named[:-1] & named[1:] & grid.is_linked[:-1]
+    first = np.flatnonzero(named & ~np.concatenate([[False], continues]))
+    last = np.flatnonzero(named & ~np.concatenate([continues, [False]]))
+    starts = np.maximum(grid.times_ms[first], window.start_ms)
+    ends = np.minimum(grid.ends_ms[last], window.end_ms)
+    return [Run(int(start), int(end)) for start, end in zip(starts, ends, strict=True) if start < end]
+
+
+def _union(runs: list[Run]) -> list[Run]:
+    """The runs of several jobs as one, without overlaps."""
+    merged: list[Run] = []
+    for run in sorted(runs):
+        if merged and run.start_ms <= merged[-1].end_ms:
+            merged[-1] = Run(merged[-1].start_ms, max(merged[-1].end_ms, run.end_ms))
+        else:
+            merged.append(run)
+    return merged

@@ -1,0 +1,151 @@
+"""All signals of a device side by side: the common refinement of their step functions, cut at full hours.
+
+Signals scraped together share their instants, so a row is simply a scrape. Where they do not, a row begins at every
+instant of any signal and at every end of one, and each value takes the partner in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.shape.copies import Points
+from gpureport.shape.spans import Growth, Spans, StepFallback, Times, Values, growth, spans
+from gpureport.tables import SIGNAL_BY_NAME
+from gpureport.window import HOUR_MS, Window
+
+
+@dataclass
+class DeviceRows:
+    """Rows of one device: instants, lengths and columns (NaN = null), all of one length."""
+
+    starts_ms: Times
+    held_ms: Times
+    is_carried: NDArray[np.bool_]
+    is_guessed: NDArray[np.bool_]
+    joined_count: NDArray[np.int16]
+    columns: dict[str, Values] = field(default_factory=dict)
+    joined_by_signal: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return int(self.starts_ms.size)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Signals that share their instants, and for each row which of their samples is in force."""
+
+    spans: Spans
+    sample: NDArray[np.int64]
+    is_held: NDArray[np.bool_]
+    is_own: NDArray[np.bool_]
+
+
+def device_rows(
+    points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], window: Window, first_seen_ms: int
+) -> DeviceRows:
+    """One device's rows within the window, from its signals' points; every signal has at least one."""
+    shared = _by_instants(points)
+    found = [spans(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared]
+    starts, ends = row_bounds(found, window)
+    grids = [grid_of(each, starts) for each in found]
+    kept = np.logical_or.reduce([grid.is_held for grid in grids])
+    rows = _empty_rows(grids, starts, ends, kept)
+    for names, grid in zip(shared, grids, strict=True):
+        for name in names:
+            _add_signal(rows, name, points[name], grid, kept, ends)
+    if "xid_code" in points:
+        rows.columns["xid_event_code"] = _xid_events(points["xid_code"], rows, first_seen_ms)
+    return rows
+
+
+def _by_instants(points: Mapping[str, Points]) -> list[list[str]]:
+    """Signal names grouped by equal instants and markers."""
+    groups: list[list[str]] = []
+    for name, each in points.items():
+        for group in groups:
+            first = points[group[0]]
+            if np.array_equal(first.times_ms, each.times_ms) and np.array_equal(first.stale_ms, each.stale_ms):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return groups
+
+
+def row_bounds(found: list[Spans], window: Window) -> tuple[Times, Times]:
+    """Starts and ends of all candidate rows inside the window."""
+    low = max(window.start_ms, min(int(each.times_ms[0]) for each in found))
+    high = min(window.end_ms, max(int(each.ends_ms[-1]) for each in found))
+    if low >= high:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    hours = np.arange(-(-low // HOUR_MS) * HOUR_MS, high, HOUR_MS)
+    # An end where the next sample begins is that sample's instant: only the others are bounds of their own.
+    marks = [part for each in found for part in (each.times_ms, each.ends_ms[~each.is_linked])]
+    bounds = np.unique(np.concatenate([np.array([low, high]), hours, *marks]))
+    bounds = bounds[(bounds >= low) & (bounds <= high)]
+    return bounds[:-1], bounds[1:]
+
+
+def grid_of(found: Spans, starts: Times) -> Grid:
+    """Which sample is in force at each row start."""
+    sample = np.searchsorted(found.times_ms, starts, side="right") - 1
+    within = np.maximum(sample, 0)
+    is_held = (sample >= 0) & (starts < found.ends_ms[within])
+    return Grid(found, within, is_held, is_held & (found.times_ms[within] == starts))
+
+
+def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.bool_]) -> DeviceRows:
+    is_own = np.logical_or.reduce([grid.is_own for grid in grids])[kept]
+    guessed = np.logical_or.reduce([grid.spans.is_guessed[grid.sample] & grid.is_held for grid in grids])[kept]
+    count = int(kept.sum())
+    return DeviceRows(starts[kept], (ends - starts)[kept], ~is_own, guessed, np.zeros(count, np.int16))
+
+
+def _add_signal(
+    rows: DeviceRows, name: str, points: Points, grid: Grid, kept: NDArray[np.bool_], ends: Times
+) -> None:
+    sample, is_held = grid.sample[kept], grid.is_held[kept]
+    joined = is_held & ~grid.is_own[kept] & ~rows.is_carried
+    rows.joined_count += joined
+    rows.joined_by_signal[name] = int(joined.sum())
+    rows.columns[name] = np.where(is_held, points.values[sample], np.nan)
+    signal = SIGNAL_BY_NAME[name]
+    if signal.kind == "counter":
+        grown = growth(points.values, grid.spans.is_linked)
+        rows.columns[signal.increase_name] = _share(grown, grid, sample, is_held, rows)
+        is_own = grid.is_own[kept]
+        rows.columns[signal.gap_increase_name] = np.where(is_own, grown.gap_increase[sample], np.nan)
+
+
+def _share(
+    grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows
+) -> Values:
+    """A sample's increase, spread evenly over the rows that its span was cut into."""
+    length = grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]
+    increase = np.where(is_held, grown.increase[sample], np.nan)
+    is_cut = rows.held_ms != length
+    increase[is_cut] *= rows.held_ms[is_cut] / length[is_cut]
+    return increase
+
+
+def _xid_events(points: Points, rows: DeviceRows, first_seen_ms: int) -> Values:
+    """The code at each row where a new non-zero one appears.
+
+    A code that stands at the device's very first instant is no event. One that appears while the device was
+    seen before is: DCGM 4.5.3 and later show no series until the first XID (dcgm-exporter 700).
+    """
+    codes = points.values
+    before = np.append(codes[0] if points.times_ms[0] <= first_seen_ms else 0.0, codes[:-1])
+    is_event = (codes != 0) & (codes != before)
+    events = np.full(rows.count, np.nan)
+    at = np.searchsorted(rows.starts_ms, points.times_ms[is_event])
+    for row, instant, code in zip(at, points.times_ms[is_event], codes[is_event], strict=True):
+        if row < rows.count and rows.starts_ms[row] == instant:
+            events[row] = code
+    return events
