@@ -125,12 +125,18 @@ def _signal_columns(signal: Signal) -> list[Column]:
             ),
         ]
     if signal.kind == "code":
-        columns.append(Column("xid_event_code", pa.int32(), "the code, where it changed to a new non-zero one here", True))
+        columns.append(
+            Column("xid_event_code", pa.int32(), "the code, where it changed to a new non-zero one here", True)
+        )
     return columns
 
 
 _DEVICE = (
-    Column("device_uuid", pa.string(), "UUID of the physical GPU as the driver prints it (GPU-…); a MIG instance has its parent's"),
+    Column(
+        "device_uuid",
+        pa.string(),
+        "UUID of the physical GPU as the driver prints it (GPU-…); a MIG instance has its parent's",
+    ),
     Column("gpu_instance_id", pa.string(), "MIG GPU instance id; '' for the whole GPU"),
 )
 _WORKLOAD = (
@@ -157,7 +163,11 @@ DEVICE_SAMPLE = Table(
         *_DEVICE,
         Column("seen_at", INSTANT, "UTC, start of the row's span"),
         _HELD,
-        Column("is_carried", pa.bool_(), "no sample was taken here: the span was cut at a full hour or where a signal ended"),
+        Column(
+            "is_carried",
+            pa.bool_(),
+            "no sample was taken here: the span was cut at a full hour or where a signal ended",
+        ),
         Column("is_step_guessed", pa.bool_(), "the step could not be measured and was taken as 60 s"),
         Column("joined_count", pa.int16(), "how many of the row's values were sampled earlier and are still in force"),
         *(column for signal in SIGNALS for column in _signal_columns(signal)),
@@ -245,7 +255,9 @@ SOURCE = Table(
         Column("nan_count", pa.int64(), "values dropped: NaN"),
         Column("infinite_count", pa.int64(), "values dropped: infinite where the signal allows none"),
         Column("joined_ratio", pa.float64(), "share of the signal's rows whose value was sampled earlier", True),
-        Column("warnings", pa.list_(pa.string()), "what the server warned of; not empty means the answer may be partial"),
+        Column(
+            "warnings", pa.list_(pa.string()), "what the server warned of; not empty means the answer may be partial"
+        ),
         Column("reason", pa.string(), "why nothing came; '' where something did"),
         Column("catalog_version", pa.string(), "hash of the signal catalogue in force"),
         Column("gpureport_version", pa.string(), "version that wrote the row"),

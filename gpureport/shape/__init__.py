@@ -115,9 +115,7 @@ def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Ta
     )
 
 
-def _grouped(
-    series: list[Prepared], key_of: Callable[[Prepared], DeviceKey | None]
-) -> dict[DeviceKey, list[Prepared]]:
+def _grouped(series: list[Prepared], key_of: Callable[[Prepared], DeviceKey | None]) -> dict[DeviceKey, list[Prepared]]:
     """Series with usable points by device, devices in order."""
     groups: dict[DeviceKey, list[Prepared]] = defaultdict(list)
     for each in series:

@@ -124,7 +124,9 @@ def _series_row(series: Prepared, scope: str, external_labels: Mapping[str, str]
         **device._asdict(),
         **identity.workload._asdict(),
         "node_name": identity.device_labels.node_name,
-        "labels": sorted((name, value) for name, value in identity.labels.items() if name != "__name__" and value != ""),
+        "labels": sorted(
+            (name, value) for name, value in identity.labels.items() if name != "__name__" and value != ""
+        ),
         "external_labels": sorted(external_labels.items()),
         "sample_count": count,
     }

@@ -90,7 +90,9 @@ def identify(labels: Labels, catalog: Catalog) -> Identity | None:
         holder_device=holder if meaning.is_device else None,
         workload=_workload(labels),
         provenance=Provenance(
-            labels.get("job", ""), labels.get("instance", ""), _first(labels, "prometheus_replica", "replica", "__replica__")
+            labels.get("job", ""),
+            labels.get("instance", ""),
+            _first(labels, "prometheus_replica", "replica", "__replica__"),
         ),
         device_labels=_device_labels(labels, "" if board else instance_id),
     )

@@ -51,7 +51,9 @@ def device_rows(
 ) -> DeviceRows:
     """One device's rows within the window, from its signals' points; every signal has at least one."""
     shared = _by_instants(points)
-    found = [spans(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared]
+    found = [
+        spans(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared
+    ]
     starts, ends = row_bounds(found, window)
     grids = [grid_of(each, starts) for each in found]
     kept = np.logical_or.reduce([grid.is_held for grid in grids])
@@ -107,9 +109,7 @@ def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.
     return DeviceRows(starts[kept], (ends - starts)[kept], ~is_own, guessed, np.zeros(count, np.int16))
 
 
-def _add_signal(
-    rows: DeviceRows, name: str, points: Points, grid: Grid, kept: NDArray[np.bool_], ends: Times
-) -> None:
+def _add_signal(rows: DeviceRows, name: str, points: Points, grid: Grid, kept: NDArray[np.bool_], ends: Times) -> None:
     sample, is_held = grid.sample[kept], grid.is_held[kept]
     joined = is_held & ~grid.is_own[kept] & ~rows.is_carried
     rows.joined_count += joined

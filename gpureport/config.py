@@ -1,0 +1,179 @@
+"""One TOML file, ``GPUREPORT_SECTION__KEY`` in the environment, and flags → one frozen ``Config``; flags win.
+
+Unknown keys are errors: a misspelt threshold that is silently ignored would print a wrong number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gpureport.errors import UsageError
+
+PREFIX = "GPUREPORT_"
+DEFAULT_FILE = Path("gpureport.toml")
+DEFAULT_MEMORY_THRESHOLD_RATIO = 0.9
+_SEED_ENABLED = "GPU_SATURATION_METRICS_ENABLED"
+_SEED_THRESHOLD = "GPU_MEMORY_SATURATION_THRESHOLD"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Saturation(_Section):
+    """What saturation figures are computed, and from where memory counts as full."""
+
+    enabled: bool = True
+    memory_threshold_ratio: float = Field(DEFAULT_MEMORY_THRESHOLD_RATIO, gt=0, le=1)
+
+
+class Prometheus(_Section):
+    """How to reach the server; secrets are named by file or environment variable, never written here."""
+
+    url: str = ""
+    read_path: Literal["auto", "remote-read", "matrix", "victoria-metrics"] = "auto"
+    bearer_token_file: str = ""
+    bearer_token_env: str = ""
+    username: str = ""
+    password_file: str = ""
+    password_env: str = ""
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    insecure_skip_verify: bool = False
+    headers: dict[str, str] = {}
+    http_config_file: str = ""
+    connect_timeout_seconds: float = Field(10.0, gt=0)
+    read_timeout_seconds: float = Field(120.0, gt=0)
+    max_samples_per_request: int = Field(10_000_000, gt=0)
+    max_concurrency: int = Field(2, gt=0, le=64)
+    retries: int = Field(4, ge=0, le=20)
+
+
+class Export(_Section):
+    """How a day is cut for fetching, and how far ``run`` looks back."""
+
+    samples_per_group: int = Field(6_000_000, gt=0)
+    keep_raw: bool = False
+    backfill_days: int = Field(7, ge=0)
+    restate_days: int = Field(3, ge=0)
+
+
+class Compute(_Section):
+    """DuckDB's limits."""
+
+    memory_limit: str = "1GB"
+    threads: int = Field(2, gt=0)
+
+
+class Report(_Section):
+    """When a figure is too thin to print, and a report to succeed."""
+
+    figure_min_coverage_ratio: float = Field(0.5, ge=0, le=1)
+    min_coverage_ratio: float = Field(0.0, ge=0, le=1)
+
+
+class Config(_Section):
+    """Everything that can be set; each section is documented in docs/operations.md."""
+
+    cluster: str = "default"
+    lake: Path = Path("lake")
+    out: Path = Path("out")
+    saturation: Saturation = Saturation()
+    prometheus: Prometheus = Prometheus()
+    export: Export = Export()
+    compute: Compute = Compute()
+    report: Report = Report()
+    signals: tuple[dict[str, str], ...] = ()
+
+    @property
+    def facts_hash(self) -> str:
+        """Twelve hex digits that change when a setting that facts depend on does."""
+        relevant = {"memory_threshold_ratio": self.saturation.memory_threshold_ratio, "signals": self.signals}
+        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[Config, list[str]]:
+    """The configuration and the warnings that came with it; ``flags`` are dotted names, those set to None are absent.
+
+    UsageError for an unknown key, a value out of range, or a file that is not there or no TOML.
+    """
+    values = _read_file(path)
+    warnings = _apply_seed_names(values, environ)
+    for name, text in sorted(environ.items()):
+        if name.startswith(PREFIX):
+            _set(values, name[len(PREFIX) :].lower().split("__"), _parse(text))
+    for dotted, value in flags.items():
+        if value is not None:
+            _set(values, dotted.split("."), value)
+    try:
+        return Config.model_validate(values), warnings
+    except ValidationError as error:
+        raise UsageError(f"configuration: {_first_problem(error)}") from None
+
+
+def _read_file(path: Path | None) -> dict[str, Any]:
+    """The TOML file; without a path ``gpureport.toml`` in this folder, if it is there."""
+    if path is None and not DEFAULT_FILE.exists():
+        return {}
+    chosen = path or DEFAULT_FILE
+    try:
+        return tomllib.loads(chosen.read_text())
+    except OSError as error:
+        raise UsageError(f"{chosen} cannot be read ({error.strerror}); check --config") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{chosen} is no TOML: {error}") from None
+
+
+def _apply_seed_names(values: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
+    """OpenCost's two names; a threshold outside (0, 1] falls back to 0.9 there, so it does here, with a warning."""
+    warnings = []
+    if (enabled := environ.get(_SEED_ENABLED)) is not None:
+        _set(values, ["saturation", "enabled"], enabled)
+    if (text := environ.get(_SEED_THRESHOLD)) is not None:
+        threshold = _number(text)
+        if threshold is None or not 0 < threshold <= 1:
+            warnings.append(f"{_SEED_THRESHOLD}={text!r} is outside (0, 1]; {DEFAULT_MEMORY_THRESHOLD_RATIO} is used")
+            threshold = DEFAULT_MEMORY_THRESHOLD_RATIO
+        _set(values, ["saturation", "memory_threshold_ratio"], threshold)
+    return warnings
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _parse(text: str) -> Any:
+    """Lists and tables are written as JSON; anything else is text, which pydantic reads as the field's type."""
+    if text[:1] in "[{":
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
+    for name in names[:-1]:
+        values = values.setdefault(name, {})
+        if not isinstance(values, dict):
+            raise UsageError(f"configuration: {name!r} is not a section")
+    values[names[-1]] = value
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    where = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {where!r}; see docs/operations.md for those that exist"
+    return f"{where} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
