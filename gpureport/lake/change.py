@@ -23,6 +23,9 @@ _STAGING = ".staging"
 _LOCK = ".lock"
 
 
+_ABANDONED = ".abandoned"
+
+
 class LakeBusyError(LakeError):
     """Another gpureport is writing to the lake."""
 
@@ -47,6 +50,10 @@ class Change:
         with disk_errors(self.lake_path):
             write_part(self.staging / partition_folder(table, cluster, day), rows, part, metadata or {})
 
+    def abandon(self) -> None:
+        """Leave the lake as it is when the block ends."""
+        (self.staging / _ABANDONED).touch()
+
 
 def write_part(folder: Path, rows: pa.Table, part: str, metadata: Mapping[str, str]) -> None:
     """One durable Parquet file."""
@@ -66,7 +73,8 @@ def staged_change(lake: Lake) -> Iterator[Change]:
         staging.mkdir()
         try:
             yield Change(lake.path, staging)
-            _move_into_place(lake.path, staging)
+            if not (staging / _ABANDONED).exists():
+                _move_into_place(lake.path, staging)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
@@ -87,9 +95,9 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(path: Path, name: str = _LOCK) -> Iterator[None]:
     path.mkdir(parents=True, exist_ok=True)
-    with (path / _LOCK).open("w") as lock:
+    with (path / name).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -128,3 +136,10 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def exclusive_run(path: Path) -> Iterator[None]:
+    """Only one nightly run at a time over a lake; LakeBusyError for a second one."""
+    with disk_errors(path), _locked(path, ".run.lock"):
+        yield

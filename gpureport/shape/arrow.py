@@ -39,21 +39,24 @@ def device_sample_table(devices: Sequence[tuple[DeviceKey, DeviceRows]]) -> pa.T
         "is_step_guessed": pa.array(_join([rows.is_guessed for _, rows in devices], np.bool_)),
         "joined_count": pa.array(_join([rows.joined_count for _, rows in devices], np.int16)),
     }
+    present = {name for _, rows in devices for name in rows.columns}
+    nothing = {kind: pa.nulls(sum(counts), kind) for kind in (pa.float64(), pa.int32())}
     for field in DEVICE_SAMPLE.schema:
-        if field.name not in columns:
+        if field.name in present:
             columns[field.name] = _signal_column(field, devices, counts)
+        elif field.name not in columns:
+            columns[field.name] = nothing[field.type]
     return _table(DEVICE_SAMPLE, columns)
 
 
 def _signal_column(field: pa.Field, devices: Sequence[tuple[DeviceKey, DeviceRows]], counts: list[int]) -> pa.Array:
     """A column of all devices; NaN stands for null, for the lake holds no NaN."""
-    if not any(field.name in rows.columns for _, rows in devices):
-        return pa.nulls(sum(counts), field.type)
     parts = [
         rows.columns[field.name] if field.name in rows.columns else np.full(count, np.nan)
         for (_, rows), count in zip(devices, counts, strict=True)
     ]
-    return pa.array(np.concatenate(parts), from_pandas=True).cast(field.type)
+    values = np.concatenate(parts)
+    return pa.array(values, from_pandas=bool(np.isnan(values).any())).cast(field.type)
 
 
 def _repeated(values: Sequence[str], counts: Sequence[int]) -> pa.Array:

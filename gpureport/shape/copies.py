@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.shape.identity import Provenance
-from gpureport.shape.spans import GAP_STEPS, Times, Values
+from gpureport.shape.spans import GAP_STEPS, Times, Values, distinct
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def collapse_target(pieces: list[Points]) -> Points:
     pieces = sorted(pieces, key=lambda piece: (int(piece.times_ms[0]), int(piece.times_ms[-1])))
     times = np.concatenate([piece.times_ms for piece in pieces])
     values = np.concatenate([piece.values for piece in pieces])
-    stale = np.unique(np.concatenate([piece.stale_ms for piece in pieces]))
+    stale = distinct([piece.stale_ms for piece in pieces])
     if (np.diff(times) <= 0).any():
         order = np.lexsort((values, times))
         times, values = times[order], values[order]
@@ -75,7 +75,7 @@ def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64])
         following = np.searchsorted(times_ms, target.stale_ms, side="left")
         speakers = np.append(speaker, number)
         kept.append(target.stale_ms[speakers[following] == number])
-    return np.unique(np.concatenate(kept))
+    return distinct(kept)
 
 
 def _is_silent(speaking_ms: Times, asked_ms: Times) -> NDArray[np.bool_]:

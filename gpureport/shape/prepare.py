@@ -19,6 +19,8 @@ from gpureport.shape.spans import Times, Values
 # What DCGM writes for "no value": int32, int64 and fp64 blanks with their sixteen reasons each (dcgm_structs.h).
 _BLANKS = ((0x7FFFFFF0, 0x7FFFFFFF), (0x7FFFFFFFFFFFFFF0, 0x7FFFFFFFFFFFFFFF), (140737488355328.0, 140737488355343.0))
 
+_NO_MARKER: Times = np.empty(0, np.int64)
+
 
 @dataclass
 class Tally:
@@ -93,16 +95,27 @@ def _samples(batch: SeriesBatch, numbers: list[int], tally: Tally) -> tuple[Time
 
 
 def _prepare_one(key: int, identity: Identity, times: Times, values: Values, tally: Tally) -> Prepared:
+    if _is_plain(values):
+        tally.series_count += 1
+        tally.sample_count += times.size
+        points = Points(times, _scaled(values, identity.meaning), _NO_MARKER)
+        return Prepared(key, identity, points, times, values)
     stale = is_stale(values)
     dropped = _unusable(values, stale, identity.meaning, tally)
     kept = ~(stale | dropped)
-    everything = bool(kept.all())
-    clean_times, clean_values = (times, values) if everything else (times[kept], values[kept])
-    factor = identity.meaning.factor
-    points = Points(clean_times, clean_values if factor == 1 else clean_values * factor, times[stale])
+    points = Points(times[kept], _scaled(values[kept], identity.meaning), times[stale])
     tally.series_count += 1
     tally.sample_count += int(times.size - stale.sum())
     return Prepared(key, identity, points, times, values)
+
+
+def _is_plain(values: Values) -> bool:
+    """Whether nothing needs a second look: most series hold numbers below every blank."""
+    return values.size > 0 and bool(values.max() < _BLANKS[0][0] and values.min() > -_BLANKS[0][0])
+
+
+def _scaled(values: Values, meaning: Meaning) -> Values:
+    return values if meaning.factor == 1 else values * meaning.factor
 
 
 def _unusable(values: Values, stale: NDArray[np.bool_], meaning: Meaning, tally: Tally) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ samples were fetched.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,17 @@ GUESSED_STEP_MS = 60_000
 Times = NDArray[np.int64]
 Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+
+
+
+def distinct(arrays: Sequence[Times]) -> Times:
+    """The distinct instants of sorted arrays, sorted; merging sorted runs beats hashing or sorting anew."""
+    if not arrays:
+        return np.empty(0, np.int64)
+    merged = arrays[0] if len(arrays) == 1 else np.sort(np.concatenate(arrays), kind="stable")
+    repeats = merged[1:] == merged[:-1]
+    return merged[np.append(True, ~repeats)] if repeats.any() else merged
 
 
 StepFallback = Callable[[], int | None]

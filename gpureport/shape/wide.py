@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.shape.copies import Points
-from gpureport.shape.spans import Growth, Spans, StepFallback, Times, Values, growth, spans
+from gpureport.shape.spans import Growth, Spans, StepFallback, Times, Values, distinct, growth, spans
 from gpureport.tables import SIGNAL_BY_NAME
 from gpureport.window import HOUR_MS, Window
 
@@ -89,7 +89,7 @@ def row_bounds(found: list[Spans], window: Window) -> tuple[Times, Times]:
     hours = np.arange(-(-low // HOUR_MS) * HOUR_MS, high, HOUR_MS)
     # An end where the next sample begins is that sample's instant: only the others are bounds of their own.
     marks = [part for each in found for part in (each.times_ms, each.ends_ms[~each.is_linked])]
-    bounds = np.unique(np.concatenate([np.array([low, high]), hours, *marks]))
+    bounds = distinct([np.array([low, high]), hours, *marks])
     bounds = bounds[(bounds >= low) & (bounds <= high)]
     return bounds[:-1], bounds[1:]
 

@@ -1,0 +1,49 @@
+# gpureport: `make demo` and `make test` are all that a fresh machine with Python 3.11+ and make needs.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+WORKERS ?= 2
+
+include tests/servers.mk
+include bench/bench.mk
+
+.PHONY: help install demo test lint bench docs clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gpureport needs Python 3.11 or later")'
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); sh tests/install-venv.sh && $(PYTHON) -m venv $(VENV); }
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(PY)
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@$(PIP) --editable '.[test,lint]'
+	@touch $@
+
+install: $(VENV)/.installed ## Install gpureport into .venv
+
+demo: $(VENV)/.installed ## Write a report of the bundled H200 recording to out/demo (no network, no cluster)
+	@$(VENV)/bin/gpureport demo --out out/demo
+
+test: $(VENV)/.installed-dev servers ## Run all tests
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
+
+lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL style
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+	@$(VENV)/bin/sqlfluff lint --processes 2 queries
+
+docs: $(VENV)/.installed-dev ## Write the generated documents anew
+	@$(PY) -m gpureport.document
+
+clean: ## Remove what was made here
+	rm -rf $(VENV) out .cache build dist

@@ -1,0 +1,250 @@
+"""The command line: options in, one pipeline call, paths or rows out; errors become one sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpureport import __version__, pipeline
+from gpureport.config import Config, load_config
+from gpureport.errors import GpureportError, UsageError
+from gpureport.window import Window, parse_date, parse_instant
+
+FORMATS = click.Choice(["table", "json", "csv"])
+
+
+class Session:
+    """What every command shares: configuration file, environment, and the clock read once."""
+
+    def __init__(self, config_path: Path | None, environ: Mapping[str, str], now: datetime) -> None:
+        self.config_path = config_path
+        self.environ = environ
+        self.now = now
+
+    def config(self, **flags: Any) -> Config:
+        """The configuration with these flags over it; a double underscore stands for the dot of a section."""
+        dotted = {name.replace("__", "."): value for name, value in flags.items()}
+        config, warnings = load_config(self.config_path, self.environ, dotted)
+        for warning in warnings:
+            click.echo(f"warning: {warning}", err=True)
+        return config
+
+
+LAKE = click.option("--lake", type=click.Path(path_type=Path), help="Folder of the lake (default: lake).")
+CLUSTER = click.option("--cluster", help="Name under which the cluster stands in the lake.")
+OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write into (default: out).")
+DATE = click.option("--date", "day", help="UTC day, as 2026-11-20.")
+FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_default=True, help="How rows are printed.")
+
+
+def prometheus_options(command: Any) -> Any:
+    """The options that say where Prometheus is; secrets come from files or the environment alone."""
+    for option in reversed(
+        [
+            click.option("--prometheus-url", "prometheus__url", help="Base URL, as http://prometheus:9090."),
+            click.option(
+                "--read-path",
+                "prometheus__read_path",
+                type=click.Choice(["auto", "remote-read", "matrix", "victoria-metrics"]),
+                help="How samples are fetched (default: auto, by probing).",
+            ),
+            click.option("--bearer-token-file", "prometheus__bearer_token_file", help="File with a bearer token."),
+            click.option("--bearer-token-env", "prometheus__bearer_token_env", help="Variable with a bearer token."),
+            click.option("--username", "prometheus__username", help="User for basic authentication."),
+            click.option("--password-file", "prometheus__password_file", help="File with the user's password."),
+            click.option("--ca-file", "prometheus__ca_file", help="CA certificates to trust, PEM."),
+            click.option("--cert-file", "prometheus__cert_file", help="Client certificate, PEM."),
+            click.option("--key-file", "prometheus__key_file", help="Client key, PEM."),
+            click.option("--header", "headers", multiple=True, help="Extra header, as 'X-Scope-OrgID: team'. Repeatable."),
+            click.option("--http-config", "prometheus__http_config_file", help="promtool's HTTP client file (YAML)."),
+            click.option("--concurrency", "prometheus__max_concurrency", type=int, help="Worker processes and connections."),
+            click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Keep every raw sample too."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gpureport")
+@click.option("--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (default: gpureport.toml).")
+@click.pass_context
+def cli(context: click.Context, config_path: Path | None) -> None:
+    """What became of yesterday's GPU-hours.
+
+    Three stages, each rerunnable alone: export (or import) fills a lake of Parquet files, compute turns a day of it into
+    hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three.
+    """
+    environ, now = context.obj or (os.environ, datetime.now(UTC))
+    context.obj = Session(config_path, environ, now)
+
+
+@cli.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True, help="Folder to write into.")
+@click.pass_obj
+def demo(session: Session, out: Path) -> None:
+    """Report on the bundled recording of a real H200; needs no network and no cluster.
+
+    Example: gpureport demo --out out/demo
+    """
+    _print_paths(pipeline.demo(session.config(), out, session.now))
+
+
+@cli.command()
+@DATE
+@LAKE
+@CLUSTER
+@prometheus_options
+@click.option("--no-kubernetes", is_flag=True, help="Read Prometheus only; the only way so far.")
+@click.pass_obj
+def export(session: Session, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
+    """Fetch one UTC day from a Prometheus-compatible server into the lake.
+
+    Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
+    """
+    del no_kubernetes  # accepted, so that a CronJob written today keeps its meaning
+    config = session.config(prometheus__headers=_headers(headers), **flags)
+    chosen = _finished_day(session, day)
+    exported = pipeline.export(config, session.environ, chosen)
+    _say(pipeline.describe_export(exported))
+    click.echo(str(config.lake))
+
+
+@cli.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@LAKE
+@CLUSTER
+@click.pass_obj
+def import_(session: Session, files: Sequence[Path], **flags: Any) -> None:
+    """Read OpenMetrics text with timestamps (plain or .gz) into the lake; no server needed.
+
+    Example: gpureport import metrics.openmetrics.txt.gz --cluster lab --lake lake
+    """
+    config = session.config(**flags)
+    imported = pipeline.import_files(config, files)
+    days = ", ".join(map(str, imported.days))
+    _say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
+    click.echo(str(config.lake))
+
+
+@cli.command()
+@DATE
+@LAKE
+@click.pass_obj
+def compute(session: Session, day: str | None, **flags: Any) -> None:
+    """Turn one day of the lake into hourly facts, for every cluster in it.
+
+    Example: gpureport compute --date 2026-11-20
+    """
+    config = session.config(**flags)
+    for line in pipeline.compute(config, _finished_day(session, day)):
+        _say(line)
+    click.echo(str(config.lake / "facts"))
+
+
+@cli.command()
+@click.option("--since", required=True, help="Start: a UTC day, or a time as 2026-11-20T23:51:40Z.")
+@click.option("--until", help="End, itself outside the window (default: a day after the start).")
+@LAKE
+@OUT
+@click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
+@click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
+@click.pass_obj
+def report(session: Session, since: str, until: str | None, **flags: Any) -> None:
+    """Write report.html, csv/, report.json and gpureport.duckdb from the facts of a window.
+
+    Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
+    """
+    config = session.config(**flags)
+    start = parse_instant(since)
+    window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
+    _print_paths(pipeline.report(config, window, config.out, session.now))
+
+
+@cli.command()
+@DATE
+@LAKE
+@OUT
+@CLUSTER
+@prometheus_options
+@click.pass_obj
+def run(session: Session, day: str | None, headers: Sequence[str], **flags: Any) -> None:
+    """Export, compute and report a day (default: yesterday), filling days that are missing; what a CronJob calls.
+
+    Example: gpureport run --prometheus-url http://prometheus:9090
+    """
+    config = session.config(prometheus__headers=_headers(headers), **flags)
+    _print_paths(pipeline.run(config, session.environ, _finished_day(session, day), session.now, _say))
+
+
+@cli.command()
+@click.argument("statement", required=False)
+@LAKE
+@FORMAT
+@click.pass_obj
+def sql(session: Session, statement: str | None, output: str, **flags: Any) -> None:
+    """Ask DuckDB over lake.*, facts.* and report.*; without a statement, an interactive prompt.
+
+    Example: gpureport sql "select pod, sum(observed_seconds) / 3600 from facts.container_hour group by pod"
+    """
+    config = session.config(**flags)
+    pipeline.sql(config, statement, output, session.now)
+
+
+@cli.command()
+def schema() -> None:
+    """Print the documented schema of every table, as Markdown."""
+    click.echo(pipeline.schema(), nl=False)
+
+
+def _finished_day(session: Session, text: str | None) -> date:
+    """The day asked for, or yesterday; a day that has not begun is a UsageError."""
+    today = session.now.date()
+    day = parse_date(text) if text else today - timedelta(days=1)
+    if day > today:
+        raise UsageError(f"{day} has not begun (today is {today} UTC); give an earlier --date")
+    return day
+
+
+def _headers(texts: Sequence[str]) -> dict[str, str] | None:
+    pairs = [text.partition(":") for text in texts]
+    if bad := [name for name, colon, _ in pairs if not (colon and name.strip())]:
+        raise UsageError(f"--header {bad[0]!r} is not 'Name: value'")
+    return {name.strip(): value.strip() for name, _, value in pairs} or None
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _print_paths(paths: Sequence[Path]) -> None:
+    for path in paths:
+        click.echo(str(path))
+
+
+def main(
+    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None
+) -> int:
+    """Run a command; the exit code of the contract (0, 1 failure, 2 usage, 3 findings, 4 coverage, 5 source)."""
+    shared = (os.environ if environ is None else environ, now or datetime.now(UTC))
+    try:
+        cli.main(args=None if arguments is None else list(arguments), obj=shared, standalone_mode=False)
+    except GpureportError as error:
+        click.echo(f"gpureport: {error}", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return UsageError.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("gpureport: interrupted; nothing half-written is left, run again", err=True)
+        return GpureportError.exit_code
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
