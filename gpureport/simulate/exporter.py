@@ -1,0 +1,160 @@
+"""A node's readings as series: under the labels of dcgm-exporter 4.5.3-4.8.2, copies and gaps included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
+from gpureport.simulate.inventory import Row, random
+from gpureport.simulate.labels import device_labels, instance_label, scrape_labels, workload_labels
+from gpureport.simulate.physics import NodeDay
+from gpureport.simulate.planted import XID_MESSAGES
+from gpureport.simulate.story import Day
+from gpureport.simulate.workload import Pod
+
+_PURPOSE = 4
+_UTIL, _MEMORY = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED"
+_POD_METRICS = (_UTIL, _MEMORY)
+_NOT_ON_MIG = (_UTIL, "DCGM_FI_DEV_MEM_COPY_UTIL")
+_XID = "DCGM_FI_DEV_XID_ERRORS"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Steps at which a row is shown under one set of labels."""
+
+    row_number: int
+    row: Row
+    span: slice
+    labels: Labels
+    pod: Pod | None
+    metrics: tuple[str, ...]
+
+
+def exporter_series(day: Day, readings: NodeDay) -> SeriesBatch:
+    """Every series of the node's exporter on the day."""
+    scrapes = _Scrapes(day)
+    for run in _runs(day):
+        for span, restarts in _between_restarts(day, run.span):
+            scrape = scrape_labels(instance_label(day.node, restarts))
+            for metric in run.metrics:
+                values = _values(run, readings, metric)[span]
+                for part, extra in _parts(metric, values):
+                    piece = slice(span.start + part.start, span.start + part.stop)
+                    scrapes.add({METRIC_LABEL: metric, **run.labels, **extra, **scrape}, piece, values[part])
+    return scrapes.batch()
+
+
+def scrape_phase_ms(day: Day) -> int:
+    """Milliseconds after each full step at which the node is scraped, under a second; the same every day."""
+    return int(random(day.plan, _PURPOSE, day.node.index).integers(0, 1000))
+
+
+def _between_restarts(day: Day, span: slice) -> Iterator[tuple[slice, int]]:
+    """The span cut where the exporter restarted, with how often it had done so."""
+    edges = [0, *day.story.planted.restart_steps, day.plan.step_count]
+    for restarts, (start, end) in enumerate(pairwise(edges)):
+        part = day.cut(start, end)
+        shown = slice(max(span.start, part.start), min(span.stop, part.stop))
+        if shown.start < shown.stop:
+            yield shown, restarts
+
+
+def _runs(day: Day) -> Iterator[_Run]:
+    """Each row under each pod that holds it, without one where none does, and the twins of shared GPUs."""
+    for number, row in enumerate(day.node.rows):
+        metrics = tuple(name for name in day.plan.signals if row.instance is None or name not in _NOT_ON_MIG)
+        labels = device_labels(day.node, row)
+        held = [(day.span(pod), pod) for pod in day.story.pods if number in pod.slot.rows]
+        busy = _merged([span for span, _ in held])
+        for span, pod in held:
+            yield _Run(number, row, span, labels | workload_labels(pod, row), pod, metrics)
+        for span in _uncovered(day.steps, busy):
+            yield _Run(number, row, span, labels, None, metrics)
+        if row.gpu.is_shared:
+            # While pods share a GPU, the device's own utilisation and memory stand beside theirs, without a workload.
+            shown = tuple(name for name in metrics if name in _POD_METRICS)
+            yield from (_Run(number, row, span, labels, None, shown) for span in busy)
+
+
+def _merged(spans: Sequence[slice]) -> list[slice]:
+    merged: list[slice] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if merged and span.start <= merged[-1].stop:
+            merged[-1] = slice(merged[-1].start, max(merged[-1].stop, span.stop))
+        elif span.start < span.stop:
+            merged.append(span)
+    return merged
+
+
+def _uncovered(steps: int, merged: Sequence[slice]) -> list[slice]:
+    edges = [0, *(edge for span in merged for edge in (span.start, span.stop)), steps]
+    return [slice(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
+
+
+def _values(run: _Run, readings: NodeDay, metric: str) -> Floats:
+    """The metric over the whole day for the run's row, or the pod's own where the exporter shows that."""
+    if run.pod is not None and run.pod.slot.is_shared and metric in _POD_METRICS:
+        return _pod_values(run, run.pod, readings, metric)
+    if metric in readings.instance:
+        values: Floats = readings.instance[metric][run.row_number]
+    else:
+        values = readings.board[metric][run.row.gpu.index]
+    return values
+
+
+def _pod_values(run: _Run, pod: Pod, readings: NodeDay, metric: str) -> Floats:
+    values = np.zeros(readings.board[_XID].shape[1])
+    if run.span.start < run.span.stop:
+        values[run.span] = readings.pod_util[pod.uid] if metric == _UTIL else pod.memory_mib(run.row_number)
+    return values
+
+
+def _parts(metric: str, values: Floats) -> Iterator[tuple[slice, Labels]]:
+    """The whole, or for XIDs a part per code: each code is a series of its own."""
+    if metric != _XID:
+        yield slice(0, values.size), {}
+        return
+    edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), values.size]
+    for start, end in pairwise(edges):
+        code = int(values[start])
+        yield slice(start, end), {"err_code": str(code), "err_msg": XID_MESSAGES[code]} if code else {}
+
+
+class _Scrapes:
+    """Collects series of one node, leaving out the steps at which nothing was scraped."""
+
+    def __init__(self, day: Day) -> None:
+        start_ms = day.start_ms + scrape_phase_ms(day)
+        self._times = start_ms + np.arange(day.steps, dtype=np.int64) * day.plan.step_seconds * 1000
+        self._seen = np.ones(day.steps, bool)
+        for gap in day.story.planted.gaps:
+            self._seen[day.cut(gap.start_step, gap.end_step)] = False
+        self._labels: list[Labels] = []
+        self._series: list[tuple[NDArray[np.int64], Floats]] = []
+
+    def add(self, labels: Labels, span: slice, values: Floats) -> None:
+        """One series over a span of steps."""
+        times, seen = self._times[span], self._seen[span]
+        if not seen.all():
+            times, values = times[seen], values[seen]
+        if times.size:
+            self._labels.append(labels)
+            self._series.append((times, values))
+
+    def batch(self) -> SeriesBatch:
+        """What was collected."""
+        lengths = [times.size for times, _ in self._series]
+        return SeriesBatch(
+            self._labels,
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            np.concatenate([np.empty(0, np.int64), *(times for times, _ in self._series)]),
+            np.concatenate([np.empty(0), *(values for _, values in self._series)]),
+        )

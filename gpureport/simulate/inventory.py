@@ -1,0 +1,116 @@
+"""The machines: nodes, GPUs and MIG instances, each made from the plan and its own number alone."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor
+
+import numpy as np
+
+from gpureport.simulate.hardware import MODEL_OF_NODE, GpuModel, MigProfile
+from gpureport.simulate.plan import GPUS_PER_NODE, SimulationPlan
+
+SHARING_REPLICAS = 4
+SHARED_MEMORY_RATIO = 1 / SHARING_REPLICAS
+
+
+def stable_uuid(plan: SimulationPlan, *parts: object) -> str:
+    """The same uuid for the same seed and parts, on every machine."""
+    digest = hashlib.sha256("/".join(map(str, (plan.seed, *parts))).encode()).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4))
+
+
+def random(plan: SimulationPlan, *parts: int) -> np.random.Generator:
+    """A generator of its own for each purpose, node and day: nothing depends on what was made before."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([plan.seed, *parts])))
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A physical GPU on its node."""
+
+    index: int
+    uuid: str
+    model: GpuModel
+    is_shared: bool
+    instances: tuple[MigProfile, ...]
+
+    @property
+    def pci_bus_id(self) -> str:
+        """PCI address as the exporter prints it."""
+        return f"00000000:{0x19 + 0x11 * self.index:02X}:00.0"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one line of a node's arrays stands for: a whole GPU, or one of its MIG instances."""
+
+    gpu: Gpu
+    instance: MigProfile | None
+
+    @property
+    def gpu_instance_id(self) -> str:
+        """GPU instance id as labels and the lake carry it; '' for the whole GPU."""
+        return str(self.instance.gpu_instance_id) if self.instance else ""
+
+    @property
+    def usable_mib(self) -> int:
+        """Memory that used and free add up to."""
+        return self.instance.memory_mib if self.instance else self.gpu.model.usable_mib
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node and its GPUs."""
+
+    index: int
+    name: str
+    uid: str
+    is_dra: bool
+    gpus: tuple[Gpu, ...]
+
+    @property
+    def model(self) -> GpuModel:
+        """All GPUs of a node are of one model."""
+        return self.gpus[0].model
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """GPUs and instances in the order of the arrays: a split GPU shows its instances and not itself."""
+        return tuple(Row(gpu, instance) for gpu in self.gpus for instance in (gpu.instances or (None,)))
+
+    @property
+    def instance_type(self) -> str:
+        """Machine type for the node's label."""
+        return f"{self.model.name.removeprefix('NVIDIA ').split()[0].split('-')[0].lower()}.{len(self.gpus)}x"
+
+
+def nodes(plan: SimulationPlan) -> Iterator[Node]:
+    """Every node of the cluster, in order."""
+    return (make_node(plan, index) for index in range(plan.node_count))
+
+
+def make_node(plan: SimulationPlan, index: int) -> Node:
+    """One node, alone."""
+    first = index * GPUS_PER_NODE
+    is_dra = _is_chosen(index, plan.dra_share, 0.75)
+    gpus = tuple(_gpu(plan, number, index, is_dra) for number in range(first, min(plan.gpus, first + GPUS_PER_NODE)))
+    return Node(index, f"gpu-node-{index}", stable_uuid(plan, "node", index), is_dra, gpus)
+
+
+def _gpu(plan: SimulationPlan, number: int, node_index: int, is_dra: bool) -> Gpu:
+    model = MODEL_OF_NODE[node_index % len(MODEL_OF_NODE)]
+    # Nodes served by DRA keep whole GPUs: their exporter era loses labels of split and shared ones.
+    is_split = not is_dra and bool(model.mig_layout) and _is_chosen(number, plan.mig_share, 0.5)
+    is_shared = not is_dra and not is_split and _is_chosen(number, plan.sharing_share, 0.9)
+    instances = model.mig_layout if is_split else ()
+    return Gpu(number % GPUS_PER_NODE, f"GPU-{stable_uuid(plan, 'gpu', number)}", model, is_shared, instances)
+
+
+def _is_chosen(number: int, share: float, phase: float) -> bool:
+    """Every 1/share-th number, evenly; the phase lets small clusters have one too."""
+    return floor((number + 1) * share + phase) > floor(number * share + phase)

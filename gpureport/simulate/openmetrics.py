@@ -1,0 +1,121 @@
+"""The samples as OpenMetrics text with timestamps, one file a day, as ``promtool tsdb create-blocks-from`` reads it."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from gpureport.errors import GpureportError
+from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
+from gpureport.simulate.batches import GroupSimulation, node_groups
+from gpureport.simulate.plan import SIGNALS_ALL, SimulationPlan
+
+_COUNTERS = {name for name in SIGNALS_ALL if name.endswith(("_VIOLATION", "_CONSUMPTION", "_COUNTER"))}
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def write_openmetrics(plan: SimulationPlan, out: Path, compress: bool = True) -> list[Path]:
+    """Write ``metrics-<date>.openmetrics.txt[.gz]`` for each day; the files, in order of time.
+
+    Memory is that of one node group and day; while it runs, the day's text lies uncompressed by metric in ``out``.
+    """
+    groups = [GroupSimulation(plan, group) for group in node_groups(plan)]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return [_write_day(plan, groups, day_number, out, compress) for day_number in range(plan.days)]
+    except OSError as error:
+        raise GpureportError(f"{out} cannot be written ({error.strerror or error}); give --out a folder with space") from error
+
+
+def _write_day(plan: SimulationPlan, groups: list[GroupSimulation], day_number: int, out: Path, compress: bool) -> Path:
+    """Samples come by node, the format wants them by metric: each metric is collected in a file of its own first."""
+    name = f"metrics-{plan.dates[day_number].isoformat()}.openmetrics.txt"
+    spool = out / f".{name}.parts"
+    spool.mkdir(exist_ok=True)
+    try:
+        with _Families(spool) as families:
+            for group in groups:
+                families.add(group.batch(day_number))
+        return _join(families.paths(), out / (f"{name}.gz" if compress else name), compress)
+    finally:
+        shutil.rmtree(spool)
+
+
+class _Families:
+    """One growing file per metric."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, BinaryIO] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> _Families:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._stack.close()
+
+    def add(self, batch: SeriesBatch) -> None:
+        """Append every series to its metric's file."""
+        for metric, text in _series_texts(batch):
+            self._file(metric).write(text)
+
+    def paths(self) -> list[Path]:
+        """The files, by metric."""
+        return sorted(self._folder.iterdir())
+
+    def _file(self, metric: str) -> BinaryIO:
+        if metric not in self._files:
+            self._files[metric] = self._stack.enter_context((self._folder / metric).open("wb"))
+            kind = "unknown" if metric in _COUNTERS else "gauge"
+            self._files[metric].write(f"# TYPE {metric} {kind}\n".encode())
+        return self._files[metric]
+
+
+def _join(parts: list[Path], path: Path, compress: bool) -> Path:
+    draft = path.with_name(f".{path.name}.draft")
+    with ExitStack() as stack:
+        raw = stack.enter_context(draft.open("wb"))
+        # No name and no time in the gzip header: the same plan gives the same bytes.
+        packed = gzip.GzipFile("", "wb", 3, raw, mtime=0) if compress else raw
+        file = cast(BinaryIO, stack.enter_context(packed) if compress else raw)
+        for part in parts:
+            with part.open("rb") as source:
+                shutil.copyfileobj(source, file, 1 << 20)
+        file.write(b"# EOF\n")
+    return draft.replace(path)
+
+
+def _series_texts(batch: SeriesBatch) -> Iterator[tuple[str, bytes]]:
+    """Each series' lines; instants are written once for all series that share them."""
+    written: dict[bytes, list[str]] = {}
+    for number, labels in enumerate(batch.labels):
+        part = slice(int(batch.offsets[number]), int(batch.offsets[number + 1]))
+        times = batch.times_ms[part]
+        key = times.tobytes()
+        if key not in written:
+            written[key] = [f" {time // 1000}.{time % 1000:03d}\n" for time in times.tolist()]
+        start = _head(labels)
+        values = _value_texts(batch.values[part])
+        yield (
+            labels[METRIC_LABEL],
+            "".join([start + value + time for value, time in zip(values, written[key], strict=True)]).encode(),
+        )
+
+
+def _head(labels: Labels) -> str:
+    inside = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items() if name != METRIC_LABEL)
+    return f"{labels[METRIC_LABEL]}{{{inside}}} "
+
+
+def _value_texts(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
+    """Whole numbers without a point, others as the shortest text that reads back the same."""
+    if np.all(values == np.rint(values)):
+        return [str(value) for value in values.astype(np.int64).tolist()]
+    return [repr(value) for value in values.tolist()]

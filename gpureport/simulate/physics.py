@@ -1,0 +1,142 @@
+"""One node's readings over one day, as its exporter would print them.
+
+Coherent by construction: power follows activity between idle and the limit, energy is the integral of power, a
+violation counter grows by no more than the time, and the reasons bitmask stands exactly while its counter grows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.simulate.counters import Carried, count
+from gpureport.simulate.inventory import Node, random
+from gpureport.simulate.load import Floats, Load, day_load
+from gpureport.simulate.story import Day
+
+_PURPOSE = 3
+_CONTEXT_WATTS = 45.0
+"""What contexts that are merely held draw above idle (measured: 125–130 W on an H200 that idles at 82 W)."""
+IDLE_BIT, POWER_CAP_BIT, THERMAL_BIT = 0x1, 0x4, 0x20
+
+
+@dataclass(frozen=True)
+class NodeDay:
+    """Readings in the exporter's units: ``board`` by GPU, ``instance`` by row, ``pod_util`` by uid over its span."""
+
+    board: dict[str, Floats]
+    instance: dict[str, Floats]
+    pod_util: dict[str, Floats]
+
+
+@dataclass(frozen=True)
+class _Board:
+    """What the boards do, GPUs × steps: shares of capacity, and of time lost to throttling."""
+
+    active: Floats
+    tensor: Floats
+    dram: Floats
+    link: Floats
+    held: NDArray[np.bool_]
+    lost: dict[str, Floats]
+    noise: Floats
+
+
+def node_day(day: Day, carried: Carried) -> NodeDay:
+    """All readings of a node and day; days are to be asked in order, as counters go on from ``carried``."""
+    load = day_load(day)
+    draw = random(day.plan, _PURPOSE, day.node.index, day.number)
+    compute = np.clip(load.compute * (1 + 0.04 * _noise(draw, load.compute)), 0, 1)
+    active, tensor, dram, link, held = (
+        _of_board(day.node, rows) for rows in (compute, load.tensor, load.dram, load.link, load.held)
+    )
+    lost = {reason: _of_board(day.node, rows) for reason, rows in load.throttle.items()}
+    board = _Board(active, tensor, dram, link, held > 0, lost, _noise(draw, active))
+    readings = _board_readings(day.node, board)
+    readings |= count(day, readings["DCGM_FI_DEV_POWER_USAGE"], lost, carried, draw)
+    return NodeDay(readings, _instance_readings(day.node, load, compute, draw), _pod_util(day, load, readings))
+
+
+def _noise(draw: np.random.Generator, like: Floats) -> Floats:
+    return draw.standard_normal(like.shape, np.float32).astype(np.float64)
+
+
+def _of_board(node: Node, rows: Floats) -> Floats:
+    """Rows added up by GPU; an instance counts by its share of the seven compute slices."""
+    board = np.zeros((len(node.gpus), rows.shape[1]))
+    for values, row in zip(rows, node.rows, strict=True):
+        board[row.gpu.index] += values * (row.instance.slices / 7 if row.instance else 1.0)
+    return board
+
+
+def _instance_readings(node: Node, load: Load, compute: Floats, draw: np.random.Generator) -> dict[str, Floats]:
+    """What each instance has for itself: memory and the activity of its engines."""
+    usable = np.array([row.usable_mib for row in node.rows], float)[:, None]
+    reserved = np.array([0 if row.instance else row.gpu.model.reserved_mib for row in node.rows], float)[:, None]
+    used = np.minimum(load.memory_mib, usable)
+    jitter = 1 + 0.03 * _noise(draw, compute)
+    followed = compute / np.maximum(load.compute, 1e-9) * jitter
+    return {
+        "DCGM_FI_DEV_FB_USED": used,
+        "DCGM_FI_DEV_FB_FREE": usable - used,
+        "DCGM_FI_DEV_FB_RESERVED": np.broadcast_to(reserved, used.shape),
+        "DCGM_FI_PROF_GR_ENGINE_ACTIVE": _ratio(compute),
+        "DCGM_FI_PROF_SM_ACTIVE": _ratio(compute * 0.94),
+        "DCGM_FI_PROF_SM_OCCUPANCY": _ratio(compute * 0.42 * jitter),
+        "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": _ratio(load.tensor * followed),
+        "DCGM_FI_PROF_PIPE_FP32_ACTIVE": _ratio(compute * 0.12),
+        "DCGM_FI_PROF_DRAM_ACTIVE": _ratio(load.dram * followed),
+    }
+
+
+def _ratio(values: Floats) -> Floats:
+    """As the exporter prints it: six decimals."""
+    return np.asarray(np.round(np.clip(values, 0, 1), 6), np.float64)
+
+
+def _board_readings(node: Node, board: _Board) -> dict[str, Floats]:
+    """What the whole board shows, its instances together."""
+    model, active, power_lost, heat_lost = node.model, board.active, board.lost["power"], board.lost["thermal"]
+    watts = _watts(node, board)
+    clock = np.where(active > 0, model.sm_clock_mhz * (1 - 0.5 * (power_lost + heat_lost)), 345.0)
+    reasons = IDLE_BIT * (active == 0) + POWER_CAP_BIT * (power_lost > 0) + THERMAL_BIT * (heat_lost > 0)
+    traffic = active * (1 + 0.2 * np.tanh(board.noise))
+    return {
+        "DCGM_FI_DEV_POWER_USAGE": watts,
+        "DCGM_FI_DEV_GPU_UTIL": np.rint(100 * np.sqrt(active)),
+        "DCGM_FI_DEV_MEM_COPY_UTIL": np.rint(100 * np.minimum(board.dram, 1)),
+        "DCGM_FI_DEV_SM_CLOCK": np.rint(clock / 15) * 15,
+        "DCGM_FI_DEV_MEM_CLOCK": np.full(active.shape, float(model.memory_clock_mhz)),
+        "DCGM_FI_DEV_GPU_TEMP": np.rint(27 + 42 * watts / model.limit_watts + 14 * (heat_lost > 0)),
+        "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": reasons.astype(np.float64),
+        "DCGM_FI_PROF_PCIE_TX_BYTES": np.rint(1.1e9 * traffic),
+        "DCGM_FI_PROF_PCIE_RX_BYTES": np.rint(2.3e9 * traffic),
+        "DCGM_FI_PROF_NVLINK_TX_BYTES": np.rint(board.link * model.nvlink_bytes_per_second),
+        "DCGM_FI_PROF_NVLINK_RX_BYTES": np.rint(board.link * model.nvlink_bytes_per_second * 0.98),
+    }
+
+
+def _watts(node: Node, board: _Board) -> Floats:
+    """Idle, a context's share, and the rest by activity; to the milliwatt, as the driver reads it."""
+    model = node.model
+    range_watts = 0.9 * (model.limit_watts - model.idle_watts - _CONTEXT_WATTS)
+    pipes = 0.30 * np.minimum(board.tensor / 0.62, 1) + 0.15 * np.minimum(board.dram / 0.6, 1)
+    asked = model.idle_watts + _CONTEXT_WATTS * board.held + range_watts * (0.55 * board.active + pipes)
+    swing = np.where(board.active > 0, 4.0, 0.3) * board.noise
+    watts = np.clip(asked + swing, 0.95 * model.idle_watts, 0.97 * model.limit_watts)
+    at_limit = model.limit_watts * (1 - 0.012 * np.abs(np.tanh(board.noise)))
+    return np.asarray(np.round(np.where(board.lost["power"] > 0, at_limit, watts), 3), np.float64)
+
+
+def _pod_util(day: Day, load: Load, readings: dict[str, Floats]) -> dict[str, Floats]:
+    """Utilisation of each pod on a shared GPU: its share of the device's, so that together they never exceed it."""
+    util = {}
+    for pod in day.story.pods:
+        if pod.uid in load.pod_compute:
+            row, span = pod.slot.rows[0], day.span(pod)
+            device = readings["DCGM_FI_DEV_GPU_UTIL"][day.node.rows[row].gpu.index, span]
+            share = load.pod_compute[pod.uid] / np.maximum(load.compute[row, span], 1e-9)
+            util[pod.uid] = np.floor(device * share)
+    return util
