@@ -19,7 +19,7 @@ from gpureport.window import Window, parse_date, parse_instant
 FORMATS = click.Choice(["table", "json", "csv"])
 
 
-class Session:
+class Invocation:
     """What every command shares: configuration file, environment, and the clock read once."""
 
     def __init__(self, config_path: Path | None, environ: Mapping[str, str], now: datetime) -> None:
@@ -82,18 +82,18 @@ def cli(context: click.Context, config_path: Path | None) -> None:
     hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three.
     """
     environ, now = context.obj or (os.environ, datetime.now(UTC))
-    context.obj = Session(config_path, environ, now)
+    context.obj = Invocation(config_path, environ, now)
 
 
 @cli.command()
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True, help="Folder to write into.")
 @click.pass_obj
-def demo(session: Session, out: Path) -> None:
+def demo(invocation: Invocation, out: Path) -> None:
     """Report on the bundled recording of a real H200; needs no network and no cluster.
 
     Example: gpureport demo --out out/demo
     """
-    _print_paths(pipeline.demo(session.config(), out, session.now))
+    _print_paths(pipeline.demo(invocation.config(), out, invocation.now))
 
 
 @cli.command()
@@ -103,15 +103,15 @@ def demo(session: Session, out: Path) -> None:
 @prometheus_options
 @click.option("--no-kubernetes", is_flag=True, help="Read Prometheus only; the only way so far.")
 @click.pass_obj
-def export(session: Session, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
+def export(invocation: Invocation, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
     """Fetch one UTC day from a Prometheus-compatible server into the lake.
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
     """
     del no_kubernetes  # accepted, so that a CronJob written today keeps its meaning
-    config = session.config(prometheus__headers=_headers(headers), **flags)
-    chosen = _finished_day(session, day)
-    exported = pipeline.export(config, session.environ, chosen)
+    config = invocation.config(prometheus__headers=_headers(headers), **flags)
+    chosen = _finished_day(invocation, day)
+    exported = pipeline.export(config, invocation.environ, chosen)
     _say(pipeline.describe_export(exported))
     click.echo(str(config.lake))
 
@@ -121,12 +121,12 @@ def export(session: Session, day: str | None, headers: Sequence[str], no_kuberne
 @LAKE
 @CLUSTER
 @click.pass_obj
-def import_(session: Session, files: Sequence[Path], **flags: Any) -> None:
+def import_(invocation: Invocation, files: Sequence[Path], **flags: Any) -> None:
     """Read OpenMetrics text with timestamps (plain or .gz) into the lake; no server needed.
 
     Example: gpureport import metrics.openmetrics.txt.gz --cluster lab --lake lake
     """
-    config = session.config(**flags)
+    config = invocation.config(**flags)
     imported = pipeline.import_files(config, files)
     days = ", ".join(map(str, imported.days))
     _say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
@@ -137,13 +137,13 @@ def import_(session: Session, files: Sequence[Path], **flags: Any) -> None:
 @DATE
 @LAKE
 @click.pass_obj
-def compute(session: Session, day: str | None, **flags: Any) -> None:
+def compute(invocation: Invocation, day: str | None, **flags: Any) -> None:
     """Turn one day of the lake into hourly facts, for every cluster in it.
 
     Example: gpureport compute --date 2026-11-20
     """
-    config = session.config(**flags)
-    for line in pipeline.compute(config, _finished_day(session, day)):
+    config = invocation.config(**flags)
+    for line in pipeline.compute(config, _finished_day(invocation, day)):
         _say(line)
     click.echo(str(config.lake / "facts"))
 
@@ -156,15 +156,15 @@ def compute(session: Session, day: str | None, **flags: Any) -> None:
 @click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
 @click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
 @click.pass_obj
-def report(session: Session, since: str, until: str | None, **flags: Any) -> None:
+def report(invocation: Invocation, since: str, until: str | None, **flags: Any) -> None:
     """Write report.html, csv/, report.json and gpureport.duckdb from the facts of a window.
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
     """
-    config = session.config(**flags)
+    config = invocation.config(**flags)
     start = parse_instant(since)
     window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
-    _print_paths(pipeline.report(config, window, config.out, session.now))
+    _print_paths(pipeline.report(config, window, config.out, invocation.now))
 
 
 @cli.command()
@@ -174,13 +174,13 @@ def report(session: Session, since: str, until: str | None, **flags: Any) -> Non
 @CLUSTER
 @prometheus_options
 @click.pass_obj
-def run(session: Session, day: str | None, headers: Sequence[str], **flags: Any) -> None:
+def run(invocation: Invocation, day: str | None, headers: Sequence[str], **flags: Any) -> None:
     """Export, compute and report a day (default: yesterday), filling days that are missing; what a CronJob calls.
 
     Example: gpureport run --prometheus-url http://prometheus:9090
     """
-    config = session.config(prometheus__headers=_headers(headers), **flags)
-    _print_paths(pipeline.run(config, session.environ, _finished_day(session, day), session.now, _say))
+    config = invocation.config(prometheus__headers=_headers(headers), **flags)
+    _print_paths(pipeline.run(config, invocation.environ, _finished_day(invocation, day), invocation.now, _say))
 
 
 @cli.command()
@@ -188,13 +188,13 @@ def run(session: Session, day: str | None, headers: Sequence[str], **flags: Any)
 @LAKE
 @FORMAT
 @click.pass_obj
-def sql(session: Session, statement: str | None, output: str, **flags: Any) -> None:
+def sql(invocation: Invocation, statement: str | None, output: str, **flags: Any) -> None:
     """Ask DuckDB over lake.*, facts.* and report.*; without a statement, an interactive prompt.
 
     Example: gpureport sql "select pod, sum(observed_seconds) / 3600 from facts.container_hour group by pod"
     """
-    config = session.config(**flags)
-    pipeline.sql(config, statement, output, session.now)
+    config = invocation.config(**flags)
+    pipeline.sql(config, statement, output, invocation.now)
 
 
 @cli.command()
@@ -203,9 +203,9 @@ def schema() -> None:
     click.echo(pipeline.schema(), nl=False)
 
 
-def _finished_day(session: Session, text: str | None) -> date:
+def _finished_day(invocation: Invocation, text: str | None) -> date:
     """The day asked for, or yesterday; a day that has not begun is a UsageError."""
-    today = session.now.date()
+    today = invocation.now.date()
     day = parse_date(text) if text else today - timedelta(days=1)
     if day > today:
         raise UsageError(f"{day} has not begun (today is {today} UTC); give an earlier --date")
@@ -228,9 +228,7 @@ def _print_paths(paths: Sequence[Path]) -> None:
         click.echo(str(path))
 
 
-def main(
-    arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None
-) -> int:
+def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None) -> int:
     """Run a command; the exit code of the contract (0, 1 failure, 2 usage, 3 findings, 4 coverage, 5 source)."""
     shared = (os.environ if environ is None else environ, now or datetime.now(UTC))
     try:
@@ -247,4 +245,3 @@ def main(
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
-

@@ -84,9 +84,7 @@ class _Done:
     read_path: str
 
 
-def export_day(
-    settings: ExportSettings, lake_path: Path, day: date, progress: Progress, only_if_grown: bool = False
-) -> Exported:
+def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: Progress, only_if_grown: bool = False) -> Exported:
     """Write one day's partitions whole; with ``only_if_grown`` only where more samples came than the lake holds.
 
     SourceError where the server cannot be read or holds none of the catalogue's series for the day.

@@ -85,13 +85,9 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        raise LakeError(
-            f"the lake at {path} cannot be written ({error.strerror}); give its folder write access"
-        ) from error
+        raise LakeError(f"the lake at {path} cannot be written ({error.strerror}); give its folder write access") from error
     except OSError as error:
-        raise LakeError(
-            f"writing to the lake at {path} failed: {error.strerror or error}; free space, then run again"
-        ) from error
+        raise LakeError(f"writing to the lake at {path} failed: {error.strerror or error}; free space, then run again") from error
 
 
 @contextmanager
@@ -101,9 +97,7 @@ def _locked(path: Path, name: str = _LOCK) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LakeBusyError(
-                f"another gpureport is writing to the lake at {path}; run again when it has ended"
-            ) from None
+            raise LakeBusyError(f"another gpureport is writing to the lake at {path}; run again when it has ended") from None
         yield
 
 

@@ -68,9 +68,7 @@ def sample_table(series: Sequence[tuple[int, LongRows]]) -> pa.Table:
     """Long rows of many series, by series and time."""
     series = sorted(series, key=lambda each: each[0])
     rows = [each for _, each in series]
-    ids = np.repeat(
-        np.array([key for key, _ in series], np.uint64), np.array([each.starts_ms.size for each in rows], np.int64)
-    )
+    ids = np.repeat(np.array([key for key, _ in series], np.uint64), np.array([each.starts_ms.size for each in rows], np.int64))
     return _table(
         SAMPLE,
         {
@@ -104,9 +102,7 @@ def raw_sample_table(series: Iterable[Prepared], window: Window) -> pa.Table:
     )
 
 
-def series_table(
-    series: Iterable[tuple[Prepared, str]], external_labels: Mapping[str, str], window: Window
-) -> pa.Table:
+def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mapping[str, str], window: Window) -> pa.Table:
     """The labels of every series, each with its scope, that has a sample within the window."""
     rows = []
     for each, scope in sorted(series, key=lambda one: one[0].series_id):
@@ -127,9 +123,7 @@ def _series_row(series: Prepared, scope: str, external_labels: Mapping[str, str]
         **device._asdict(),
         **identity.workload._asdict(),
         "node_name": identity.device_labels.node_name,
-        "labels": sorted(
-            (name, value) for name, value in identity.labels.items() if name != "__name__" and value != ""
-        ),
+        "labels": sorted((name, value) for name, value in identity.labels.items() if name != "__name__" and value != ""),
         "external_labels": sorted(external_labels.items()),
         "sample_count": count,
     }

@@ -63,9 +63,7 @@ def prepare(batch: SeriesBatch, catalog: Catalog) -> tuple[list[Prepared], dict[
             continue
         key = series_id(labels)
         if _present(known.setdefault(key, identity).labels) != _present(labels):
-            raise SourceError(
-                f"two series share the hash {key:016x}: {dict(labels)} and {dict(known[key].labels)}; report this"
-            )
+            raise SourceError(f"two series share the hash {key:016x}: {dict(labels)} and {dict(known[key].labels)}; report this")
         pieces.setdefault(key, []).append(number)
     tallies: dict[str, Tally] = {}
     prepared = []

@@ -24,8 +24,6 @@ Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-
-
 def distinct(arrays: Sequence[Times]) -> Times:
     """The distinct instants of sorted arrays, sorted; merging sorted runs beats hashing or sorting anew."""
     if not arrays:

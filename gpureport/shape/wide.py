@@ -51,9 +51,7 @@ def device_rows(
 ) -> DeviceRows:
     """One device's rows within the window, from its signals' points; every signal has at least one."""
     shared = _by_instants(points)
-    found = [
-        spans(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared
-    ]
+    found = [spans(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared]
     starts, ends = row_bounds(found, window)
     grids = [grid_of(each, starts) for each in found]
     kept = np.logical_or.reduce([grid.is_held for grid in grids])
@@ -123,9 +121,7 @@ def _add_signal(rows: DeviceRows, name: str, points: Points, grid: Grid, kept: N
         rows.columns[signal.gap_increase_name] = np.where(is_own, grown.gap_increase[sample], np.nan)
 
 
-def _share(
-    grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows
-) -> Values:
+def _share(grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
     """A sample's increase, spread evenly over the rows that its span was cut into."""
     length = grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]
     increase = np.where(is_held, grown.increase[sample], np.nan)

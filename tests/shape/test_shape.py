@@ -1,0 +1,250 @@
+"""From series to intervals, one rule at a time; values worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpureport.catalog import load_catalog
+from gpureport.series import STALE_BITS, SeriesBatch
+from gpureport.shape import Shaped, shape
+from gpureport.window import Window
+
+DAY = date(2026, 11, 20)
+NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
+STALE = np.array([STALE_BITS], np.uint64).view(np.float64)[0]
+CATALOG = load_catalog()
+Samples = list[tuple[float, float]]
+
+
+def batch(*series: tuple[dict[str, str], Samples]) -> SeriesBatch:
+    lengths = [len(samples) for _, samples in series]
+    return SeriesBatch(
+        labels=[labels for labels, _ in series],
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        times_ms=np.array([round((NOON + t) * 1000) for _, samples in series for t, _ in samples], np.int64),
+        values=np.array([v for _, samples in series for _, v in samples], np.float64),
+    )
+
+
+def gpu(metric: str, **labels: str) -> dict[str, str]:
+    known = {"UUID": "GPU-a", "Hostname": "n1", "job": "dcgm", "instance": "10.0.0.1:9400"}
+    return {"__name__": f"DCGM_FI_{metric}", **known, **labels}
+
+
+def owned(metric: str, pod: str, **labels: str) -> dict[str, str]:
+    return gpu(metric, pod=pod, namespace="ns", container="c", **labels)
+
+
+def run(*series: tuple[dict[str, str], Samples]) -> Shaped:
+    return shape(batch(*series), CATALOG, Window.of_day(DAY), keep_raw=True)
+
+
+def rows(shaped: Shaped, *columns: str) -> list[tuple[Any, ...]]:
+    table = shaped.device_sample.to_pylist()
+    return [tuple(seconds(row[column]) for column in columns) for row in table]
+
+
+def seconds(value: Any) -> Any:
+    """Instants as seconds after noon, everything else as it is."""
+    return value.timestamp() - NOON if hasattr(value, "timestamp") else value
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+
+
+def every(step: float, values: list[float], start: float = 0) -> Samples:
+    return [(start + number * step, value) for number, value in enumerate(values)]
+
+
+def test_a_sample_holds_until_the_next_and_the_last_one_a_median_step() -> None:
+    shaped = run((gpu("DEV_POWER_USAGE"), every(30, [100, 110, 120, 130])))
+    assert rows(shaped, "held_seconds", "power_watts") == [(30, 100), (30, 110), (30, 120), (30, 130)]
+
+
+def test_a_gap_holds_three_median_steps_and_no_more() -> None:
+    samples = [*every(30, [1, 1, 1, 1]), *every(30, [2, 2, 2, 2], start=600)]
+    held = rows(run((gpu("DEV_POWER_USAGE"), samples)), "held_seconds")
+    assert held == [(30,), (30,), (30,), (90,), (30,), (30,), (30,), (30,)]
+
+
+def test_a_counter_grows_to_the_next_sample_and_over_a_reset_elsewhere() -> None:
+    shaped = run((gpu("DEV_PCIE_REPLAY_COUNTER"), every(30, [3, 4, 1, 2])))
+    columns = ("pcie_replay_count_increase", "pcie_replay_count_gap_increase")
+    assert rows(shaped, *columns) == [(1, None), (None, None), (1, 1), (None, None)]
+
+
+def test_growth_over_a_gap_stands_on_the_row_after_it() -> None:
+    samples = [*every(30, [0, 1, 2, 3]), *every(30, [103, 104, 105, 106], start=600)]
+    shaped = run((gpu("DEV_PCIE_REPLAY_COUNTER"), samples))
+    gaps = [gap for (gap,) in rows(shaped, "pcie_replay_count_gap_increase") if gap is not None]
+    increases = [grown for (grown,) in rows(shaped, "pcie_replay_count_increase") if grown is not None]
+    assert (gaps, sum(increases)) == ([100], 6)
+
+
+def test_a_span_across_a_full_hour_is_two_rows_with_its_growth_in_proportion() -> None:
+    # 12:59:50 + 30 s: ten seconds before one o'clock, twenty after; 6 replays are 2 and 4.
+    shaped = run((gpu("DEV_PCIE_REPLAY_COUNTER"), every(30, [0, 6, 12, 18, 24], start=3590 - 90)))
+    found = rows(shaped, "seen_at", "held_seconds", "is_carried", "pcie_replay_count_increase")
+    assert found[3:5] == [(3590, 10, False, 2), (3600, 20, True, 4)]
+
+
+def test_midnight_is_cut_like_any_hour_and_the_margin_is_left_out() -> None:
+    midnight = 12 * 3600
+    series = (gpu("DEV_PCIE_REPLAY_COUNTER"), every(30, [0, 6, 12, 18, 24], start=midnight - 100))
+    today = shape(batch(series), CATALOG, Window.of_day(DAY))
+    tomorrow = shape(batch(series), CATALOG, Window.of_day(date(2026, 11, 21)))
+    total = [table.device_sample["pcie_replay_count_increase"].to_pylist() for table in (today, tomorrow)]
+    assert total == [
+        [6, 6, 6, 2],
+        [4, None],
+    ]  # the last span before midnight: 10 s of 30 s, then 20 s; the last sample grows no more
+    assert [sum(table.device_sample["held_seconds"].to_pylist()) for table in (today, tomorrow)] == [100, 20 + 30]
+
+
+def test_virtual_gpu_copies_are_one_device_and_several_owners() -> None:
+    shaped = run(
+        (owned("DEV_POWER_USAGE", "a", vgpu="0"), every(30, [100, 110, 120, 130])),
+        (owned("DEV_POWER_USAGE", "b", vgpu="1"), every(30, [110, 120], start=30)),
+    )
+    assert rows(shaped, "held_seconds", "power_watts") == [(30, 100), (30, 110), (30, 120), (30, 130)]
+    owners = [(row["pod"], seconds(row["start_at"]), seconds(row["end_at"])) for row in shaped.owner_label.to_pylist()]
+    assert owners == [("a", 0, 120), ("b", 30, 90)]
+
+
+def test_labelled_memory_with_an_unlabelled_twin_is_a_pods() -> None:
+    shaped = run(
+        (gpu("DEV_FB_USED"), every(30, [30, 30, 30, 30])),
+        (owned("DEV_FB_USED", "a", vgpu="0"), every(30, [10, 10, 10, 10])),
+    )
+    assert rows(shaped, "fb_used_bytes") == [(30 * 2**20,)] * 4
+    assert [row["scope"] for row in shaped.series.to_pylist() if row["pod"] == "a"] == ["pod"]
+    assert shaped.sample["value"].to_pylist() == [10 * 2**20] * 4
+
+
+def test_labelled_memory_without_a_twin_is_the_devices() -> None:
+    shaped = run((owned("DEV_FB_USED", "a"), every(30, [10, 10, 10])), (gpu("DEV_FB_USED"), every(30, [0, 0, 0], start=90)))
+    assert rows(shaped, "fb_used_bytes") == [(10 * 2**20,)] * 3 + [(0,)] * 3
+    assert shaped.sample.num_rows == 0
+
+
+def test_board_values_repeated_on_mig_instances_are_one_boards() -> None:
+    shaped = run(
+        (gpu("DEV_POWER_USAGE", GPU_I_ID="1", GPU_I_PROFILE="3g.20gb"), every(30, [52.6, 52.6, 52.6])),
+        (gpu("DEV_POWER_USAGE", GPU_I_ID="2", GPU_I_PROFILE="3g.20gb"), every(30, [52.6, 52.6, 52.6])),
+        (gpu("PROF_GR_ENGINE_ACTIVE", GPU_I_ID="1", GPU_I_PROFILE="3g.20gb"), every(30, [0.5, 0.5, 0.5])),
+    )
+    found = rows(shaped, "gpu_instance_id", "power_watts", "gr_engine_active_ratio")
+    assert found == [("", 52.6, None)] * 3 + [("1", None, 0.5)] * 3
+
+
+def test_of_two_replicas_one_serves_until_it_is_silent() -> None:
+    full = every(30, [1] * 10)
+    thin = every(30, [2] * 12, start=7)
+    thin = [sample for number, sample in enumerate(thin) if number % 5]
+    shaped = run((gpu("DEV_POWER_USAGE", prometheus_replica="a"), full), (gpu("DEV_POWER_USAGE", prometheus_replica="b"), thin))
+    values = [value for (value,) in rows(shaped, "power_watts")]
+    assert values == [1] * 10 + [2] * 2  # the second speaks only after the first's last sample at 270 s: at 277 and 337 s
+    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 270 + 67 + 30
+
+
+def test_an_exporter_restart_does_not_break_a_counter() -> None:
+    shaped = run(
+        (gpu("DEV_PCIE_REPLAY_COUNTER"), [*every(30, [0, 1, 2, 3]), (120, STALE)]),
+        (gpu("DEV_PCIE_REPLAY_COUNTER", instance="10.0.0.9:9400"), every(30, [4, 5, 6, 7], start=125)),
+    )
+    assert sum(grown for (grown,) in rows(shaped, "pcie_replay_count_increase") if grown is not None) == 7
+    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 125 + 120
+
+
+def test_a_staleness_marker_ends_the_last_span() -> None:
+    shaped = run((gpu("DEV_POWER_USAGE"), [*every(30, [1, 1, 1, 1]), (100, STALE)]))
+    assert [held for (held,) in rows(shaped, "held_seconds")] == [30, 30, 30, 10]
+    assert shaped.raw_sample is not None
+    assert shaped.raw_sample["value"].to_pylist() == [1, 1, 1, 1, None]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [(float("nan"), "nan"), (float("inf"), "infinite"), (2147483632.0, "blank"), (9223372036854775794.0, "blank")],
+)
+def test_values_that_are_none_are_left_out_and_counted(value: float, reason: str) -> None:
+    shaped = run((gpu("DEV_POWER_USAGE"), every(30, [1, 1, value, 1])))
+    assert rows(shaped, "power_watts") == [(1,), (1,), (1,)]
+    assert shaped.tallies["DCGM_FI_DEV_POWER_USAGE"].dropped[reason] == 1
+
+
+def test_duplicates_and_disorder_change_nothing() -> None:
+    straight = run((gpu("DEV_POWER_USAGE"), every(30, [1, 2, 3, 4])))
+    shuffled = run((gpu("DEV_POWER_USAGE"), [(60, 3), (0, 1), (90, 4), (30, 2), (60, 3)]))
+    assert shuffled.device_sample.equals(straight.device_sample)
+    assert shuffled.tallies["DCGM_FI_DEV_POWER_USAGE"].dropped["duplicate"] == 1
+
+
+def test_a_value_without_a_partner_takes_the_one_in_force() -> None:
+    shaped = run(
+        (gpu("DEV_POWER_USAGE"), every(30, [100, 200, 300, 400])),
+        (gpu("DEV_GPU_TEMP", job="other"), every(30, [40, 50, 60, 70], start=10)),
+    )
+    found = rows(shaped, "seen_at", "held_seconds", "power_watts", "gpu_temp_celsius", "joined_count")
+    assert found[:4] == [(0, 10, 100, None, 0), (10, 20, 100, 40, 1), (30, 10, 200, 40, 1), (40, 20, 200, 50, 1)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "events"),
+    [
+        ([0, 13, 13, 31], [13, 31]),
+        ([13, 13, 13, 13], []),
+        ([0, 43, 0, 43], [43, 43]),
+        ([0, 0, 0, 0], []),
+    ],
+)
+def test_xid_events_are_changes_to_a_new_code(samples: list[float], events: list[float]) -> None:
+    shaped = run((gpu("DEV_XID_ERRORS"), every(30, samples)))
+    assert [code for (code,) in rows(shaped, "xid_event_code") if code is not None] == events
+
+
+def test_an_xid_series_that_appears_later_is_an_event() -> None:
+    shaped = run(
+        (gpu("DEV_POWER_USAGE"), every(30, [1, 1, 1, 1, 1])),
+        (gpu("DEV_XID_ERRORS", err_code="43"), every(30, [43, 43, 43], start=60)),
+    )
+    assert [(at, code) for at, code in rows(shaped, "seen_at", "xid_event_code") if code is not None] == [(60, 43)]
+
+
+def test_xid_codes_on_series_of_their_own_are_one_signal() -> None:
+    shaped = run(
+        (gpu("DEV_XID_ERRORS", err_code="0"), every(30, [0, 0])),
+        (gpu("DEV_XID_ERRORS", err_code="43"), every(30, [43, 43], start=60)),
+    )
+    assert [code for (code,) in rows(shaped, "xid_event_code")] == [None, None, 43, None]
+
+
+def test_a_pod_uid_known_from_one_series_names_the_run() -> None:
+    shaped = run(
+        (owned("DEV_POWER_USAGE", "a"), every(30, [1, 1, 1])),
+        (owned("DEV_GPU_UTIL", "a", pod_uid="u-1"), every(30, [5, 5, 5])),
+    )
+    assert [(row["pod"], row["pod_uid"]) for row in shaped.owner_label.to_pylist()] == [("a", "u-1")]
+
+
+def test_of_two_metrics_for_one_signal_the_preferred_serves() -> None:
+    shaped = run(
+        (gpu("DEV_CLOCK_THROTTLE_REASONS"), every(30, [1, 1, 1])), (gpu("DEV_CLOCKS_EVENT_REASONS"), every(30, [4, 4, 4]))
+    )
+    assert rows(shaped, "throttle_reasons") == [(4,), (4,), (4,)]
+
+
+def test_a_lonely_sample_holds_a_guessed_minute_and_says_so() -> None:
+    assert rows(run((gpu("DEV_POWER_USAGE"), [(0, 5)])), "held_seconds", "is_step_guessed") == [(60, True)]
+
+
+def test_a_state_that_stays_is_one_interval_an_hour() -> None:
+    state = ({"__name__": "kube_pod_status_phase", "pod": "a", "phase": "Running"}, every(30, [1] * 10 + [0] * 10))
+    found = run(state).sample.to_pylist()
+    assert [(row["value"], row["held_seconds"]) for row in found] == [(1, 300), (0, 300)]
