@@ -1,0 +1,190 @@
+"""Find, order and run ``queries/``, and hold each result to its grain.
+
+The file system is the registry: ``queries/facts/device_hour.sql`` makes ``facts.device_hour``. DuckDB's own parser finds
+what a query reads, graphlib orders. A query reads its own floor or one to its left.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gpureport import resources
+from gpureport.errors import QueryError
+
+LAYERS = ("lake", "clean", "facts", "report", "checks")
+SEVERITIES = ("fail", "warn")
+_FIELD = re.compile(r"--\s+?(severity|grain|reads|params|source|columns):\s*(.*)")
+_COLUMN = re.compile(r"--   (\w+) +(\S.*)")
+
+
+@dataclass(frozen=True)
+class Query:
+    """One SQL file: a single SELECT, and what its header promises of the result."""
+
+    table: str
+    path: Path
+    purpose: str
+    grain: tuple[str, ...]
+    reads: tuple[str, ...]
+    params: tuple[str, ...]
+    source: str
+    columns: Mapping[str, str]
+    """Documentation, unit included, by column, in the result's order."""
+    severity: str
+    """Of a check, ``fail`` or ``warn``; '' for other queries."""
+    sql: str
+
+    @property
+    def layer(self) -> str:
+        """The floor: clean, facts, report or checks."""
+        return self.table.partition(".")[0]
+
+
+def load(root: Path = resources.QUERIES) -> dict[str, Query]:
+    """Every query by table, in an order that can be run; QueryError for a header or an order that cannot be."""
+    paths = [path for layer in LAYERS for path in sorted((root / layer).glob("*.sql"))]
+    queries = {query.table: query for query in map(read, paths)}
+    graph = {query.table: [table for table in query.reads if table in queries] for query in queries.values()}
+    try:
+        return {table: queries[table] for table in TopologicalSorter(graph).static_order()}
+    except CycleError as error:
+        raise QueryError(f"queries read each other in a circle: {' -> '.join(error.args[1])}") from error
+
+
+def read(path: Path) -> Query:
+    """One query file; QueryError where its header lacks a line."""
+    sql = path.read_text()
+    header = list(takewhile(lambda line: line.startswith("--"), sql.splitlines()))
+    fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
+    missing = {"grain", "reads", "params", "source", "columns"} - set(fields)
+    if missing:
+        raise QueryError(f"{path}: the header lacks {', '.join(sorted(missing))}")
+    return Query(
+        table=f"{path.parent.name}.{path.stem}",
+        path=path,
+        purpose=_purpose(header),
+        grain=_names(fields["grain"]),
+        reads=_names(fields["reads"]),
+        params=_names(fields["params"]),
+        source=fields["source"],
+        columns=dict(match.groups() for line in header if (match := _COLUMN.fullmatch(line))),
+        severity=fields.get("severity", ""),
+        sql=sql,
+    )
+
+
+def _purpose(header: list[str]) -> str:
+    """The header's prose: everything above the first field."""
+    prose = []
+    for line in header:
+        if _FIELD.match(line):
+            break
+        prose.append(line.removeprefix("--").strip())
+    return "\n".join(prose).strip()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def tables_read(sql: str) -> set[str]:
+    """Tables that a SELECT reads, ``<layer>.<name>``, by DuckDB's parser; names of CTEs are none."""
+    with duckdb.connect() as con:
+        found = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
+    tree = json.loads(found[0]) if found else {}
+    if tree.get("error"):
+        raise QueryError(f"DuckDB cannot parse a query: {tree.get('error_message')}")
+    return {
+        f"{node['schema_name']}.{node['table_name']}"
+        for node in _nodes(tree)
+        if node.get("schema_name") in LAYERS and node.get("table_name")
+    }
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+    children = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    for child in children:
+        yield from _nodes(child)
+
+
+def parameters(sql: str) -> set[str]:
+    """Named parameters that a SELECT takes."""
+    with duckdb.connect() as con:
+        return {name for statement in con.extract_statements(sql) for name in statement.named_parameters}
+
+
+def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:
+    """Make the query's table, then hold it to its grain; QueryError where either fails."""
+    missing = [name for name in query.params if name not in params]
+    if missing:
+        raise QueryError(f"{query.table}: no value was given for ${missing[0]}")
+    con.execute(f"create schema if not exists {query.layer}")
+    try:
+        # The view that opens a kept table may stand under this name.
+        con.execute(f"create or replace table {query.table} as {query.sql}", {name: params[name] for name in query.params})
+    except duckdb.Error as error:
+        raise QueryError(f"{query.table} ({query.path.name}) failed: {_first_line(error)}") from error
+    hold_to_grain(con, query)
+
+
+def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
+    """QueryError where the query's table holds two rows of one key."""
+    keys = ", ".join(query.grain)
+    twice = con.execute(f"select {keys} from {query.table} group by all having count(*) > 1 limit 1").fetchone()
+    if twice:
+        raise QueryError(f"{query.table}: more than one row for {keys} = {twice}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def needed(queries: Mapping[str, Query], targets: Iterable[str], given: Iterable[str] = ()) -> list[Query]:
+    """The queries behind the targets, in runnable order; those in ``given`` are there already and are not entered."""
+    there = set(given)
+    wanted: set[str] = set()
+    open_tables = [table for table in targets if table not in there]
+    while open_tables:
+        table = open_tables.pop()
+        if table in queries and table not in wanted and table not in there:
+            wanted.add(table)
+            open_tables += queries[table].reads
+    return [query for table, query in queries.items() if table in wanted]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A check that found rows which must not exist."""
+
+    table: str
+    severity: str
+    purpose: str
+    row_count: int
+    example: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name}={value}" for name, value in self.example.items())
+        return f"{self.table}: {self.purpose.partition(chr(10))[0]} {self.row_count} row(s), such as {shown}"
+
+
+def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: Mapping[str, Any]) -> list[Failure]:
+    """Run checks over tables that are built; those that found something."""
+    failures = []
+    for check in checks:
+        build(con, check, params)
+        rows = con.sql(f"select * from {check.table} order by all")
+        if count := len(rows):
+            example = dict(zip(rows.columns, rows.fetchone() or (), strict=False))
+            failures.append(Failure(check.table, check.severity, check.purpose, count, example))
+    return failures

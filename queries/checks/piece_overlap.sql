@@ -1,0 +1,28 @@
+-- Two pieces of one device that overlap: its seconds would be counted twice.
+--
+-- severity: fail
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at, other_start_at
+-- reads:  facts.piece_saturation
+-- params:
+-- source: facts.piece_saturation
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   start_at         UTC, start of the span
+--   other_start_at   UTC, start of the piece that begins within it
+select
+    piece.cluster,
+    piece.device_uuid,
+    piece.gpu_instance_id,
+    piece.start_at,
+    other.start_at as other_start_at
+from facts.piece_saturation as piece
+inner join facts.piece_saturation as other
+    on
+        piece.cluster = other.cluster
+        and piece.device_uuid = other.device_uuid
+        and piece.gpu_instance_id = other.gpu_instance_id
+        and piece.hour_start_at = other.hour_start_at
+        and piece.start_at < other.start_at
+        and piece.end_at > other.start_at

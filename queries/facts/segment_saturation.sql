@@ -1,0 +1,303 @@
+-- The one scan over the samples: numerators and denominators of every saturation figure, per stretch of a device's hour.
+--
+-- A segment is an hour, a piece of it (facts.piece), or a single row that a change of owners cuts.
+-- Sums weigh each row by the seconds it is in force; what was never seen is null, not 0.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at
+-- reads:  facts.piece, lake.device_sample
+-- params: memory_threshold_ratio
+-- source: DCGM fields by queries/catalog/signal.csv; NVML clock event reasons for the bits (0x1, 0x2 and 0x100 are no throttling)
+-- columns:
+--   cluster                             cluster name
+--   device_uuid                         UUID of the physical GPU
+--   gpu_instance_id                     MIG instance; '' for the whole GPU
+--   hour_start_at                       UTC, start of the hour
+--   start_at                            UTC, start of the span
+--   end_at                              UTC, end of the last row's span, outside it; the hour's where nothing is cut
+--   observed_seconds                    s in which the device was seen at all
+--   sample_count                        scrapes, carried rows left out
+--   power_seen_seconds                  s in which power was known
+--   power_joules                        J, power integrated over the seconds in which it was known
+--   power_watts_max                     largest power
+--   power_limit_watts_max               largest enforced power limit
+--   energy_seen_seconds                 s over which the growth of the energy counter is known
+--   energy_joules                       J, growth of the energy counter over those seconds
+--   energy_sample_count                 rows that carry the energy counter
+--   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
+--   gpu_util_seen_seconds               s in which GPU utilisation was known
+--   gpu_util_ratio_seconds              s x share of time with a kernel running
+--   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
+--   mem_copy_util_ratio_seconds         s x share of time with memory being copied
+--   fb_used_seen_seconds                s in which memory in use was known
+--   fb_used_byte_seconds                s x bytes of memory in use
+--   fb_used_bytes_max                   largest memory in use
+--   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
+--   memory_seen_seconds                 s in which used / (used + free) was known
+--   memory_used_ratio_seconds           s x used / (used + free)
+--   memory_used_ratio_max               largest used / (used + free) of one instant
+--   memory_pressure_seconds             s with used / (used + free) at or above the threshold
+--   gpu_temp_seen_seconds               s in which GPU temperature was known
+--   gpu_temp_celsius_seconds            s x degrees Celsius of the GPU
+--   gpu_temp_celsius_max                largest GPU temperature
+--   memory_temp_seen_seconds            s in which memory temperature was known
+--   memory_temp_celsius_seconds         s x degrees Celsius of the memory
+--   memory_temp_celsius_max             largest memory temperature
+--   sm_clock_seen_seconds               s in which SM clock was known
+--   sm_clock_hertz_seconds              s x Hz of the SM clock
+--   sm_clock_hertz_max                  largest SM clock
+--   memory_clock_seen_seconds           s in which memory clock was known
+--   memory_clock_hertz_seconds          s x Hz of the memory clock
+--   memory_clock_hertz_max              largest memory clock
+--   gr_engine_active_seen_seconds       s in which engine activity was known
+--   gr_engine_active_ratio_seconds      s x engine activity, 0..1
+--   sm_active_seen_seconds              s in which SM activity was known
+--   sm_active_ratio_seconds             s x SM activity, 0..1
+--   sm_active_ratio_max                 largest SM activity
+--   sm_occupancy_seen_seconds           s in which SM occupancy was known
+--   sm_occupancy_ratio_seconds          s x SM occupancy, 0..1
+--   tensor_active_seen_seconds          s in which tensor pipe activity was known
+--   tensor_active_ratio_seconds         s x tensor pipe activity, 0..1
+--   fp64_active_seen_seconds            s in which FP64 pipe activity was known
+--   fp64_active_ratio_seconds           s x FP64 pipe activity, 0..1
+--   fp32_active_seen_seconds            s in which FP32 pipe activity was known
+--   fp32_active_ratio_seconds           s x FP32 pipe activity, 0..1
+--   fp16_active_seen_seconds            s in which FP16 pipe activity was known
+--   fp16_active_ratio_seconds           s x FP16 pipe activity, 0..1
+--   dram_active_seen_seconds            s in which memory bandwidth activity was known
+--   dram_active_ratio_seconds           s x memory bandwidth activity, 0..1
+--   dram_active_ratio_max               largest memory bandwidth activity
+--   pcie_tx_seen_seconds                s in which the rate device to host over PCIe was known
+--   pcie_tx_bytes                       bytes device to host over PCIe, the rate integrated
+--   pcie_rx_seen_seconds                s in which the rate host to device over PCIe was known
+--   pcie_rx_bytes                       bytes host to device over PCIe, the rate integrated
+--   nvlink_tx_seen_seconds              s in which the rate sent over NVLink was known
+--   nvlink_tx_bytes                     bytes sent over NVLink, the rate integrated
+--   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
+--   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
+--   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
+--   sw_power_cap_seconds                s with 0x4, software power cap
+--   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
+--   sync_boost_seconds                  s with 0x10, sync boost
+--   sw_thermal_seconds                  s with 0x20, software thermal slowdown
+--   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
+--   hw_power_brake_seconds              s with 0x80, hardware power brake
+--   any_throttle_seconds                s with any of these six bits
+--   power_violation_seen_seconds        s over which the growth of the power violation counter is known
+--   power_violation_seconds             s, growth of the power violation counter over those seconds
+--   power_violation_sample_count        rows that carry the power violation counter
+--   power_violation_gap_seconds         s, growth of the power violation counter over gaps and resets that ended here
+--   thermal_violation_seen_seconds      s over which the growth of the thermal violation counter is known
+--   thermal_violation_seconds           s, growth of the thermal violation counter over those seconds
+--   thermal_violation_sample_count      rows that carry the thermal violation counter
+--   thermal_violation_gap_seconds       s, growth of the thermal violation counter over gaps and resets that ended here
+--   sync_boost_violation_seen_seconds   s over which the growth of the sync boost violation counter is known
+--   sync_boost_violation_seconds        s, growth of the sync boost violation counter over those seconds
+--   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
+--   sync_boost_violation_gap_seconds    s, growth of the sync boost violation counter over gaps and resets that ended here
+--   board_limit_violation_seen_seconds  s over which the growth of the board limit violation counter is known
+--   board_limit_violation_seconds       s, growth of the board limit violation counter over those seconds
+--   board_limit_violation_sample_count  rows that carry the board limit violation counter
+--   board_limit_violation_gap_seconds   s, growth of the board limit violation counter over gaps and resets that ended here
+--   pcie_replay_seen_seconds            s over which the growth of the PCIe replay counter is known
+--   pcie_replay_count                   count, growth of the PCIe replay counter over those seconds
+--   pcie_replay_sample_count            rows that carry the PCIe replay counter
+--   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
+--   xid_seen_seconds                    s in which the XID signal was known
+with cut_hour as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        list(epoch_ms(start_at) order by start_at) as cuts_ms
+    from facts.piece
+    group by all
+),
+
+-- The hours in which nothing changes need no piece: their rows find no cuts and fall into one segment.
+sampled as (
+    select
+        sample.cluster,
+        sample.device_uuid,
+        sample.gpu_instance_id,
+        date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
+        epoch_ms(sample.seen_at) as seen_ms,
+        epoch_ms(sample.seen_at) + 1000 * sample.held_seconds as held_until_ms,
+        cut_hour.cuts_ms,
+        sample.held_seconds,
+        sample.is_carried,
+        -- Both halves, plausible and of the same instant, or no ratio. FB_RESERVED is left out, as in DCGM's own ratio.
+        case
+            when
+                sample.fb_used_bytes >= 0 and sample.fb_free_bytes >= 0
+                and sample.fb_used_bytes + sample.fb_free_bytes between 1 and 1e18
+                then sample.fb_used_bytes / (sample.fb_used_bytes + sample.fb_free_bytes)
+        end as memory_used_ratio,
+        sample.power_watts,
+        sample.power_limit_watts,
+        sample.energy_joules,
+        sample.energy_joules_increase,
+        sample.energy_joules_gap_increase,
+        sample.gpu_util_ratio,
+        sample.mem_copy_util_ratio,
+        sample.fb_used_bytes,
+        sample.fb_free_bytes,
+        sample.fb_reserved_bytes,
+        sample.fb_total_bytes,
+        sample.sm_clock_hertz,
+        sample.memory_clock_hertz,
+        sample.gpu_temp_celsius,
+        sample.memory_temp_celsius,
+        sample.gr_engine_active_ratio,
+        sample.sm_active_ratio,
+        sample.sm_occupancy_ratio,
+        sample.tensor_active_ratio,
+        sample.fp64_active_ratio,
+        sample.fp32_active_ratio,
+        sample.fp16_active_ratio,
+        sample.dram_active_ratio,
+        sample.pcie_tx_bytes_per_second,
+        sample.pcie_rx_bytes_per_second,
+        sample.nvlink_tx_bytes_per_second,
+        sample.nvlink_rx_bytes_per_second,
+        sample.throttle_reasons,
+        sample.power_violation_seconds,
+        sample.power_violation_seconds_increase,
+        sample.power_violation_seconds_gap_increase,
+        sample.thermal_violation_seconds,
+        sample.thermal_violation_seconds_increase,
+        sample.thermal_violation_seconds_gap_increase,
+        sample.sync_boost_violation_seconds,
+        sample.sync_boost_violation_seconds_increase,
+        sample.sync_boost_violation_seconds_gap_increase,
+        sample.board_limit_violation_seconds,
+        sample.board_limit_violation_seconds_increase,
+        sample.board_limit_violation_seconds_gap_increase,
+        sample.pcie_replay_count,
+        sample.pcie_replay_count_increase,
+        sample.pcie_replay_count_gap_increase,
+        sample.xid_code
+    from lake.device_sample as sample
+    left join cut_hour
+        on
+            sample.cluster = cut_hour.cluster
+            and sample.device_uuid = cut_hour.device_uuid
+            and date_trunc('hour', sample.seen_at::timestamp) = cut_hour.hour_start_at
+),
+
+-- A row that a change of owners cuts is a segment of its own, so that it can be shared out without a second scan.
+placed as (
+    select
+        *,
+        case
+            when cuts_ms is null then null
+            when len([cut for cut in cuts_ms if cut > seen_ms and cut < held_until_ms]) > 0 then seen_ms
+            else [cut for cut in cuts_ms if cut <= seen_ms][-1]
+        end as segment_start_ms
+    from sampled
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    hour_start_at,
+    coalesce(make_timestamp_ms(segment_start_ms), hour_start_at) as start_at,
+    if(
+        segment_start_ms is null,
+        hour_start_at + interval 1 hour,
+        make_timestamp_ms(max(case when cuts_ms is not null then held_until_ms end)::bigint)
+    ) as end_at,
+    sum(held_seconds) as observed_seconds,
+    count(*) filter (where not is_carried) as sample_count,
+    sum(case when power_watts is not null then held_seconds end) as power_seen_seconds,
+    sum(power_watts * held_seconds) as power_joules,
+    max(power_watts) as power_watts_max,
+    max(power_limit_watts) as power_limit_watts_max,
+    sum(case when energy_joules_increase is not null then held_seconds end) as energy_seen_seconds,
+    sum(energy_joules_increase) as energy_joules,
+    nullif(count(energy_joules), 0) as energy_sample_count,
+    sum(energy_joules_gap_increase) as energy_gap_joules,
+    sum(case when gpu_util_ratio is not null then held_seconds end) as gpu_util_seen_seconds,
+    sum(gpu_util_ratio * held_seconds) as gpu_util_ratio_seconds,
+    sum(case when mem_copy_util_ratio is not null then held_seconds end) as mem_copy_util_seen_seconds,
+    sum(mem_copy_util_ratio * held_seconds) as mem_copy_util_ratio_seconds,
+    sum(case when fb_used_bytes is not null then held_seconds end) as fb_used_seen_seconds,
+    sum(fb_used_bytes * held_seconds) as fb_used_byte_seconds,
+    max(fb_used_bytes) as fb_used_bytes_max,
+    max(coalesce(fb_total_bytes, fb_used_bytes + fb_free_bytes + coalesce(fb_reserved_bytes, 0))) as fb_total_bytes_max,
+    sum(case when memory_used_ratio is not null then held_seconds end) as memory_seen_seconds,
+    sum(memory_used_ratio * held_seconds) as memory_used_ratio_seconds,
+    max(memory_used_ratio) as memory_used_ratio_max,
+    sum(case
+        when memory_used_ratio >= $memory_threshold_ratio then held_seconds
+        when memory_used_ratio is not null then 0
+    end) as memory_pressure_seconds,
+    sum(case when gpu_temp_celsius is not null then held_seconds end) as gpu_temp_seen_seconds,
+    sum(gpu_temp_celsius * held_seconds) as gpu_temp_celsius_seconds,
+    max(gpu_temp_celsius) as gpu_temp_celsius_max,
+    sum(case when memory_temp_celsius is not null then held_seconds end) as memory_temp_seen_seconds,
+    sum(memory_temp_celsius * held_seconds) as memory_temp_celsius_seconds,
+    max(memory_temp_celsius) as memory_temp_celsius_max,
+    sum(case when sm_clock_hertz is not null then held_seconds end) as sm_clock_seen_seconds,
+    sum(sm_clock_hertz * held_seconds) as sm_clock_hertz_seconds,
+    max(sm_clock_hertz) as sm_clock_hertz_max,
+    sum(case when memory_clock_hertz is not null then held_seconds end) as memory_clock_seen_seconds,
+    sum(memory_clock_hertz * held_seconds) as memory_clock_hertz_seconds,
+    max(memory_clock_hertz) as memory_clock_hertz_max,
+    sum(case when gr_engine_active_ratio is not null then held_seconds end) as gr_engine_active_seen_seconds,
+    sum(gr_engine_active_ratio * held_seconds) as gr_engine_active_ratio_seconds,
+    sum(case when sm_active_ratio is not null then held_seconds end) as sm_active_seen_seconds,
+    sum(sm_active_ratio * held_seconds) as sm_active_ratio_seconds,
+    max(sm_active_ratio) as sm_active_ratio_max,
+    sum(case when sm_occupancy_ratio is not null then held_seconds end) as sm_occupancy_seen_seconds,
+    sum(sm_occupancy_ratio * held_seconds) as sm_occupancy_ratio_seconds,
+    sum(case when tensor_active_ratio is not null then held_seconds end) as tensor_active_seen_seconds,
+    sum(tensor_active_ratio * held_seconds) as tensor_active_ratio_seconds,
+    sum(case when fp64_active_ratio is not null then held_seconds end) as fp64_active_seen_seconds,
+    sum(fp64_active_ratio * held_seconds) as fp64_active_ratio_seconds,
+    sum(case when fp32_active_ratio is not null then held_seconds end) as fp32_active_seen_seconds,
+    sum(fp32_active_ratio * held_seconds) as fp32_active_ratio_seconds,
+    sum(case when fp16_active_ratio is not null then held_seconds end) as fp16_active_seen_seconds,
+    sum(fp16_active_ratio * held_seconds) as fp16_active_ratio_seconds,
+    sum(case when dram_active_ratio is not null then held_seconds end) as dram_active_seen_seconds,
+    sum(dram_active_ratio * held_seconds) as dram_active_ratio_seconds,
+    max(dram_active_ratio) as dram_active_ratio_max,
+    sum(case when pcie_tx_bytes_per_second is not null then held_seconds end) as pcie_tx_seen_seconds,
+    sum(pcie_tx_bytes_per_second * held_seconds) as pcie_tx_bytes,
+    sum(case when pcie_rx_bytes_per_second is not null then held_seconds end) as pcie_rx_seen_seconds,
+    sum(pcie_rx_bytes_per_second * held_seconds) as pcie_rx_bytes,
+    sum(case when nvlink_tx_bytes_per_second is not null then held_seconds end) as nvlink_tx_seen_seconds,
+    sum(nvlink_tx_bytes_per_second * held_seconds) as nvlink_tx_bytes,
+    sum(case when nvlink_rx_bytes_per_second is not null then held_seconds end) as nvlink_rx_seen_seconds,
+    sum(nvlink_rx_bytes_per_second * held_seconds) as nvlink_rx_bytes,
+    sum(case when throttle_reasons >= 0 then held_seconds end) as throttle_seen_seconds,
+    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 4 != 0, held_seconds, 0) end) as sw_power_cap_seconds,
+    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 8 != 0, held_seconds, 0) end) as hw_slowdown_seconds,
+    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 16 != 0, held_seconds, 0) end) as sync_boost_seconds,
+    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 32 != 0, held_seconds, 0) end) as sw_thermal_seconds,
+    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 64 != 0, held_seconds, 0) end) as hw_thermal_seconds,
+    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 128 != 0, held_seconds, 0) end) as hw_power_brake_seconds,
+    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 252 != 0, held_seconds, 0) end) as any_throttle_seconds,
+    sum(case when power_violation_seconds_increase is not null then held_seconds end) as power_violation_seen_seconds,
+    sum(power_violation_seconds_increase) as power_violation_seconds,
+    nullif(count(power_violation_seconds), 0) as power_violation_sample_count,
+    sum(power_violation_seconds_gap_increase) as power_violation_gap_seconds,
+    sum(case when thermal_violation_seconds_increase is not null then held_seconds end) as thermal_violation_seen_seconds,
+    sum(thermal_violation_seconds_increase) as thermal_violation_seconds,
+    nullif(count(thermal_violation_seconds), 0) as thermal_violation_sample_count,
+    sum(thermal_violation_seconds_gap_increase) as thermal_violation_gap_seconds,
+    sum(case when sync_boost_violation_seconds_increase is not null then held_seconds end) as sync_boost_violation_seen_seconds,
+    sum(sync_boost_violation_seconds_increase) as sync_boost_violation_seconds,
+    nullif(count(sync_boost_violation_seconds), 0) as sync_boost_violation_sample_count,
+    sum(sync_boost_violation_seconds_gap_increase) as sync_boost_violation_gap_seconds,
+    sum(case when board_limit_violation_seconds_increase is not null then held_seconds end) as board_limit_violation_seen_seconds,
+    sum(board_limit_violation_seconds_increase) as board_limit_violation_seconds,
+    nullif(count(board_limit_violation_seconds), 0) as board_limit_violation_sample_count,
+    sum(board_limit_violation_seconds_gap_increase) as board_limit_violation_gap_seconds,
+    sum(case when pcie_replay_count_increase is not null then held_seconds end) as pcie_replay_seen_seconds,
+    sum(pcie_replay_count_increase) as pcie_replay_count,
+    nullif(count(pcie_replay_count), 0) as pcie_replay_sample_count,
+    sum(pcie_replay_count_gap_increase) as pcie_replay_gap_count,
+    sum(case when xid_code is not null then held_seconds end) as xid_seen_seconds
+from placed
+group by cluster, device_uuid, gpu_instance_id, hour_start_at, segment_start_ms

@@ -1,0 +1,267 @@
+-- Each GPU and MIG instance: what it is, how it was used and strained, its energy and health.
+--
+-- Board figures (power, clocks, throttling, errors, PCIe, NVLink) stand on the gpu row alone; under MIG, memory and
+-- activity stand on the instances' rows.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id
+-- reads:  facts.window_figure, facts.window_sum
+-- params: since_at, until_at
+-- source: facts.window_figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
+-- columns:
+--   cluster                             cluster name
+--   device_uuid                         UUID of the physical GPU
+--   gpu_instance_id                     MIG instance; '' for the whole GPU
+--   kind                                gpu, or mig for an instance
+--   node_name                           node; several are listed
+--   gpu_index                           index on the node
+--   gpu_device                          device name on the node
+--   gpu_model                           model
+--   gpu_instance_profile                MIG profile; '' for a whole GPU
+--   pci_bus_id                          PCI address
+--   driver_version                      GPU driver
+--   observed_seconds                    s in which the device was seen
+--   coverage_ratio                      seen time over the window's length; whole hours count, so it may exceed 1 where the window cuts one
+--   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
+--   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
+--   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
+--   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
+--   board_limit_violation_ratio         share of time below the wanted clock because of board limits; above 1 is a fault of the source
+--   sw_power_cap_ratio                  0..1, share of time with 0x4, software power cap
+--   hw_slowdown_ratio                   0..1, share of time with 0x8, hardware slowdown
+--   sync_boost_ratio                    0..1, share of time with 0x10, sync boost
+--   sw_thermal_ratio                    0..1, share of time with 0x20, software thermal slowdown
+--   hw_thermal_ratio                    0..1, share of time with 0x40, hardware thermal slowdown
+--   hw_power_brake_ratio                0..1, share of time with 0x80, hardware power brake
+--   any_throttle_ratio                  0..1, share of time with any of the six reasons
+--   memory_used_ratio_avg               0..1, mean of used / (used + free)
+--   memory_used_ratio_max               0..1, largest used / (used + free) of one instant
+--   memory_pressure_ratio               0..1, share of time with used / (used + free) at or above the threshold
+--   xid_error_count                     XID errors, a lower bound: repeats of one code cannot be seen
+--   xid_codes                           their distinct codes, ascending
+--   dram_active_avg                     0..1, mean share of cycles in which device memory moved data
+--   dram_active_max                     0..1, its largest sample
+--   sm_active_avg                       0..1, mean share of time with a warp resident, over the SMs
+--   sm_active_max                       0..1, its largest sample
+--   sm_occupancy_avg                    0..1, mean of resident warps over the most an SM can hold
+--   tensor_active_avg                   0..1, mean share of cycles with the tensor pipe active
+--   pcie_tx_bytes_per_second_avg        bytes/s, mean device to host over PCIe
+--   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
+--   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
+--   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
+--   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
+--   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is no counter
+--   idle_joules                         J, idle share; null until power is attributed
+--   attributed_joules                   J, attributed to containers; null until power is attributed
+--   unattributed_joules                 J, the rest; null until power is attributed
+--   closing_error_joules                J, what the sum misses; null until power is attributed
+--   power_watts_avg                     W, mean power
+--   power_watts_max                     W, largest power sample
+--   power_limit_watts_max               W, largest enforced power limit
+--   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running (NVML)
+--   gpu_temp_celsius_avg                degrees Celsius, mean GPU temperature
+--   gpu_temp_celsius_max                degrees Celsius, its largest sample
+--   memory_temp_celsius_avg             degrees Celsius, mean memory temperature
+--   memory_temp_celsius_max             degrees Celsius, its largest sample
+--   sm_clock_hertz_avg                  Hz, mean SM clock
+--   sm_clock_hertz_max                  Hz, its largest sample
+--   memory_clock_hertz_avg              Hz, mean memory clock
+--   memory_clock_hertz_max              Hz, its largest sample
+--   pcie_replay_count                   PCIe retransmissions
+--   memory_total_bytes                  bytes of memory in all
+--   gpu_usage_seen_seconds              s behind gpu_usage_avg
+--   power_violation_seconds             s of violation behind power_violation_ratio
+--   power_violation_seen_seconds        s over which the counter's growth is known
+--   thermal_violation_seconds           s of violation behind thermal_violation_ratio
+--   thermal_violation_seen_seconds      s over which the counter's growth is known
+--   sync_boost_violation_seconds        s of violation behind sync_boost_violation_ratio
+--   sync_boost_violation_seen_seconds   s over which the counter's growth is known
+--   board_limit_violation_seconds       s of violation behind board_limit_violation_ratio
+--   board_limit_violation_seen_seconds  s over which the counter's growth is known
+--   sw_power_cap_seconds                s behind sw_power_cap_ratio
+--   hw_slowdown_seconds                 s behind hw_slowdown_ratio
+--   sync_boost_seconds                  s behind sync_boost_ratio
+--   sw_thermal_seconds                  s behind sw_thermal_ratio
+--   hw_thermal_seconds                  s behind hw_thermal_ratio
+--   hw_power_brake_seconds              s behind hw_power_brake_ratio
+--   any_throttle_seconds                s behind any_throttle_ratio
+--   throttle_seen_seconds               s in which the reasons were known
+--   memory_pressure_seconds             s behind memory_pressure_ratio
+--   memory_seen_seconds                 s in which the memory ratio was known
+--   dram_active_seen_seconds            s in which dram_active was known
+--   sm_active_seen_seconds              s in which sm_active was known
+--   sm_occupancy_seen_seconds           s in which sm_occupancy was known
+--   tensor_active_seen_seconds          s in which tensor_active was known
+--   pcie_tx_seen_seconds                s in which pcie_tx was known
+--   pcie_rx_seen_seconds                s in which pcie_rx was known
+--   nvlink_tx_seen_seconds              s in which nvlink_tx was known
+--   nvlink_rx_seen_seconds              s in which nvlink_rx was known
+--   power_seen_seconds                  s in which power was known
+--   energy_seen_seconds                 s over which the energy counter's growth is known
+--   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
+with total as (
+    select
+        *,
+        gpu_instance_id != '' as is_instance
+    from facts.window_sum
+    where subject = 'device'
+),
+
+health as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        case when is_instance then 'board_scope' else 'not_collected' end as board_reason,
+        case
+            when energy_joules is not null or energy_gap_joules is not null
+                then coalesce(energy_joules, 0) + coalesce(energy_gap_joules, 0)
+            else power_joules
+        end as energy_joules,
+        power_joules / power_seen_seconds as power_watts_avg,
+        power_watts_max as power_watts_max,
+        power_limit_watts_max as power_limit_watts_max,
+        gpu_util_ratio_seconds / gpu_util_seen_seconds as gpu_util_ratio_avg,
+        gpu_temp_celsius_seconds / gpu_temp_seen_seconds as gpu_temp_celsius_avg,
+        gpu_temp_celsius_max as gpu_temp_celsius_max,
+        memory_temp_celsius_seconds / memory_temp_seen_seconds as memory_temp_celsius_avg,
+        memory_temp_celsius_max as memory_temp_celsius_max,
+        sm_clock_hertz_seconds / sm_clock_seen_seconds as sm_clock_hertz_avg,
+        sm_clock_hertz_max as sm_clock_hertz_max,
+        memory_clock_hertz_seconds / memory_clock_seen_seconds as memory_clock_hertz_avg,
+        memory_clock_hertz_max as memory_clock_hertz_max,
+        if(
+            pcie_replay_count is null and pcie_replay_gap_count is null,
+            null,
+            coalesce(pcie_replay_count, 0) + coalesce(pcie_replay_gap_count, 0)
+        ) as pcie_replay_count,
+        fb_total_bytes_max as memory_total_bytes
+    from total
+)
+
+select
+    figure.cluster,
+    figure.device_uuid,
+    figure.gpu_instance_id,
+    if(total.is_instance, 'mig', 'gpu') as kind,
+    total.node_name,
+    total.gpu_index,
+    total.gpu_device,
+    total.gpu_model,
+    total.gpu_instance_profile,
+    total.pci_bus_id,
+    total.driver_version,
+    figure.observed_seconds,
+    figure.observed_seconds / epoch($until_at::timestamp - $since_at::timestamp) as coverage_ratio,
+    figure.gpu_usage_avg,
+    figure.power_violation_ratio,
+    figure.thermal_violation_ratio,
+    figure.sync_boost_violation_ratio,
+    figure.board_limit_violation_ratio,
+    figure.sw_power_cap_ratio,
+    figure.hw_slowdown_ratio,
+    figure.sync_boost_ratio,
+    figure.sw_thermal_ratio,
+    figure.hw_thermal_ratio,
+    figure.hw_power_brake_ratio,
+    figure.any_throttle_ratio,
+    figure.memory_used_ratio_avg,
+    figure.memory_used_ratio_max,
+    figure.memory_pressure_ratio,
+    figure.xid_error_count,
+    figure.xid_codes,
+    figure.dram_active_avg,
+    figure.dram_active_max,
+    figure.sm_active_avg,
+    figure.sm_active_max,
+    figure.sm_occupancy_avg,
+    figure.tensor_active_avg,
+    figure.pcie_tx_bytes_per_second_avg,
+    figure.pcie_rx_bytes_per_second_avg,
+    figure.nvlink_tx_bytes_per_second_avg,
+    figure.nvlink_rx_bytes_per_second_avg,
+    figure.any_throttle_ratio_min,
+    health.energy_joules,
+    null::double as idle_joules,
+    null::double as attributed_joules,
+    null::double as unattributed_joules,
+    null::double as closing_error_joules,
+    health.power_watts_avg,
+    health.power_watts_max,
+    health.power_limit_watts_max,
+    health.gpu_util_ratio_avg,
+    health.gpu_temp_celsius_avg,
+    health.gpu_temp_celsius_max,
+    health.memory_temp_celsius_avg,
+    health.memory_temp_celsius_max,
+    health.sm_clock_hertz_avg,
+    health.sm_clock_hertz_max,
+    health.memory_clock_hertz_avg,
+    health.memory_clock_hertz_max,
+    health.pcie_replay_count,
+    health.memory_total_bytes,
+    figure.gpu_usage_seen_seconds,
+    figure.power_violation_seconds,
+    figure.power_violation_seen_seconds,
+    figure.thermal_violation_seconds,
+    figure.thermal_violation_seen_seconds,
+    figure.sync_boost_violation_seconds,
+    figure.sync_boost_violation_seen_seconds,
+    figure.board_limit_violation_seconds,
+    figure.board_limit_violation_seen_seconds,
+    figure.sw_power_cap_seconds,
+    figure.hw_slowdown_seconds,
+    figure.sync_boost_seconds,
+    figure.sw_thermal_seconds,
+    figure.hw_thermal_seconds,
+    figure.hw_power_brake_seconds,
+    figure.any_throttle_seconds,
+    figure.throttle_seen_seconds,
+    figure.memory_pressure_seconds,
+    figure.memory_seen_seconds,
+    figure.dram_active_seen_seconds,
+    figure.sm_active_seen_seconds,
+    figure.sm_occupancy_seen_seconds,
+    figure.tensor_active_seen_seconds,
+    figure.pcie_tx_seen_seconds,
+    figure.pcie_rx_seen_seconds,
+    figure.nvlink_tx_seen_seconds,
+    figure.nvlink_rx_seen_seconds,
+    coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
+    coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
+    map_concat(
+        figure.unknown_reasons,
+        map_from_entries([entry for entry in [
+            { 'figure': 'energy_joules', 'reason': if(health.energy_joules is null, health.board_reason, null) },
+            { 'figure': 'idle_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
+            { 'figure': 'attributed_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
+            { 'figure': 'unattributed_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
+            { 'figure': 'closing_error_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
+            { 'figure': 'power_watts_avg', 'reason': if(health.power_watts_avg is null, health.board_reason, null) },
+            { 'figure': 'power_watts_max', 'reason': if(health.power_watts_max is null, health.board_reason, null) },
+            { 'figure': 'power_limit_watts_max', 'reason': if(health.power_limit_watts_max is null, health.board_reason, null) },
+            { 'figure': 'gpu_util_ratio_avg', 'reason': if(health.gpu_util_ratio_avg is null, health.board_reason, null) },
+            { 'figure': 'gpu_temp_celsius_avg', 'reason': if(health.gpu_temp_celsius_avg is null, health.board_reason, null) },
+            { 'figure': 'gpu_temp_celsius_max', 'reason': if(health.gpu_temp_celsius_max is null, health.board_reason, null) },
+            { 'figure': 'memory_temp_celsius_avg', 'reason': if(health.memory_temp_celsius_avg is null, health.board_reason, null) },
+            { 'figure': 'memory_temp_celsius_max', 'reason': if(health.memory_temp_celsius_max is null, health.board_reason, null) },
+            { 'figure': 'sm_clock_hertz_avg', 'reason': if(health.sm_clock_hertz_avg is null, health.board_reason, null) },
+            { 'figure': 'sm_clock_hertz_max', 'reason': if(health.sm_clock_hertz_max is null, health.board_reason, null) },
+            { 'figure': 'memory_clock_hertz_avg', 'reason': if(health.memory_clock_hertz_avg is null, health.board_reason, null) },
+            { 'figure': 'memory_clock_hertz_max', 'reason': if(health.memory_clock_hertz_max is null, health.board_reason, null) },
+            { 'figure': 'pcie_replay_count', 'reason': if(health.pcie_replay_count is null, health.board_reason, null) },
+            { 'figure': 'memory_total_bytes', 'reason': if(health.memory_total_bytes is null, 'not_collected', null) }
+        ] if entry.reason is not null])
+    ) as unknown_reasons
+from facts.window_figure as figure
+inner join total
+    on
+        figure.cluster = total.cluster
+        and figure.device_uuid = total.device_uuid
+        and figure.gpu_instance_id = total.gpu_instance_id
+inner join health
+    on
+        figure.cluster = health.cluster
+        and figure.device_uuid = health.device_uuid
+        and figure.gpu_instance_id = health.gpu_instance_id
+where figure.subject = 'device'
+order by all
