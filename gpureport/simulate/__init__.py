@@ -5,6 +5,20 @@
 """
 
 from gpureport.simulate.batches import simulate_batches
+from gpureport.simulate.kubernetes import write_kubernetes
+from gpureport.simulate.lake_fill import fill_lake
+from gpureport.simulate.openmetrics import write_openmetrics
 from gpureport.simulate.plan import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals
+from gpureport.simulate.truth import write_truth
 
-__all__ = ["SIGNALS_14", "SIGNALS_ALL", "SimulationPlan", "choose_signals", "simulate_batches"]
+__all__ = [
+    "SIGNALS_14",
+    "SIGNALS_ALL",
+    "SimulationPlan",
+    "choose_signals",
+    "fill_lake",
+    "simulate_batches",
+    "write_kubernetes",
+    "write_openmetrics",
+    "write_truth",
+]

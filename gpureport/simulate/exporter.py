@@ -137,24 +137,23 @@ class _Scrapes:
         self._seen = np.ones(day.steps, bool)
         for gap in day.story.planted.gaps:
             self._seen[day.cut(gap.start_step, gap.end_step)] = False
-        self._labels: list[Labels] = []
-        self._series: list[tuple[NDArray[np.int64], Floats]] = []
+        self._series: dict[tuple[tuple[str, str], ...], list[tuple[NDArray[np.int64], Floats]]] = {}
 
     def add(self, labels: Labels, span: slice, values: Floats) -> None:
-        """One series over a span of steps."""
+        """A stretch of a series; a device without a workload comes back under the labels it had before."""
         times, seen = self._times[span], self._seen[span]
         if not seen.all():
             times, values = times[seen], values[seen]
         if times.size:
-            self._labels.append(labels)
-            self._series.append((times, values))
+            self._series.setdefault(tuple(labels.items()), []).append((times, values))
 
     def batch(self) -> SeriesBatch:
-        """What was collected."""
-        lengths = [times.size for times, _ in self._series]
+        """What was collected, each series once and in order of time."""
+        stretches = [sorted(found, key=lambda stretch: int(stretch[0][0])) for found in self._series.values()]
+        lengths = [sum(times.size for times, _ in found) for found in stretches]
         return SeriesBatch(
-            self._labels,
+            [dict(labels) for labels in self._series],
             np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            np.concatenate([np.empty(0, np.int64), *(times for times, _ in self._series)]),
-            np.concatenate([np.empty(0), *(values for _, values in self._series)]),
+            np.concatenate([np.empty(0, np.int64), *(times for found in stretches for times, _ in found)]),
+            np.concatenate([np.empty(0), *(values for found in stretches for _, values in found)]),
         )

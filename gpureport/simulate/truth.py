@@ -125,9 +125,12 @@ def _xids(story: NodeStory) -> Iterator[Entry]:
 
 def _throttled(story: NodeStory) -> Iterator[Entry]:
     for pod in story.pods:
-        if (phase := pod.phase) is None:
+        phase = pod.phase
+        # Growth shows at the next sample: nothing after the plan's last one is ever seen.
+        end_step = min(phase.end_step, story.plan.step_count - 1) if phase else 0
+        if phase is None or phase.start_step >= end_step:
             continue
-        seconds = (phase.end_step - phase.start_step) * story.plan.step_seconds
+        seconds = (end_step - phase.start_step) * story.plan.step_seconds
         for row in pod.slot.rows:
             yield {
                 "device_uuid": story.node.rows[row].gpu.uuid,
@@ -137,7 +140,7 @@ def _throttled(story: NodeStory) -> Iterator[Entry]:
                 "reason": phase.reason,
                 "reasons_bit": POWER_CAP_BIT if phase.reason == "power" else THERMAL_BIT,
                 "start_at": _at(story, phase.start_step),
-                "end_at": _at(story, phase.end_step),
+                "end_at": _at(story, end_step),
                 "seconds": seconds,
                 "lost_seconds": round(phase.ratio * seconds, 6),
             }

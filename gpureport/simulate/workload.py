@@ -187,8 +187,8 @@ def _draw_pod(plan: SimulationPlan, slot: Slot, number: int, life: Life, draw: n
 def _draw_phase(plan: SimulationPlan, slot: Slot, life: Life, draw: np.random.Generator) -> Phase | None:
     """A throttled stretch well inside the pod's life, for some of the pods that work steadily on whole GPUs."""
     chance, where, length, ratio = (float(number) for number in draw.random(4))
-    first, last = first_step(plan, life.start), min(first_step(plan, life.end), plan.step_count) - 1
-    steps = last - first
+    first = first_step(plan, life.start)
+    steps = first_step(plan, life.end) - 1 - first
     is_whole = slot.resource == "nvidia.com/gpu" and not slot.is_shared
     if not is_whole or life.kind.rhythm != "steady" or chance > 0.5 or steps < 60:
         return None

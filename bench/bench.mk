@@ -1,0 +1,13 @@
+# `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
+.PHONY: bench bench-export bench-facts bench-promql
+
+bench: bench-export bench-facts bench-promql ## Measure against curl, plain scans and PromQL (minutes; not part of test)
+
+bench-export: $(VENV)/.installed-dev servers
+	@$(PY) -m bench.export
+
+bench-facts: $(VENV)/.installed-dev
+	@$(PY) -m bench.facts
+
+bench-promql: $(VENV)/.installed-dev servers
+	@$(PY) -m bench.promql

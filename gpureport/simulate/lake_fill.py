@@ -1,0 +1,112 @@
+"""The samples straight into a lake, as an export of the same series would have left it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from gpureport.catalog import Catalog, load_catalog
+from gpureport.lake import Change, open_lake
+from gpureport.provenance import Origin, add_tallies, source_table
+from gpureport.series import SeriesBatch, concatenate
+from gpureport.shape import Tally, shape
+from gpureport.simulate.batches import GroupSimulation, node_groups
+from gpureport.simulate.plan import SimulationPlan
+from gpureport.window import Window
+
+_MARGIN = timedelta(minutes=15)
+"""Samples around a day that tell how far its first and last ones reach."""
+
+Tallies = list[Mapping[str, Tally]]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One node group's work, as sent to a worker process."""
+
+    plan: SimulationPlan
+    catalog: Catalog
+    change: Change
+    cluster: str
+    number: int
+    group: range
+
+
+def fill_lake(plan: SimulationPlan, lake_path: Path, cluster: str, workers: int | None = None) -> int:
+    """Write every simulated day of the cluster whole; how many samples came.
+
+    ``workers`` processes (default: one per core) hold three days of a node group each, about 0.5 GB.
+    LakeError where the lake cannot be written.
+    """
+    catalog = load_catalog()
+    lake = open_lake(lake_path, create=True)
+    with lake.change() as change:
+        groups = enumerate(node_groups(plan))
+        tasks = [_Task(plan, catalog, change, cluster, number, group) for number, group in groups]
+        done = list(_run(tasks, workers or os.cpu_count() or 1))
+        for day_number in range(plan.days):
+            _write_source(change, tasks[0], day_number, [tallies[day_number] for tallies in done])
+    return sum(tally.sample_count for days in done for tallies in days for tally in tallies.values())
+
+
+def _run(tasks: list[_Task], workers: int) -> Iterator[Tallies]:
+    if min(workers, len(tasks)) <= 1:
+        yield from map(_fill_group, tasks)
+        return
+    with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=multiprocessing.get_context("fork")) as pool:
+        yield from pool.map(_fill_group, tasks)
+
+
+def _fill_group(task: _Task) -> Tallies:
+    """Simulate, shape and stage one group, day after day; runs in a worker process."""
+    write = partial(task.change.write, cluster=task.cluster, part=f"part-{task.number:04d}")
+    tallies: Tallies = []
+    for day, batch in zip(task.plan.dates, _with_margins(task), strict=True):
+        shaped = shape(batch, task.catalog, Window.of_day(day))
+        for table, rows in shaped.tables().items():
+            if rows.num_rows or table == "device_sample":
+                write(table, day=day, rows=rows)
+        tallies.append(shaped.tallies)
+    return tallies
+
+
+def _with_margins(task: _Task) -> Iterator[SeriesBatch]:
+    """Each day's batch with the last minutes of the day before and the first of the day after."""
+    simulation = GroupSimulation(task.plan, task.group)
+    dates = task.plan.dates
+    before: SeriesBatch | None = None
+    current = simulation.batch(0)
+    for number, date in enumerate(dates):
+        after = simulation.batch(number + 1) if number + 1 < len(dates) else None
+        window = Window.of_day(date).widened(_MARGIN)
+        yield concatenate([current, *(_between(each, window) for each in (before, after) if each is not None)])
+        if after is not None:
+            before, current = current, after
+
+
+def _between(batch: SeriesBatch, window: Window) -> SeriesBatch:
+    """The batch's samples of [start, end)."""
+    inside = (batch.times_ms >= window.start_ms) & (batch.times_ms < window.end_ms)
+    kept = [
+        (labels, int(np.count_nonzero(inside[start:end])))
+        for labels, (start, end) in zip(batch.labels, pairwise(batch.offsets.tolist()), strict=True)
+    ]
+    kept = [(labels, count) for labels, count in kept if count]
+    offsets = np.cumsum([0, *(count for _, count in kept)]).astype(np.int64)
+    return SeriesBatch([labels for labels, _ in kept], offsets, batch.times_ms[inside], batch.values[inside])
+
+
+def _write_source(change: Change, task: _Task, day_number: int, tallies: Tallies) -> None:
+    day = task.plan.dates[day_number]
+    origin = Origin("simulation", f"seed {task.plan.seed}", "simulation")
+    rows = source_table(add_tallies(tallies), task.catalog, origin, Window.of_day(day))
+    change.write("source", task.cluster, day, rows)

@@ -1,0 +1,67 @@
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from gpureport.errors import GpureportError
+from gpureport.series import concatenate
+from gpureport.simulate import SimulationPlan, simulate_batches, write_openmetrics
+from tests.simulate.conftest import series_of
+
+
+@pytest.fixture(scope="module")
+def small(plan: SimulationPlan) -> SimulationPlan:
+    return replace(plan, gpus=8, step_seconds=600, kube_state_step_seconds=1800)
+
+
+def _samples(paths: list[Path]) -> dict[tuple[str, frozenset[tuple[str, str]], int], float]:
+    """Every sample as an independent parser reads it, by metric, labels and milliseconds."""
+    return {
+        (sample.name, frozenset(sample.labels.items()), round(float(sample.timestamp) * 1000)): sample.value
+        for path in paths
+        for family in text_string_to_metric_families(path.read_text())
+        for sample in family.samples
+    }
+
+
+def test_an_independent_parser_reads_exactly_the_simulated_samples(small: SimulationPlan, tmp_path: Path) -> None:
+    read = _samples(write_openmetrics(small, tmp_path, compress=False))
+    made = {}
+    for each in series_of(concatenate(list(simulate_batches(small)))):
+        name = each.labels.pop("__name__")
+        made |= {(name, frozenset(each.labels.items()), time): value for time, value in each.points().items()}
+    assert len(read) > 20_000
+    assert read == made
+
+
+def test_a_file_a_day_with_each_metric_once_and_an_end(small: SimulationPlan, tmp_path: Path) -> None:
+    paths = write_openmetrics(small, tmp_path, compress=False)
+    assert [path.name for path in paths] == [f"metrics-2026-11-{day}.openmetrics.txt" for day in (18, 19)]
+    for path in paths:
+        lines = path.read_text().splitlines()
+        types = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
+        assert types == sorted(set(types))
+        assert lines[-1] == "# EOF"
+        families = [line.partition("{")[0] for line in lines if not line.startswith("#")]
+        assert list(dict.fromkeys(families)) == types
+
+
+def test_the_same_plan_gives_the_same_bytes_compressed_or_not(small: SimulationPlan, tmp_path: Path) -> None:
+    packed = [write_openmetrics(small, tmp_path / name) for name in ("a", "b")]
+    plain = write_openmetrics(small, tmp_path / "c", compress=False)
+    assert [path.read_bytes() for path in packed[0]] == [path.read_bytes() for path in packed[1]]
+    assert [gzip.decompress(path.read_bytes()) for path in packed[0]] == [path.read_bytes() for path in plain]
+
+
+def test_nothing_but_the_files_is_left(small: SimulationPlan, tmp_path: Path) -> None:
+    assert sorted(tmp_path.iterdir()) == []
+    paths = write_openmetrics(small, tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+def test_an_output_folder_that_is_a_file_is_one_sentence(small: SimulationPlan, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("in the way")
+    with pytest.raises(GpureportError, match="cannot be written"):
+        write_openmetrics(small, tmp_path / "out")

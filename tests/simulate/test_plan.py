@@ -1,0 +1,37 @@
+from datetime import date
+
+import pytest
+
+from gpureport.errors import UsageError
+from gpureport.simulate import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"gpus": 0}, "gpus is 0"),
+        ({"days": 0}, "days is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"step_seconds": 7}, "step-seconds is 7"),
+        ({"step_seconds": 7200}, "step-seconds is 7200"),
+        ({"kube_state_step_seconds": 50_000}, "kube-state-step-seconds is 50000"),
+        ({"mig_share": 1.5}, "mig-share is 1.5"),
+        ({"sharing_share": -0.1}, "sharing-share is -0.1"),
+        ({"signals": ("DCGM_FI_DEV_POWER",)}, "DCGM_FI_DEV_POWER is not simulated"),
+        ({"signals": ()}, "none is named"),
+    ],
+)
+def test_an_impossible_plan_is_a_usage_error_that_names_the_option(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        SimulationPlan(**{"gpus": 8, "days": 1, "start_date": date(2026, 11, 20)} | wrong)
+
+
+def test_signals_are_chosen_by_number_by_all_or_by_name() -> None:
+    assert choose_signals("14") == SIGNALS_14
+    assert len(SIGNALS_14) == 14
+    assert choose_signals("all") == SIGNALS_ALL
+    assert choose_signals("DCGM_FI_DEV_FB_USED, DCGM_FI_DEV_FB_FREE") == ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE")
+
+
+def test_no_signal_is_named_twice() -> None:
+    assert len(set(SIGNALS_ALL)) == len(SIGNALS_ALL)
