@@ -18,9 +18,9 @@ def views(
     tables: Iterable[str],
     clusters: Collection[str] | None = None,
     dates: Collection[date] | None = None,
-    part: str | None = None,
+    parts: Collection[str] | None = None,
 ) -> list[str]:
-    """Create a view per table over the chosen clusters, days and part; the names made, in order.
+    """Create a view per table over the chosen clusters, days and parts; the names made, in order.
 
     A lake table without files becomes an empty table of its schema; facts without files are left out.
     """
@@ -32,7 +32,7 @@ def views(
             for partition in lake.partitions(table)
             if _is_chosen(partition, clusters, dates)
             for file in partition.files
-            if part is None or file.stem == part
+            if parts is None or file.stem in parts
         ]
         name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
         if files:

@@ -135,14 +135,14 @@ summed as (
         start_at,
         end_at,
         sum(observed_seconds * share_ratio) as observed_seconds,
-        sum(sample_count) filter (where holds_start) as sample_count,
+        sum(sample_count) filter (where holds_start)::bigint as sample_count,
         sum(power_seen_seconds * share_ratio) as power_seen_seconds,
         sum(power_joules * share_ratio) as power_joules,
         max(power_watts_max) as power_watts_max,
         max(power_limit_watts_max) as power_limit_watts_max,
         sum(energy_seen_seconds * share_ratio) as energy_seen_seconds,
         sum(energy_joules * share_ratio) as energy_joules,
-        sum(energy_sample_count) filter (where holds_start) as energy_sample_count,
+        sum(energy_sample_count) filter (where holds_start)::bigint as energy_sample_count,
         sum(energy_gap_joules) filter (where holds_start) as energy_gap_joules,
         sum(gpu_util_seen_seconds * share_ratio) as gpu_util_seen_seconds,
         sum(gpu_util_ratio_seconds * share_ratio) as gpu_util_ratio_seconds,
@@ -204,23 +204,23 @@ summed as (
         sum(any_throttle_seconds * share_ratio) as any_throttle_seconds,
         sum(power_violation_seen_seconds * share_ratio) as power_violation_seen_seconds,
         sum(power_violation_seconds * share_ratio) as power_violation_seconds,
-        sum(power_violation_sample_count) filter (where holds_start) as power_violation_sample_count,
+        sum(power_violation_sample_count) filter (where holds_start)::bigint as power_violation_sample_count,
         sum(power_violation_gap_seconds) filter (where holds_start) as power_violation_gap_seconds,
         sum(thermal_violation_seen_seconds * share_ratio) as thermal_violation_seen_seconds,
         sum(thermal_violation_seconds * share_ratio) as thermal_violation_seconds,
-        sum(thermal_violation_sample_count) filter (where holds_start) as thermal_violation_sample_count,
+        sum(thermal_violation_sample_count) filter (where holds_start)::bigint as thermal_violation_sample_count,
         sum(thermal_violation_gap_seconds) filter (where holds_start) as thermal_violation_gap_seconds,
         sum(sync_boost_violation_seen_seconds * share_ratio) as sync_boost_violation_seen_seconds,
         sum(sync_boost_violation_seconds * share_ratio) as sync_boost_violation_seconds,
-        sum(sync_boost_violation_sample_count) filter (where holds_start) as sync_boost_violation_sample_count,
+        sum(sync_boost_violation_sample_count) filter (where holds_start)::bigint as sync_boost_violation_sample_count,
         sum(sync_boost_violation_gap_seconds) filter (where holds_start) as sync_boost_violation_gap_seconds,
         sum(board_limit_violation_seen_seconds * share_ratio) as board_limit_violation_seen_seconds,
         sum(board_limit_violation_seconds * share_ratio) as board_limit_violation_seconds,
-        sum(board_limit_violation_sample_count) filter (where holds_start) as board_limit_violation_sample_count,
+        sum(board_limit_violation_sample_count) filter (where holds_start)::bigint as board_limit_violation_sample_count,
         sum(board_limit_violation_gap_seconds) filter (where holds_start) as board_limit_violation_gap_seconds,
         sum(pcie_replay_seen_seconds * share_ratio) as pcie_replay_seen_seconds,
         sum(pcie_replay_count * share_ratio) as pcie_replay_count,
-        sum(pcie_replay_sample_count) filter (where holds_start) as pcie_replay_sample_count,
+        sum(pcie_replay_sample_count) filter (where holds_start)::bigint as pcie_replay_sample_count,
         sum(pcie_replay_gap_count) filter (where holds_start) as pcie_replay_gap_count,
         sum(xid_seen_seconds * share_ratio) as xid_seen_seconds
     from part
@@ -254,7 +254,7 @@ select
     end as xid_event_count,
     case
         when event.xid_codes is not null then event.xid_codes
-        when summed.xid_seen_seconds is not null then []::integer []
+        when summed.xid_seen_seconds is not null then []::integer[]
     end as xid_codes
 from summed
 left join event

@@ -69,7 +69,7 @@ select
     cluster,
     signal,
     node_name,
-    count(distinct (device_uuid, gpu_instance_id)) as device_count,
+    count(distinct device_uuid || '/' || gpu_instance_id) as device_count,
     sum(observed_seconds) as expected_seconds,
     coalesce(sum(seen_seconds), 0) as observed_seconds,
     coalesce(sum(seen_seconds), 0) / nullif(sum(observed_seconds), 0) as coverage_ratio,

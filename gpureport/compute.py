@@ -1,0 +1,258 @@
+"""From the lake to the facts of one cluster and day, and from the facts to the tables of a report.
+
+A device's rows of a day lie in one part of the lake, so parts are worked on a few at a time: DuckDB with one thread
+(sums then run in the order of the files, the same every time), several workers at once, memory bounded by the batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+import pyarrow.parquet as pq
+
+from gpureport import __version__
+from gpureport.errors import LakeError, QueryError
+from gpureport.lake import Change, Lake, Partition, views
+from gpureport.query import Failure, Query, build, load, needed, run_checks
+from gpureport.tables import DEVICE_SAMPLE
+from gpureport.window import Window, plain
+
+KEPT = ("facts.ownership", "facts.device_hour", "facts.container_hour", "facts.xid_event")
+"""The facts that compute writes; the other facts exist only while it runs, or only for a report."""
+
+_LAKE_TABLES = ("device_sample", "owner_label", "device_label")
+_SAMPLES_AT_ONCE = 1_500_000
+"""Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
+
+
+@dataclass(frozen=True)
+class ComputeSettings:
+    """What facts depend on, and what computing them may use of the machine."""
+
+    memory_threshold_ratio: float = 0.9
+    memory_limit: str = "1GB"
+    threads: int = 2
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """What the figures of a report depend on, beside the facts."""
+
+    figure_min_coverage_ratio: float = 0.5
+    saturation_enabled: bool = True
+
+
+@dataclass
+class ComputeResult:
+    """Rows written per facts table, and the checks of severity warn that found something."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+@contextmanager
+def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it."""
+    with TemporaryDirectory(prefix="gpureport-") as spill, duckdb.connect() as con:
+        con.execute("set TimeZone = 'UTC'")
+        con.execute(f"set threads = {threads:d}")
+        try:
+            con.execute("set memory_limit = $limit", {"limit": memory_limit})
+        except duckdb.Error as error:
+            raise LakeError(f"compute.memory_limit {memory_limit!r} is no size; write it as 1GB") from error
+        con.execute("set temp_directory = $spill", {"spill": spill})
+        yield con
+
+
+def compute_day(
+    lake: Lake, cluster: str, day: date, settings: ComputeSettings, version: str = __version__
+) -> ComputeResult:
+    """Write the facts of one cluster and day, in place of what was there.
+
+    LakeError where the lake holds no samples of the day; QueryError, the lake left as it was, where a check of severity
+    fail finds something.
+    """
+    found = [each for each in lake.partitions("device_sample") if (each.cluster, each.date) == (cluster, day)]
+    if not found:
+        raise LakeError(f"the lake at {lake.path} holds nothing of {cluster} for {day}; export or import that day first")
+    result = ComputeResult(dict.fromkeys(KEPT, 0))
+    with lake.change() as change, ThreadPoolExecutor(settings.threads) as pool:
+        work = _Work(lake, change, found[0], settings, version)
+        for rows, failures in pool.map(work.do, batches(found[0])):
+            result.failures += failures
+            for table, count in rows.items():
+                result.rows[table] += count
+    return result
+
+
+def batches(partition: Partition) -> list[list[Path]]:
+    """The partition's parts, some at a time: neighbours, up to a number of samples."""
+    found: list[list[Path]] = []
+    room = 0
+    for file in partition.files:
+        count = pq.read_metadata(file).num_rows
+        if not found or count > room:
+            found.append([])
+            room = _SAMPLES_AT_ONCE
+        found[-1].append(file)
+        room -= count
+    return found
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The facts of a partition, batch by batch; workers stage their parts themselves, so none wait in memory."""
+
+    lake: Lake
+    change: Change
+    partition: Partition
+    settings: ComputeSettings
+    version: str
+
+    def do(self, files: list[Path]) -> tuple[dict[str, int], list[Failure]]:
+        """Rows staged per table, and failed checks of severity warn."""
+        with connection(_share(self.settings), 1) as con:
+            cluster, day = self.partition.cluster, self.partition.date
+            views(con, self.lake, _LAKE_TABLES, [cluster], [day], parts={file.stem for file in files})
+            _leave_out_columns(con, files)
+            failures = _build_facts(con, self.settings)
+            return {table: self._stage(con, table, files[0].stem) for table in KEPT}, failures
+
+    def _stage(self, con: duckdb.DuckDBPyConnection, table: str, part: str) -> int:
+        rows = con.sql(f"select * exclude (cluster) from {table} order by all").to_arrow_table()
+        metadata = {"gpureport_version": self.version, "config_hash": facts_hash(self.settings)}
+        folder = table.replace(".", "/")
+        self.change.write(folder, self.partition.cluster, self.partition.date, rows, part, metadata)
+        return int(rows.num_rows)
+
+
+def facts_hash(settings: ComputeSettings) -> str:
+    """Twelve hex digits that change when a fact could: by the settings, or by the SQL."""
+    queries = load()
+    sql = "".join(query.sql for query in needed(queries, KEPT))
+    return hashlib.sha256(f"{settings.memory_threshold_ratio!r}\n{sql}".encode()).hexdigest()[:12]
+
+
+def _share(settings: ComputeSettings) -> str:
+    """Each worker's part of the memory limit; a percentage or a size with its unit."""
+    digits = settings.memory_limit.rstrip("BbKkMmGgTtIi% ")
+    try:
+        return f"{float(digits) / settings.threads:g}{settings.memory_limit[len(digits) :]}"
+    except ValueError:
+        return settings.memory_limit  # DuckDB will say what is wrong with it
+
+
+def _leave_out_columns(con: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
+    """Signals that no row of the files carries become constants: DuckDB then neither reads nor sums them."""
+    absent = set.intersection(*({*_null_columns(file)} for file in files))
+    types = {"double": "double", "int32": "integer"}
+    constants = [
+        f"null::{types[str(column.type)]} as {column.name}" for column in DEVICE_SAMPLE.columns if column.name in absent
+    ]
+    if constants:
+        con.execute("alter view lake.device_sample rename to device_sample_file")
+        con.execute(
+            f"create view lake.device_sample as select * replace ({', '.join(constants)}) from lake.device_sample_file"
+        )
+
+
+def _null_columns(file: Path) -> Iterator[str]:
+    metadata = pq.read_metadata(file)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    nullable = {column.name for column in DEVICE_SAMPLE.columns if column.nullable}
+    for index, name in enumerate(metadata.schema.names):
+        chunks = [group.column(index) for group in groups]
+        if name in nullable and all(_is_null(chunk) for chunk in chunks):
+            yield name
+
+
+def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
+    statistics = chunk.statistics
+    return statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values
+
+
+def _build_facts(con: duckdb.DuckDBPyConnection, settings: ComputeSettings) -> list[Failure]:
+    queries = load()
+    params = {"memory_threshold_ratio": settings.memory_threshold_ratio}
+    chosen = needed(queries, KEPT)
+    for query in chosen:
+        build(con, query, params)
+    return _check(con, queries, {query.table for query in chosen}, params)
+
+
+def _check(
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: Collection[str], params: Mapping[str, object]
+) -> list[Failure]:
+    """Run the checks whose tables are there; QueryError for the first of severity fail that finds something."""
+    checks = [query for query in queries.values() if query.layer == "checks" and set(query.reads) <= set(built)]
+    failures = run_checks(con, checks, params)
+    fatal = [failure for failure in failures if failure.severity == "fail"]
+    if fatal:
+        raise QueryError(f"{fatal[0]}; please report this as a defect of gpureport")
+    return failures
+
+
+def report_tables(
+    con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, settings: ReportSettings
+) -> dict[str, Query]:
+    """Build ``report.*`` over the facts of the window; their queries, by table.
+
+    Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are
+    missing or were made by different versions or settings.
+    """
+    _refuse_unequal_facts(lake, window)
+    views(con, lake, [table.replace(".", "/") for table in KEPT], dates=list(window.days()))
+    queries = load()
+    params = {
+        "since_at": plain(window.start_at),
+        "until_at": plain(window.end_at),
+        "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
+        "saturation_enabled": settings.saturation_enabled,
+    }
+    targets = [table for table, query in queries.items() if query.layer == "report"]
+    chosen = needed(queries, targets, KEPT)
+    for query in chosen:
+        build(con, query, params)
+    _check(con, queries, {*KEPT, *targets}, params)
+    return {table: queries[table] for table in targets}
+
+
+def _refuse_unequal_facts(lake: Lake, window: Window) -> None:
+    days = set(window.days())
+    facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
+    held = {(each.cluster, each.date) for each in facts}
+    lacking = {
+        each.date for each in lake.partitions("device_sample") if each.date in days and (each.cluster, each.date) not in held
+    }
+    if lacking:
+        raise LakeError(f"no facts yet for {_listed(lacking)}; run 'gpureport compute --date' for each, then report again")
+    if not facts:
+        raise LakeError(f"the lake at {lake.path} holds nothing for {window}; export or import those days first")
+    made: dict[tuple[str, str], set[date]] = defaultdict(set)
+    for partition in facts:
+        made[_made_by(partition)].add(partition.date)
+    if len(made) > 1:
+        newest = max(made)
+        stale = set.union(*(dates for made_by, dates in made.items() if made_by != newest))
+        raise LakeError(
+            f"the facts of {_listed(stale)} were made by another version or configuration than the other days'; "
+            "run 'gpureport compute --date' for each, then report again"
+        )
+
+
+def _made_by(partition: Partition) -> tuple[str, str]:
+    metadata = pq.read_metadata(partition.files[0]).metadata or {}
+    return metadata.get(b"gpureport_version", b"").decode(), metadata.get(b"config_hash", b"").decode()
+
+
+def _listed(days: Collection[date]) -> str:
+    return ", ".join(day.isoformat() for day in sorted(days))
