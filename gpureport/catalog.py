@@ -65,9 +65,7 @@ class Catalog:
         return hashlib.sha256(repr(self.rows).encode()).hexdigest()[:12]
 
 
-def load_catalog(
-    own_rows: Iterable[Mapping[str, str]] = (), path: Path = QUERIES / "catalog" / "signal.csv"
-) -> Catalog:
+def load_catalog(own_rows: Iterable[Mapping[str, str]] = (), path: Path = QUERIES / "catalog" / "signal.csv") -> Catalog:
     """The bundled catalogue with the user's own rows before it; a user's row replaces a bundled one of its metric."""
     with path.open(newline="") as file:
         bundled = [_meaning(row, path.name) for row in csv.DictReader(file)]
@@ -79,9 +77,7 @@ def load_catalog(
 def _meaning(row: Mapping[str, str], where: str) -> Meaning:
     unknown = set(row) - set(COLUMNS)
     if unknown or not row.get("metric"):
-        raise UsageError(
-            f"{where}: a signal row needs {', '.join(COLUMNS[:5])}; unknown: {', '.join(sorted(unknown)) or 'none'}"
-        )
+        raise UsageError(f"{where}: a signal row needs {', '.join(COLUMNS[:5])}; unknown: {', '.join(sorted(unknown)) or 'none'}")
     text = {column: str(row.get(column, "") or "") for column in COLUMNS}
     _check(text, where)
     return Meaning(**{**text, "factor": float(text["factor"])})  # type: ignore[arg-type]
@@ -92,9 +88,7 @@ def _check(text: Mapping[str, str], where: str) -> None:
     if text["kind"] not in get_args(Kind) or text["scope"] not in get_args(Scope):
         raise UsageError(f"{where}: {metric}: kind must be one of {get_args(Kind)} and scope one of {get_args(Scope)}")
     if text["scope"] in ("board", "instance") and text["signal"] not in SIGNAL_BY_NAME:
-        raise UsageError(
-            f"{where}: {metric}: {text['signal']!r} is no device signal; see docs/schema.md, device_sample"
-        )
+        raise UsageError(f"{where}: {metric}: {text['signal']!r} is no device signal; see docs/schema.md, device_sample")
     try:
         float(text["factor"])
     except ValueError:

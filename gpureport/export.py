@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -19,23 +19,28 @@ from gpureport.catalog import Catalog
 from gpureport.errors import SourceError
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
-from gpureport.series import Labels
+from gpureport.series import METRIC_LABEL, Labels
 from gpureport.shape import Tally, shape
 from gpureport.sources.prometheus import (
     Connection,
-    Matcher,
+    Group,
     PrometheusSettings,
     Server,
     list_series,
+    one_of,
     open_connection,
     plan_groups,
     probe,
     read,
+    samples_per_hour,
 )
 from gpureport.window import Window
 
 MARGIN = timedelta(minutes=15)
 """Samples around the day that tell how far its first and last ones reach."""
+
+ASSUMED_SAMPLES_PER_HOUR = 240
+"""Where no series could be looked at: dcgm-exporter's usual 15 s."""
 
 Progress = Callable[[int, int], None]
 """Told (groups done, groups in all)."""
@@ -59,6 +64,7 @@ class Exported:
 
     day: date
     server: Server
+    read_paths: str
     series_count: int
     sample_count: int
     warnings: tuple[str, ...]
@@ -74,7 +80,7 @@ class _Task:
     change: Change
     day: date
     number: int
-    matchers: Sequence[Matcher]
+    group: Group
 
 
 @dataclass(frozen=True)
@@ -92,16 +98,16 @@ def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: P
     connection = open_connection(settings.prometheus, settings.environ)
     server = probe(connection)
     series, warnings = _series(connection, settings, day)
-    groups = plan_groups(series, settings.samples_per_group)
+    groups = _plan(connection, settings, series, day)
     lake = open_lake(lake_path, create=True)
     held = held_sample_count(lake, settings.cluster, day) if only_if_grown else -1
     with lake.change() as change:
-        tasks = [_Task(settings, server, change, day, number, group.matchers) for number, group in enumerate(groups)]
+        tasks = [_Task(settings, server, change, day, number, group) for number, group in enumerate(groups)]
         done = list(_run(tasks, settings.prometheus.max_concurrency, progress))
         exported = _exported(day, server, len(series), done, warnings)
         if exported.sample_count <= held:
             change.abandon()
-            return Exported(day, server, len(series), exported.sample_count, exported.warnings, is_written=False)
+            return replace(exported, is_written=False)
         _write_source(change, settings, exported, done)
     return exported
 
@@ -117,15 +123,21 @@ def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
 
 
 def _series(connection: Connection, settings: ExportSettings, day: date) -> tuple[list[Labels], tuple[str, ...]]:
-    metrics = "|".join(sorted(row.metric for row in settings.catalog.rows))
-    window = Window.of_day(day)
-    series, warnings = list_series(connection, [Matcher("__name__", "=~", metrics)], window.widened(MARGIN))
+    metrics = one_of(METRIC_LABEL, (row.metric for row in settings.catalog.rows))
+    series, warnings = list_series(connection, [metrics], Window.of_day(day).widened(MARGIN))
     if not series:
         raise SourceError(
             f"{settings.prometheus.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )
     return list(series), tuple(warnings)
+
+
+def _plan(connection: Connection, settings: ExportSettings, series: Sequence[Labels], day: date) -> list[Group]:
+    """Groups by a budget of samples; how dense they are is seen on one series."""
+    window = Window.of_day(day).widened(MARGIN)
+    hourly = samples_per_hour(connection, series[0], window) or ASSUMED_SAMPLES_PER_HOUR
+    return plan_groups(series, settings.samples_per_group, round(hourly * window.seconds / 3600))
 
 
 def _run(tasks: Sequence[_Task], concurrency: int, progress: Progress) -> Iterator[_Done]:
@@ -159,7 +171,8 @@ def _export_group(task: _Task) -> _Done:
     settings = task.settings
     window = Window.of_day(task.day)
     connection = open_connection(settings.prometheus, settings.environ)
-    reading = read(connection, task.server, task.matchers, window.widened(MARGIN))
+    around = window.widened(MARGIN)
+    reading = read(connection, task.server, task.group.matchers, around, task.group.expected_samples)
     shaped = shape(reading.batch, settings.catalog, window, settings.keep_raw)
     for table, rows in shaped.tables().items():
         if rows.num_rows or table == "device_sample":
@@ -170,13 +183,13 @@ def _export_group(task: _Task) -> _Done:
 def _exported(day: date, server: Server, series_count: int, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:
     everything = sorted({*warnings, *(warning for each in done for warning in each.warnings)})
     samples = sum(tally.sample_count for tally in add_tallies(each.tallies for each in done).values())
-    return Exported(day, server, series_count, samples, tuple(everything), is_written=True)
+    paths = ", ".join(sorted({each.read_path for each in done}))
+    return Exported(day, server, paths, series_count, samples, tuple(everything), is_written=True)
 
 
 def _write_source(change: Change, settings: ExportSettings, exported: Exported, done: Sequence[_Done]) -> None:
-    paths = ", ".join(sorted({each.read_path for each in done}))
     server = f"{exported.server.flavour} {exported.server.version}".strip()
-    origin = Origin("prometheus", server, paths, exported.warnings)
+    origin = Origin("prometheus", server, exported.read_paths, exported.warnings)
     tallies = add_tallies(each.tallies for each in done)
     rows = source_table(tallies, settings.catalog, origin, Window.of_day(exported.day))
     change.write("source", settings.cluster, exported.day, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +26,7 @@ class SeriesBatch:
     Two entries may have equal labels (a source may hand over a series in several pieces).
     """
 
-    labels: list[Labels]
+    labels: Sequence[Labels]
     offsets: NDArray[np.int64]
     times_ms: NDArray[np.int64]
     values: NDArray[np.float64]

@@ -90,7 +90,7 @@ def _batch(samples: dict[str, tuple[array[float], array[float]]], path: Path) ->
 def _labels(head: str, path: Path) -> dict[str, str]:
     """Metric name and labels of ``name{…}``, by the library's grammar."""
     try:
-        families = list(text_string_to_metric_families(f"{head} 0\n# EOF\n"))
+        families = list(text_string_to_metric_families(f"{head} 0\n# EOF\n"))  # type: ignore[no-untyped-call]
         sample = families[0].samples[0]
     except (ValueError, IndexError) as error:
         raise SourceError(f"{path}: {head[:120]!r} is no OpenMetrics series ({error}); export it again") from error

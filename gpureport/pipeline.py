@@ -1,0 +1,133 @@
+"""The stages in order: what each command does with a configuration. The only place where stages meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from gpureport import file_import
+from gpureport.catalog import Catalog, load_catalog
+from gpureport.compute import ComputeSettings, compute_day
+from gpureport.config import Config
+from gpureport.errors import LakeError, UsageError
+from gpureport.export import Exported, ExportSettings, export_day
+from gpureport.file_import import Imported
+from gpureport.lake import open_lake
+from gpureport.lake.change import LakeBusyError, exclusive_run
+from gpureport.resources import RECORDING
+from gpureport.window import Window, day_start, parse_instant
+
+DEMO_CLUSTER = "h200-recording"
+DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
+
+Say = Callable[[str], None]
+
+
+def demo(config: Config, out: Path, now: datetime) -> list[Path]:
+    """The bundled recording through every stage; the files written. The lake stands in ``out/lake``."""
+    own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER})
+    import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"])
+    compute(own, DEMO_WINDOW.start_at.date())
+    return report(own, DEMO_WINDOW, out, now)
+
+
+def import_files(config: Config, files: Sequence[Path]) -> Imported:
+    """OpenMetrics files into the lake."""
+    return file_import.import_files(config.lake, files, config.cluster, _catalog(config))
+
+
+def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool = False) -> Exported:
+    """One day of the configured server into the lake."""
+    if not config.prometheus.url:
+        raise UsageError("no Prometheus to read; give --prometheus-url, or prometheus.url in gpureport.toml")
+    settings = ExportSettings(
+        prometheus=config.prometheus,
+        environ=dict(environ),
+        catalog=_catalog(config),
+        cluster=config.cluster,
+        samples_per_group=config.export.samples_per_group,
+        keep_raw=config.export.keep_raw,
+    )
+    with _progress(f"export {day}") as progress:
+        return export_day(settings, config.lake, day, progress, only_if_grown)
+
+
+def describe_export(exported: Exported) -> list[str]:
+    """What an export did, a line each; its warnings too."""
+    what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"
+    lines = [f"{exported.day}: {what}" if exported.is_written else f"{exported.day}: nothing new"]
+    return lines + [f"warning: {exported.day} may be partial: {warning}" for warning in exported.warnings]
+
+
+def compute(config: Config, day: date) -> list[str]:
+    """Facts of a day for every cluster that has it; failed checks, a line each. LakeError where none has."""
+    lake = open_lake(config.lake)
+    clusters = sorted({each.cluster for each in lake.partitions("device_sample") if each.date == day})
+    if not clusters:
+        raise LakeError(f"the lake at {config.lake} holds nothing for {day}; export or import that day first")
+    lines = []
+    for cluster in clusters:
+        result = compute_day(lake, cluster, day, _compute_settings(config))
+        lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
+    return lines
+
+
+def run(config: Config, environ: Mapping[str, str], last_day: date, now: datetime, say: Say) -> list[Path]:
+    """The nightly job: export and compute the day, the days missing before it and the recent ones that grew; then report it.
+
+    A second run at the same time leaves at once.
+    """
+    try:
+        with exclusive_run(config.lake):
+            for day in _days_to_do(config, last_day):
+                _run_day(config, environ, day, say)
+            return report(config, Window.of_day(last_day), config.out, now)
+    except LakeBusyError:
+        say(f"another run over {config.lake} is at work; this one leaves")
+        return []
+
+
+def _days_to_do(config: Config, last_day: date) -> list[date]:
+    """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
+    held = {each.date for each in open_lake(config.lake, create=True).partitions("facts/device_hour")}
+    recent = [last_day - timedelta(days=back) for back in range(config.export.restate_days + 1)]
+    missing = [last_day - timedelta(days=back) for back in range(config.export.backfill_days + 1)]
+    first = min(held, default=last_day)
+    return sorted({last_day, *(day for day in recent if day in held), *(day for day in missing if first < day not in held)})
+
+
+def _run_day(config: Config, environ: Mapping[str, str], day: date, say: Say) -> None:
+    exported = export(config, environ, day, only_if_grown=True)
+    for line in describe_export(exported):
+        say(line)
+    computed = {each.date for each in open_lake(config.lake).partitions("facts/device_hour")}
+    if exported.is_written or day not in computed:
+        for line in compute(config, day):
+            say(line)
+
+
+def _catalog(config: Config) -> Catalog:
+    return load_catalog(config.signals)
+
+
+def _compute_settings(config: Config) -> ComputeSettings:
+    return ComputeSettings(
+        memory_threshold_ratio=config.saturation.memory_threshold_ratio,
+        memory_limit=config.compute.memory_limit,
+        threads=config.compute.threads,
+    )
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal's stderr, nothing elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,1 @@
+"""Where raw samples come from: servers and files, each handing over ``SeriesBatch``."""

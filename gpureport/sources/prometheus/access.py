@@ -1,0 +1,96 @@
+"""Credentials as Prometheus users have them: token or password by file or variable, TLS files, promtool's HTTP client file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpureport.config import Prometheus as PrometheusSettings
+from gpureport.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a connection needs to be let in."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    basic: tuple[str, str] | None = None
+    verify: bool | str = True
+    cert: tuple[str, str] | str | None = None
+
+
+def access(settings: PrometheusSettings, environ: Mapping[str, str]) -> Access:
+    """Read the secrets that the settings name; UsageError where one is not there."""
+    shared = _from_http_config(settings.http_config_file) if settings.http_config_file else Access()
+    headers = {**shared.headers, **settings.headers}
+    if token := _secret(settings.bearer_token_file, settings.bearer_token_env, environ):
+        headers["Authorization"] = f"Bearer {token}"
+    basic = shared.basic
+    if settings.username:
+        basic = (settings.username, _secret(settings.password_file, settings.password_env, environ))
+    verify = False if settings.insecure_skip_verify else _existing(settings.ca_file) or shared.verify
+    return Access(headers, basic, verify, _certificate(settings.cert_file, settings.key_file) or shared.cert)
+
+
+def _secret(path: str, variable: str, environ: Mapping[str, str]) -> str:
+    if path:
+        return _read(path).strip()
+    if not variable:
+        return ""
+    if variable not in environ:
+        raise UsageError(f"the environment variable {variable}, named for a secret, is not set")
+    return environ[variable]
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}); check the configured path") from None
+
+
+def _existing(path: str) -> str:
+    if path and not Path(path).is_file():
+        raise UsageError(f"{path} is not there; check the configured path")
+    return path
+
+
+def _certificate(cert: str, key: str) -> tuple[str, str] | str | None:
+    if not cert:
+        return None
+    return (_existing(cert), _existing(key)) if key else _existing(cert)
+
+
+def _from_http_config(path: str) -> Access:
+    """promtool's ``--http.config.file``."""
+    try:
+        loaded = yaml.safe_load(_read(path)) or {}
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is no YAML: {str(error).splitlines()[0]}") from None
+    if not isinstance(loaded, dict):
+        raise UsageError(f"{path} is no HTTP client configuration; see promtool's --http.config.file")
+    tls = loaded.get("tls_config") or {}
+    verify = False if tls.get("insecure_skip_verify") else _existing(tls.get("ca_file", "")) or True
+    return Access(_headers(loaded), _basic(loaded), verify, _certificate(tls.get("cert_file", ""), tls.get("key_file", "")))
+
+
+def _headers(loaded: Mapping[str, Any]) -> dict[str, str]:
+    headers = {name: str(spec["values"][0]) for name, spec in (loaded.get("http_headers") or {}).items() if spec.get("values")}
+    authorization = loaded.get("authorization") or {}
+    token = _secret(authorization.get("credentials_file", ""), "", {}) or authorization.get("credentials", "")
+    if token:
+        headers["Authorization"] = f"{authorization.get('type', 'Bearer')} {token}"
+    elif legacy := _secret(loaded.get("bearer_token_file", ""), "", {}) or loaded.get("bearer_token", ""):
+        headers["Authorization"] = f"Bearer {legacy}"
+    return headers
+
+
+def _basic(loaded: Mapping[str, Any]) -> tuple[str, str] | None:
+    basic = loaded.get("basic_auth") or {}
+    if not basic.get("username"):
+        return None
+    return basic["username"], _secret(basic.get("password_file", ""), "", {}) or basic.get("password", "")

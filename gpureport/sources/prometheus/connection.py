@@ -1,0 +1,165 @@
+"""One connection to a server: prometheus-api-client's, with timeouts, retries and the server's own words everywhere.
+
+Its retry adapter is replaced: it never retries POST and loses the body of the error that it gave up on.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import requests
+from prometheus_api_client import PrometheusConnect
+from urllib3.util.retry import Retry
+
+from gpureport.config import Prometheus as PrometheusSettings
+from gpureport.errors import AuthError, SourceError
+from gpureport.sources.prometheus.access import access
+
+_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+_FIRST_WAIT_SECONDS = 0.25
+_LONGEST_WAIT_SECONDS = 10.0
+_TOO_MUCH = (
+    "too many samples",
+    "exceeded sample limit",
+    "query timed out",
+    "exceeded maximum resolution",
+    "time range cannot exceed",
+    "err-mimir-max",
+    "the query time range exceeds the limit",
+    "cannot select more than",
+    "exceeds -search.max",
+)
+
+
+class TooMuchError(SourceError):
+    """The server will not answer a question of this size; a smaller one may pass."""
+
+
+class NotServedError(SourceError):
+    """The server does not have this endpoint."""
+
+
+class Connection:
+    """Requests to one server; every method raises SourceError's family with one sentence."""
+
+    def __init__(self, settings: PrometheusSettings, client: PrometheusConnect) -> None:
+        self.settings = settings
+        self.url = settings.url.rstrip("/")
+        self._http: requests.Session = client._session
+        self._timeout = (settings.connect_timeout_seconds, settings.read_timeout_seconds)
+
+    def json(self, path: str, form: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The decoded reply of an API path, asked by POST where a form is given; status success is assured."""
+        with self.request("POST" if form is not None else "GET", path, data=form) as response:
+            body = response.content
+        try:
+            reply = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            raise self._not_json(path, response, body) from None
+        if not isinstance(reply, dict) or reply.get("status") != "success":
+            raise SourceError(f"{self.url}{path} did not answer as Prometheus does: {_excerpt(body)}; check the URL")
+        return reply
+
+    @contextmanager
+    def request(self, method: str, path: str, **arguments: Any) -> Iterator[requests.Response]:
+        """A successful reply, whole if the caller reads it within the block; tried again where that may help."""
+        for attempt in range(self.settings.retries + 1):
+            is_last = attempt == self.settings.retries
+            try:
+                response = self._http.request(method, self.url + path, timeout=self._timeout, **arguments)
+            except requests.RequestException as error:
+                if is_last or isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.SSLError):
+                    raise self._unreachable(error) from error
+                _pause(attempt)
+                continue
+            if response.status_code in _AGAIN and not is_last and not _is_too_much(response):
+                _pause(attempt, response.headers.get("Retry-After"))
+                response.close()
+                continue
+            self._check(path, response)
+            yield from self._guarded(path, response)
+            return
+
+    def _guarded(self, path: str, response: requests.Response) -> Iterator[requests.Response]:
+        try:
+            yield response
+        except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ConnectionError) as error:
+            raise SourceError(f"{self.url}{path}: the answer broke off ({_cause(error)}); run again") from error
+        finally:
+            response.close()
+
+    def _check(self, path: str, response: requests.Response) -> None:
+        """Raise what the status says."""
+        status = response.status_code
+        if status < 300:
+            return
+        text = _excerpt(response.content)
+        if status in (401, 403):
+            hint = "set the tenant with --header 'X-Scope-OrgID: …'" if "no org id" in text else "check token, user or header"
+            raise AuthError(f"{self.url} refuses these credentials ({status}: {text}); {hint}")
+        if _is_too_much(response):
+            raise TooMuchError(f"{self.url}{path}: {text}")
+        if status in (404, 405) or "unsupported path" in text:
+            raise NotServedError(
+                f"{self.url} does not serve {path} ({status}); is this the base URL of a Prometheus API? "
+                "It may need a prefix, as in https://host/prometheus"
+            )
+        raise SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
+
+    def _unreachable(self, error: requests.RequestException) -> SourceError:
+        return SourceError(f"cannot reach {self.url} ({_cause(error)}); check the address, and that the server is up")
+
+    def _not_json(self, path: str, response: requests.Response, body: bytes) -> SourceError:
+        if body.lstrip()[:1] == b"<":
+            return SourceError(f"{self.url}{path} is a web page, not an API; check the URL, it may need a prefix or a token")
+        return SourceError(f"{self.url}{path} did not answer with JSON: {_excerpt(body)}; run again, or check the URL")
+
+
+def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) -> Connection:
+    """A connection with the configured credentials; nothing is sent yet."""
+    let_in = access(settings, environ)
+    http = requests.Session()
+    http.headers.update(let_in.headers)
+    http.auth = let_in.basic
+    http.verify = let_in.verify
+    http.cert = let_in.cert
+    client = PrometheusConnect(settings.url, session=http, retry=Retry(0, read=False))
+    return Connection(settings, client)
+
+
+def _is_too_much(response: requests.Response) -> bool:
+    if response.status_code not in (400, 413, 422, 503):
+        return False
+    text = response.text.lower()
+    return any(phrase in text for phrase in _TOO_MUCH)
+
+
+def _pause(attempt: int, retry_after: str | None = None) -> None:
+    """Full jitter, so that many jobs do not come back together; longer where the server asks for it."""
+    longest = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
+    asked = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
+    time.sleep(max(min(asked, _LONGEST_WAIT_SECONDS), random.uniform(0, longest)))
+
+
+def _excerpt(body: bytes) -> str:
+    """The server's own words: the error of a JSON reply, else the first of its text."""
+    try:
+        reply = orjson.loads(body)
+        text = str(reply.get("error") or reply) if isinstance(reply, dict) else str(reply)
+    except orjson.JSONDecodeError:
+        text = body.decode("utf-8", "replace")
+    return " ".join(text.split())[:200] or "nothing"
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason, without object addresses."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return " ".join(str(error).split())[:160] or type(error).__name__

@@ -1,0 +1,91 @@
+"""Read a group of series by whichever path the server has, in pieces that it will answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from gpureport.errors import SourceError
+from gpureport.series import SeriesBatch, concatenate
+from gpureport.sources.prometheus.connection import Connection, TooMuchError
+from gpureport.sources.prometheus.matcher import Matcher
+from gpureport.sources.prometheus.matrix import read_matrix
+from gpureport.sources.prometheus.probe import ReadPath, Server
+from gpureport.sources.prometheus.remote_read import OtherEncodingError, read_remote
+from gpureport.sources.prometheus.victoria import read_export
+from gpureport.window import Window
+
+_SHORTEST = timedelta(minutes=1)
+
+
+@dataclass
+class Reading:
+    """What was read: samples of [start, end), how, and what the server warned of."""
+
+    batch: SeriesBatch
+    read_path: ReadPath
+    warnings: list[str] = field(default_factory=list)
+    request_count: int = 0
+
+
+def read(
+    connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window, expected_samples: int = 0
+) -> Reading:
+    """Raw samples of the window; pieces of time are disjoint, so no sample comes twice.
+
+    The window is cut by the sample budget first, and in halves wherever the server says that it is too much. SourceError
+    when even a minute is.
+    """
+    try:
+        return _read_by(server.read_path, connection, server, matchers, window, expected_samples)
+    except OtherEncodingError:
+        if connection.settings.read_path != "auto":
+            raise
+        return _read_by("matrix", connection, server, matchers, window, expected_samples)
+
+
+def _read_by(
+    path: ReadPath, connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window, expected_samples: int
+) -> Reading:
+    reading = Reading(concatenate([]), path)
+    batches = []
+    # Chunks are a tenth of JSON's size and need no evaluation: only the other paths are cut ahead of time.
+    budget = connection.settings.max_samples_per_request
+    pieces = 1 if path == "remote-read" else max(1, -(-expected_samples // budget))
+    for piece in _cut(window, pieces):
+        batches += list(_read_or_halve(reading, connection, server, matchers, piece))
+    reading.batch = concatenate(batches)
+    return reading
+
+
+def _cut(window: Window, pieces: int) -> Iterator[Window]:
+    step = (window.end_at - window.start_at) / pieces
+    for number in range(pieces):
+        end = window.end_at if number == pieces - 1 else window.start_at + (number + 1) * step
+        yield Window(window.start_at + number * step, end)
+
+
+def _read_or_halve(
+    reading: Reading, connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window
+) -> Iterator[SeriesBatch]:
+    reading.request_count += 1
+    try:
+        yield _read_once(reading, connection, server, matchers, window)
+    except TooMuchError as error:
+        if window.end_at - window.start_at <= _SHORTEST:
+            raise SourceError(f"{error}; even a minute is too much: raise the server's limits") from error
+        for half in _cut(window, 2):
+            yield from _read_or_halve(reading, connection, server, matchers, half)
+
+
+def _read_once(
+    reading: Reading, connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window
+) -> SeriesBatch:
+    if reading.read_path == "remote-read":
+        return read_remote(connection, server.external_labels, matchers, window)
+    if reading.read_path == "victoria-metrics":
+        return read_export(connection, matchers, window)
+    batch, warnings = read_matrix(connection, matchers, window)
+    reading.warnings += [warning for warning in warnings if warning not in reading.warnings]
+    return batch

@@ -1,0 +1,49 @@
+"""VictoriaMetrics' ``/api/v1/export``: one JSON line per series or part of one, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+
+from gpureport.errors import SourceError
+from gpureport.series import SeriesBatch
+from gpureport.sources.prometheus.connection import Connection
+from gpureport.sources.prometheus.matcher import Matcher, selector
+from gpureport.window import Window
+
+_PIECE_BYTES = 1 << 18
+
+
+def read_export(connection: Connection, matchers: Sequence[Matcher], window: Window) -> SeriesBatch:
+    """Raw samples of [start, end); a null value stands for a missing one and is left out."""
+    labels, times, values = [], [], []
+    # Milliseconds as integers would be read as seconds when small; as a fraction they are never mistaken.
+    form = {"match[]": selector(matchers), "start": window.start_ms / 1000, "end": (window.end_ms - 1) / 1000}
+    with connection.request("POST", "/api/v1/export", data=form, stream=True) as response:
+        for line in response.iter_lines(_PIECE_BYTES):
+            series = _parse(line, connection.url)
+            found = np.array(series["values"], dtype=np.float64)  # null becomes NaN
+            is_missing = np.array([value is None for value in series["values"]], np.bool_)
+            times.append(np.array(series["timestamps"], np.int64)[~is_missing])
+            values.append(found[~is_missing])
+            labels.append(series["metric"])
+    lengths = [each.size for each in times]
+    return SeriesBatch(
+        labels,
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.concatenate(times) if times else np.empty(0, np.int64),
+        np.concatenate(values) if values else np.empty(0, np.float64),
+    )
+
+
+def _parse(line: bytes, url: str) -> dict[str, Any]:
+    try:
+        series: dict[str, Any] = orjson.loads(line)
+        if len(series["values"]) == len(series["timestamps"]) and isinstance(series["metric"], dict):
+            return series
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        pass
+    raise SourceError(f"{url}/api/v1/export: a line of the answer is cut or no series: {line[:80]!r}; run again")
