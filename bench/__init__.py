@@ -1,0 +1,1 @@
+"""Benchmarks: each prints what is compared side by side in one run; see docs/benchmarks.md."""

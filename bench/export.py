@@ -1,0 +1,141 @@
+"""Export against curl and prometheus-api-client, from the same server, in turns.
+
+GPUS (1000) and ROUNDS (3) set the size; the day is the same for all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+import duckdb
+
+from bench.measure import CACHE, Measured, machine, measure, median, print_table
+from bench.server import filled_folder, prometheus, prometheus_binary, version
+from gpureport.simulate import SimulationPlan
+
+DAY = date(2026, 11, 20)
+END_SECOND = 1_795_219_200
+METRICS = (
+    "DCGM_FI_DEV_POWER_USAGE",
+    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+    "DCGM_FI_DEV_GPU_UTIL",
+    "DCGM_FI_DEV_FB_USED",
+    "DCGM_FI_DEV_FB_FREE",
+    "DCGM_FI_DEV_CLOCKS_EVENT_REASONS",
+    "DCGM_FI_DEV_POWER_VIOLATION",
+    "DCGM_FI_DEV_XID_ERRORS",
+    "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+    "DCGM_FI_PROF_SM_ACTIVE",
+    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
+    "DCGM_FI_PROF_DRAM_ACTIVE",
+)
+GPUS = int(os.environ.get("GPUS", "1000"))
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+
+
+def main() -> None:
+    """Measure in turns and print."""
+    # No copies: 12 series a GPU at a time, so that every sample downloaded is one that the lake keeps.
+    plan = SimulationPlan(GPUS, 1, DAY, signals=METRICS, mig_share=0, sharing_share=0, dra_share=0, kube_state_step_seconds=0)
+    folder = filled_folder(plan, f"prometheus-{GPUS}-gpus-12-metrics")
+    samples = int((folder / "filled").read_text())
+    binary = prometheus_binary()
+    print(f"{machine()}, Prometheus {version(binary)}; {GPUS:,} GPUs x 12 metrics x 24 h at 30 s = {samples:,} samples")
+    lake = CACHE / "lake-of-export"
+    runs: dict[str, list[Measured]] = {name: [] for name in ("curl 1", "curl 4", "client", "export")}
+    with prometheus(folder) as url:
+        for _ in range(ROUNDS):
+            runs["curl 1"].append(measure(_curl(url, parallel=1)))
+            runs["curl 4"].append(measure(_curl(url, parallel=4)))
+            shutil.rmtree(lake, ignore_errors=True)
+            runs["export"].append(measure(_export(url, lake)))
+            runs["client"].append(measure([sys.executable, "-m", "bench.export", "client", url]))
+    _print(runs, samples, lake)
+
+
+def _curl(url: str, parallel: int) -> list[str]:
+    """Every metric's raw samples of the day as JSON to /dev/null; curl keeps its connections."""
+    command = ["curl", "--silent", "--fail", "--globoff"]
+    if parallel > 1:
+        command += ["--parallel", "--parallel-max", str(parallel)]
+    for metric in METRICS:
+        command += ["--output", "/dev/null", f"{url}/api/v1/query?query={metric}[1d]&time={END_SECOND}"]
+    return command
+
+
+def _export(url: str, lake: Path) -> list[str | Path]:
+    arguments = ["export", "--date", DAY.isoformat(), "--prometheus-url", url, "--no-kubernetes", "--cluster", "bench"]
+    return [sys.executable, "-m", "gpureport", *arguments, "--lake", lake]
+
+
+def client(url: str) -> None:
+    """One metric's day by prometheus-api-client's range call; prints its seconds."""
+    from datetime import datetime
+
+    from prometheus_api_client import PrometheusConnect
+
+    connection = PrometheusConnect(url=url)
+    start, end = datetime.fromtimestamp(END_SECOND - 86_400), datetime.fromtimestamp(END_SECOND)
+    begun = time.perf_counter()
+    connection.get_metric_range_data(METRICS[0], start_time=start, end_time=end)
+    print(time.perf_counter() - begun)
+
+
+def _print(runs: dict[str, list[Measured]], samples: int, lake: Path) -> None:
+    wall = {name: median([run.wall_seconds for run in found]) for name, found in runs.items()}
+    # One of the twelve metrics was asked; importing the client is left out.
+    wall["client"] = 12 * median([float(run.stdout) for run in runs["client"]])
+    names = {
+        "curl 1": "curl, raw JSON to /dev/null, one connection",
+        "curl 4": "curl, the same, four connections",
+        "client": "prometheus-api-client get_metric_range_data (one metric measured, x 12)",
+        "export": "gpureport export to finished Parquet",
+    }
+    rows = []
+    for name, text in names.items():
+        peak = max(runs[name], key=lambda run: run.tree_mb)
+        rows.append([text, wall[name], wall["export"] / wall[name], peak.process_mb, peak.tree_mb])
+    print_table(
+        f"Export, median of {ROUNDS}",
+        ["what", "wall s", "export / this", "peak MB, largest process", "peak MB, all processes"],
+        rows,
+    )
+    sizes = {path: path.stat().st_size for path in lake.rglob("*.parquet")}
+    lake_bytes, sample_bytes = sum(sizes.values()), sum(n for path, n in sizes.items() if "device_sample" in str(path))
+    values = _values(lake)
+    bounds = [("curl 1", 0.5), ("curl 4", 1.0), ("client", 0.08)]
+    export_mb = max(run.tree_mb for run in runs["export"])
+    print_table(
+        "Bounds",
+        ["what", "measured", "bound", "kept"],
+        [
+            *([f"export / {name}", wall["export"] / wall[name], b, _kept(wall["export"] / wall[name], b)] for name, b in bounds),
+            ["peak MB of export, all processes", export_mb, 600, _kept(export_mb, 600)],
+            ["bytes per sample in the lake", lake_bytes / samples, 2.0, _kept(lake_bytes / samples, 2.0)],
+        ],
+    )
+    print(f"\nlake {lake_bytes:,} bytes, of it device_sample {sample_bytes:,} with {values:,} sampled values")
+
+
+def _values(lake: Path) -> int:
+    """How many sampled values the lake holds of the twelve signals."""
+    from gpureport.catalog import load_catalog
+
+    columns = [load_catalog().by_metric[metric].signal for metric in METRICS]
+    counted = " + ".join(f"count({column})" for column in columns)
+    files = [str(path) for path in (lake / "device_sample").rglob("*.parquet")]
+    row = duckdb.execute(f"select {counted} from read_parquet(?) where not is_carried", [files]).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _kept(measured: float, bound: float) -> str:
+    return "yes" if measured <= bound else "NO"
+
+
+if __name__ == "__main__":
+    client(sys.argv[2]) if sys.argv[1:2] == ["client"] else main()

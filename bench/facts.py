@@ -1,0 +1,120 @@
+"""Facts of a day against a bare sum over the same columns, at two sizes, in turns.
+
+GPUS ("1000,10000") and ROUNDS (3) set the size; the lakes are made once and kept.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+
+from bench.measure import CACHE, Measured, machine, measure, median, print_table
+from gpureport.compute import ComputeSettings, compute_day
+from gpureport.lake import open_lake
+from gpureport.simulate import SIGNALS_14, SimulationPlan, fill_lake
+
+DAY = date(2026, 11, 20)
+CLUSTER = "bench"
+THREADS = 2
+MEMORY_LIMIT = "1GB"
+SIZES = [int(text) for text in os.environ.get("GPUS", "1000,10000").split(",")]
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+
+
+def main() -> None:
+    """Measure in turns and print."""
+    print(f"{machine()}; threads {THREADS}, memory_limit {MEMORY_LIMIT}")
+    lakes = {gpus: _lake(gpus) for gpus in SIZES}
+    runs: dict[tuple[int, str], list[Measured]] = {}
+    for _ in range(ROUNDS):
+        for gpus, lake in lakes.items():
+            for what in ("scan", "compute"):
+                child = [sys.executable, "-m", "bench.facts", what, lake]
+                runs.setdefault((gpus, what), []).append(measure(child))
+    seconds = {key: median([float(run.stdout.split()[0]) for run in found]) for key, found in runs.items()}
+    memory = {key: max(run.process_mb for run in found) for key, found in runs.items()}
+    rows = []
+    for gpus, lake in lakes.items():
+        row_count, value_count = _size(lake)
+        scan, facts = seconds[gpus, "scan"], seconds[gpus, "compute"]
+        rows.append([gpus, row_count, value_count, scan, facts, facts / scan, memory[gpus, "scan"], memory[gpus, "compute"]])
+    print_table(
+        f"Facts of 24 h at 30 s, 14 signals, median of {ROUNDS}",
+        ["GPUs", "rows", "sampled values", "sum s", "facts s", "facts / sum (≤ 2.5)", "sum MB", "facts MB (≤ 1,500)"],
+        rows,
+    )
+    if len(SIZES) > 1:
+        few, many = min(SIZES), max(SIZES)
+        slope = seconds[many, "compute"] / seconds[few, "compute"] / (many / few)
+        print(f"\nslope {few:,} → {many:,} GPUs: {slope:.2f} x linear (1 = in proportion)")
+
+
+def _lake(gpus: int) -> Path:
+    path = CACHE / f"lake-{gpus}-gpus"
+    if not (path / "facts-ready").exists():
+        print(f"filling {path} (once) …", flush=True)
+        plan = SimulationPlan(gpus, 1, DAY, signals=SIGNALS_14, kube_state_step_seconds=0)
+        begun = time.perf_counter()
+        samples = fill_lake(plan, path, CLUSTER)
+        seconds = time.perf_counter() - begun
+        print(f"simulate --lake: {samples:,} raw samples of {gpus:,} GPUs in {seconds:.0f} s")
+        (path / "facts-ready").touch()
+    return path
+
+
+def _files(lake: Path) -> list[str]:
+    return sorted(str(path) for path in (lake / "device_sample").rglob("*.parquet"))
+
+
+def _numbers(lake: Path) -> list[str]:
+    """Columns of numbers in which the lake holds anything."""
+    metadata = pq.read_metadata(_files(lake)[0])
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    schema = pq.read_schema(_files(lake)[0])
+    return [
+        field.name
+        for index, field in enumerate(schema)
+        if str(field.type) in ("double", "float", "int16", "int32")
+        and any(group.column(index).statistics.null_count < group.num_rows for group in groups)
+    ]
+
+
+def _size(lake: Path) -> tuple[int, int]:
+    """Rows, and values of the fourteen signals."""
+    from gpureport.catalog import load_catalog
+
+    by_metric = load_catalog().by_metric
+    counted = " + ".join(f"count({by_metric[metric].signal})" for metric in SIGNALS_14)
+    row = duckdb.execute(f"select count(*), {counted} from read_parquet(?)", [_files(lake)]).fetchone()
+    assert row
+    return int(row[0]), int(row[1])
+
+
+def scan(lake: Path) -> float:
+    """Seconds of a bare sum over every column of numbers."""
+    sums = ", ".join(f"sum({column})" for column in _numbers(lake))
+    with duckdb.connect() as con:
+        con.execute(f"set threads = {THREADS}; set memory_limit = '{MEMORY_LIMIT}'")
+        begun = time.perf_counter()
+        con.execute(f"select {sums} from read_parquet(?)", [_files(lake)]).fetchall()
+        return time.perf_counter() - begun
+
+
+def compute(lake: Path) -> float:
+    """Seconds of all facts of the day, written."""
+    begun = time.perf_counter()
+    compute_day(open_lake(lake), CLUSTER, DAY, ComputeSettings(memory_limit=MEMORY_LIMIT, threads=THREADS))
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print({"scan": scan, "compute": compute}[sys.argv[1]](Path(sys.argv[2])))
+    else:
+        main()
