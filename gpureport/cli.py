@@ -14,6 +14,7 @@ import click
 from gpureport import __version__, pipeline
 from gpureport.config import Config, load_config
 from gpureport.errors import GpureportError, UsageError
+from gpureport.sql_prompt import Output
 from gpureport.window import Window, parse_date, parse_instant
 
 FORMATS = click.Choice(["table", "json", "csv"])
@@ -88,7 +89,7 @@ def cli(context: click.Context, config_path: Path | None) -> None:
 @cli.command()
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True, help="Folder to write into.")
 @click.pass_obj
-def demo(invocation: Invocation, out: Path) -> None:
+def demo(invocation: Invocation, /, out: Path) -> None:
     """Report on the bundled recording of a real H200; needs no network and no cluster.
 
     Example: gpureport demo --out out/demo
@@ -103,7 +104,7 @@ def demo(invocation: Invocation, out: Path) -> None:
 @prometheus_options
 @click.option("--no-kubernetes", is_flag=True, help="Read Prometheus only; the only way so far.")
 @click.pass_obj
-def export(invocation: Invocation, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
+def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
     """Fetch one UTC day from a Prometheus-compatible server into the lake.
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
@@ -112,7 +113,8 @@ def export(invocation: Invocation, day: str | None, headers: Sequence[str], no_k
     config = invocation.config(prometheus__headers=_headers(headers), **flags)
     chosen = _finished_day(invocation, day)
     exported = pipeline.export(config, invocation.environ, chosen)
-    _say(pipeline.describe_export(exported))
+    for line in pipeline.describe_export(exported):
+        _say(line)
     click.echo(str(config.lake))
 
 
@@ -121,7 +123,7 @@ def export(invocation: Invocation, day: str | None, headers: Sequence[str], no_k
 @LAKE
 @CLUSTER
 @click.pass_obj
-def import_(invocation: Invocation, files: Sequence[Path], **flags: Any) -> None:
+def import_(invocation: Invocation, /, files: Sequence[Path], **flags: Any) -> None:
     """Read OpenMetrics text with timestamps (plain or .gz) into the lake; no server needed.
 
     Example: gpureport import metrics.openmetrics.txt.gz --cluster lab --lake lake
@@ -137,7 +139,7 @@ def import_(invocation: Invocation, files: Sequence[Path], **flags: Any) -> None
 @DATE
 @LAKE
 @click.pass_obj
-def compute(invocation: Invocation, day: str | None, **flags: Any) -> None:
+def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
     """Turn one day of the lake into hourly facts, for every cluster in it.
 
     Example: gpureport compute --date 2026-11-20
@@ -156,7 +158,7 @@ def compute(invocation: Invocation, day: str | None, **flags: Any) -> None:
 @click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
 @click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
 @click.pass_obj
-def report(invocation: Invocation, since: str, until: str | None, **flags: Any) -> None:
+def report(invocation: Invocation, /, since: str, until: str | None, **flags: Any) -> None:
     """Write report.html, csv/, report.json and gpureport.duckdb from the facts of a window.
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
@@ -174,7 +176,7 @@ def report(invocation: Invocation, since: str, until: str | None, **flags: Any) 
 @CLUSTER
 @prometheus_options
 @click.pass_obj
-def run(invocation: Invocation, day: str | None, headers: Sequence[str], **flags: Any) -> None:
+def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], **flags: Any) -> None:
     """Export, compute and report a day (default: yesterday), filling days that are missing; what a CronJob calls.
 
     Example: gpureport run --prometheus-url http://prometheus:9090
@@ -188,7 +190,7 @@ def run(invocation: Invocation, day: str | None, headers: Sequence[str], **flags
 @LAKE
 @FORMAT
 @click.pass_obj
-def sql(invocation: Invocation, statement: str | None, output: str, **flags: Any) -> None:
+def sql(invocation: Invocation, /, statement: str | None, output: Output, **flags: Any) -> None:
     """Ask DuckDB over lake.*, facts.* and report.*; without a statement, an interactive prompt.
 
     Example: gpureport sql "select pod, sum(observed_seconds) / 3600 from facts.container_hour group by pod"
@@ -203,7 +205,7 @@ def schema() -> None:
     click.echo(pipeline.schema(), nl=False)
 
 
-def _finished_day(invocation: Invocation, text: str | None) -> date:
+def _finished_day(invocation: Invocation, /, text: str | None) -> date:
     """The day asked for, or yesterday; a day that has not begun is a UsageError."""
     today = invocation.now.date()
     day = parse_date(text) if text else today - timedelta(days=1)

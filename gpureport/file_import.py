@@ -143,7 +143,7 @@ def between(batch: SeriesBatch, window: Window) -> SeriesBatch:
     counts = np.add.reduceat(np.append(inside, False), batch.offsets[:-1]) * (np.diff(batch.offsets) > 0)
     present = np.flatnonzero(counts)
     return SeriesBatch(
-        labels=[batch.labels[number] for number in present],
+        labels=[batch.labels[int(number)] for number in present],
         offsets=np.concatenate([[0], np.cumsum(counts[present])]).astype(np.int64),
         times_ms=batch.times_ms[inside],
         values=batch.values[inside],

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+from duckdb import DuckDBPyConnection
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gpureport import file_import
 from gpureport.catalog import Catalog, load_catalog
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute import ComputeSettings, ReportSettings, compute_day, connection, facts_hash, report_tables
 from gpureport.config import Config
-from gpureport.errors import LakeError, UsageError
+from gpureport.errors import CoverageError, LakeError, UsageError
 from gpureport.export import Exported, ExportSettings, export_day
 from gpureport.file_import import Imported
-from gpureport.lake import open_lake
-from gpureport.lake.change import LakeBusyError, exclusive_run
+from gpureport.lake import Lake, open_lake, views
+from gpureport.lake.change import LakeBusyError, disk_errors, exclusive_run
+from gpureport.query import Query, load
+from gpureport.report import write_report
+from gpureport.report.header import Header, read_header
 from gpureport.resources import RECORDING
+from gpureport.schema_docs import render_schema
+from gpureport.sql_prompt import Output, answer, prompt
+from gpureport.tables import TABLES
 from gpureport.window import Window, day_start, parse_instant
 
 DEMO_CLUSTER = "h200-recording"
@@ -75,6 +83,58 @@ def compute(config: Config, day: date) -> list[str]:
         result = compute_day(lake, cluster, day, _compute_settings(config))
         lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
     return lines
+
+
+def report(config: Config, window: Window, out: Path, now: datetime) -> list[Path]:
+    """Every form of the report of a window; CoverageError, after they are written, where too little was seen."""
+    lake = open_lake(config.lake)
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        header, queries = _open_report(con, config, lake, window, now)
+        with disk_errors(out):
+            written = write_report(con, queries, header, out)
+    ratio = header.coverage_ratio or 0.0
+    if ratio < config.report.min_coverage_ratio:
+        raise CoverageError(
+            f"{out / 'report.html'} is written, but only {ratio:.1%} of the device time was seen "
+            f"(wanted: {config.report.min_coverage_ratio:.1%}); see its section Coverage"
+        )
+    return written
+
+
+def _open_report(
+    con: DuckDBPyConnection, config: Config, lake: Lake, window: Window, now: datetime
+) -> tuple[Header, dict[str, Query]]:
+    """report.* built over the facts of the window, and what the report says of itself."""
+    settings = ReportSettings(config.report.figure_min_coverage_ratio, config.saturation.enabled)
+    queries = report_tables(con, lake, window, settings)
+    views(con, lake, ["source"], dates=list(window.days()))
+    shown = {
+        "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
+        "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
+        "saturation_enabled": config.saturation.enabled,
+    }
+    return read_header(con, window, now, facts_hash(load(), _compute_settings(config)), (), shown), queries
+
+
+def sql(config: Config, statement: str | None, output: Output, now: datetime) -> None:
+    """One statement's rows on standard output, or a prompt; report.* spans all days that have facts."""
+    lake = open_lake(config.lake)
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        views(con, lake, [table.name for table in TABLES])
+        days = [each.date for each in lake.partitions("facts/device_hour")]
+        if days:
+            window = Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1))
+            _open_report(con, config, lake, window, now)
+        views(con, lake, [table.name for table in TABLES])
+        if statement:
+            answer(con, statement, output, sys.stdout)
+        else:
+            prompt(con, output, sys.stdin, sys.stdout)
+
+
+def schema() -> str:
+    """Every table's columns, types and meaning, as Markdown."""
+    return render_schema(load())
 
 
 def run(config: Config, environ: Mapping[str, str], last_day: date, now: datetime, say: Say) -> list[Path]:

@@ -46,7 +46,7 @@ class SeriesBatch:
 
 def is_stale(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which values are staleness markers; an ordinary NaN is none."""
-    return values.view(np.uint64) == np.uint64(STALE_BITS)
+    return np.asarray(values.view(np.uint64) == np.uint64(STALE_BITS))
 
 
 def concatenate(batches: list[SeriesBatch]) -> SeriesBatch:

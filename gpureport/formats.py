@@ -1,0 +1,108 @@
+"""How numbers, times and units are written for people; the only place that does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+UNKNOWN = "—"
+_SI = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_IEC = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
+_ABBREVIATED = ("_bytes_per_second_avg", "_joules", "_hertz_avg", "_hertz_max")
+
+_UNITS = (
+    # Endings of column names, longest first, and the unit that a heading shows for them.
+    ("_bytes_per_second_avg", "B/s"),
+    ("_ratio_avg", "%"),
+    ("_ratio_max", "%"),
+    ("_ratio_min", "%"),
+    ("_celsius_avg", "°C"),
+    ("_celsius_max", "°C"),
+    ("_hertz_avg", "Hz"),
+    ("_hertz_max", "Hz"),
+    ("_watts_avg", "W"),
+    ("_watts_max", "W"),
+    ("_gpu_hours", "GPU-h"),
+    ("_seconds", "s"),
+    ("_joules", "J"),
+    ("_watts", "W"),
+    ("_bytes", "B"),
+    ("_ratio", "%"),
+    ("_avg", "%"),
+    ("_max", "%"),
+    ("_percent", "%"),
+)
+
+
+def unit(column: str) -> str:
+    """The unit that a column's heading shows; '' for counts, names and times."""
+    return next((shown for ending, shown in _UNITS if column.endswith(ending)), "")
+
+
+def value(column: str, found: Any) -> str:
+    """A cell's text, without its unit where the heading carries it; unknown is a dash, never a zero."""
+    if found is None:
+        return UNKNOWN
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    if isinstance(found, datetime):
+        return found.isoformat(sep=" ", timespec="seconds")
+    if isinstance(found, list | tuple):
+        return ", ".join(map(str, found)) or "none"
+    if isinstance(found, int | float):
+        return _number(column, found)
+    return str(found)
+
+
+def _number(column: str, found: float) -> str:
+    shown = unit(column)
+    if column.endswith("_percent"):
+        return significant(found)
+    if shown == "%":
+        return significant(found * 100)
+    if column.endswith("_bytes"):
+        return scaled(found, _IEC)
+    if column.endswith(_ABBREVIATED):
+        return scaled(found, _SI)
+    return significant(found)
+
+
+def significant(found: float, digits: int = 3) -> str:
+    """At least three significant digits, thousands grouped, no exponent; a small non-zero value is never shown as 0."""
+    if found == 0 or not math.isfinite(found):
+        return f"{found:g}"
+    if abs(found) < 0.001:
+        return "< 0.001" if found > 0 else "> -0.001"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(found))))
+    text = f"{found:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def scaled(found: float, steps: Sequence[tuple[float, str]]) -> str:
+    """The number with the largest prefix that leaves at least one before the point."""
+    for size, prefix in steps:
+        if abs(found) >= size:
+            return f"{significant(found / size)} {prefix}"
+    return significant(found)
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio of 0..1 as percent."""
+    return UNKNOWN if ratio is None else f"{significant(ratio * 100)} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as people say them: 8 min, 1 d 2 h."""
+    if seconds is None:
+        return UNKNOWN
+    whole = round(seconds)
+    parts = [(whole // 86400, "d"), (whole % 86400 // 3600, "h"), (whole % 3600 // 60, "min"), (whole % 60, "s")]
+    shown = [f"{count} {name}" for count, name in parts if count]
+    return " ".join(shown[:2]) or "0 s"
+
+
+def words(name: str) -> str:
+    """A column's or table's name as a heading."""
+    return name.replace("_", " ")

@@ -1,0 +1,47 @@
+"""One CSV per report table: raw units, SQL's column names, empty for unknown, its reasons in the last column."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gpureport.report.results import REASONS, Result
+from gpureport.window import rfc3339
+
+
+def write_csv(results: Iterable[Result], folder: Path) -> list[Path]:
+    """Write ``<folder>/<table>.csv`` for each (RFC 4180, UTF-8, line feeds); the files, in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for result in results:
+        path = folder / f"{result.name}.csv"
+        path.write_text(to_csv(result), encoding="utf-8", newline="")
+        written.append(path)
+    return written
+
+
+def to_csv(result: Result) -> str:
+    """The table as CSV text."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    has_reasons = REASONS in result.query.columns
+    writer.writerow([*result.rows.columns, *([REASONS] if has_reasons else [])])
+    for number, row in enumerate(result.rows.iter_rows()):
+        reasons = orjson.dumps(dict(result.reasons[number]), option=orjson.OPT_SORT_KEYS).decode()
+        writer.writerow([*map(cell, row), *([reasons] if has_reasons else [])])
+    return out.getvalue()
+
+
+def cell(found: Any) -> Any:
+    """A value as CSV holds it: null is empty, a list is separated by spaces, an instant is RFC 3339."""
+    if isinstance(found, datetime):
+        return rfc3339(found.replace(tzinfo=UTC))
+    if isinstance(found, list):
+        return " ".join(map(str, found))
+    return found

@@ -1,0 +1,57 @@
+"""How report tables stand on the page: order, titles, groups of columns, and what reasons mean."""
+
+from __future__ import annotations
+
+REASONS = {
+    "not_collected": "the exporter does not publish this metric, or the server did not keep it",
+    "low_coverage": "seen for too little of the time to be printed (--figure-min-coverage)",
+    "single_sample": "a counter with one sample has no growth",
+    "disabled": "switched off in the configuration (saturation.enabled)",
+    "board_scope": "the exporter gives this for the whole board only, not for a MIG instance",
+    "instance_scope": "given per MIG instance; see the instance's row",
+    "lifetime_unknown": "holders are known from labels only, which say when a holder was seen and not how long it lived",
+    "not_attributed": "power is not attributed to holders by this version",
+    "partial": "seen for a part of the time",
+}
+
+TABLES = {
+    # table: (title, sentence)
+    "device": ("Devices", "Every GPU and MIG instance that was seen: what it is, how busy, how strained, how much energy."),
+    "container": ("Containers", "Every container that held a GPU, its devices rolled up by one rule per figure."),
+    "container_saturation": (
+        "Containers by device",
+        "The same, device by device; on a shared device each holder sees the device's figures.",
+    ),
+    "container_power": ("Power by container", "Energy attributed to holders."),
+    "coverage": ("Coverage", "For each signal and node: how much of the device time was seen."),
+}
+
+_GROUPS = (
+    # group: beginnings of the columns in it
+    ("time", ("observed", "coverage", "device_seconds", "expected")),
+    ("activity", ("gpu_usage", "gpu_util", "sm_active", "sm_occupancy", "tensor", "dram")),
+    ("memory", ("memory_used", "memory_pressure", "memory_total")),
+    ("clocks held back: counters", ("power_violation", "thermal_violation", "sync_boost_violation", "board_limit_violation")),
+    (
+        "clocks held back: reasons",
+        ("sw_power", "hw_slowdown", "sync_boost_ratio", "sw_thermal", "hw_thermal", "hw_power", "any_throttle"),
+    ),
+    ("errors", ("xid", "pcie_replay")),
+    ("links", ("pcie_tx", "pcie_rx", "nvlink")),
+    ("energy and power", ("energy", "idle", "attributed", "unattributed", "closing", "power", "active", "held")),
+    ("temperature and clocks", ("gpu_temp", "memory_temp", "sm_clock", "memory_clock")),
+)
+
+
+def group_of(column: str) -> str:
+    """The heading over a figure's column; 'how known' for what says how it was made."""
+    return next((group for group, starts in _GROUPS if column.startswith(starts)), "what and how known")
+
+
+GROUP_ORDER = ("what and how known", *(group for group, _ in _GROUPS))
+KEPT_SECONDS = frozenset({"observed_seconds", "expected_seconds"})
+
+
+def is_on_page(column: str) -> bool:
+    """Whether a column is shown on the page; the seconds behind each ratio are in the files beside it."""
+    return not column.endswith("_seconds") or column in KEPT_SECONDS

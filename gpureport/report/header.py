@@ -1,0 +1,126 @@
+"""What a report says of itself: window, clusters, versions, coverage, sources, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+
+from gpureport import __version__
+from gpureport.query import Failure
+from gpureport.window import Window, rfc3339
+
+
+@dataclass(frozen=True)
+class Source:
+    """Who was asked, and how whole the answer was."""
+
+    cluster: str
+    day: str
+    server: str
+    read_path: str
+    metric_count: int
+    absent_count: int
+    sample_count: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The facts of the first screen; coverage is over the devices of the inventory and the whole window."""
+
+    window: Window
+    generated_at: datetime
+    clusters: tuple[str, ...]
+    device_count: int
+    expected_seconds: float
+    observed_seconds: float
+    config_hash: str
+    sources: tuple[Source, ...]
+    failures: tuple[Failure, ...]
+    settings: Mapping[str, Any]
+    version: str = __version__
+
+    @property
+    def coverage_ratio(self) -> float | None:
+        """Seen ÷ expected device-seconds; None without a device."""
+        return self.observed_seconds / self.expected_seconds if self.expected_seconds else None
+
+    @property
+    def unknown_ratio(self) -> float | None:
+        """The share that nobody saw."""
+        return None if self.coverage_ratio is None else max(0.0, 1.0 - self.coverage_ratio)
+
+    @property
+    def is_whole_hours(self) -> bool:
+        """Whether the window begins and ends at full hours; facts are hourly."""
+        return self.window.start_ms % 3_600_000 == 0 and self.window.end_ms % 3_600_000 == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For report.json; without the clock, so that the same lake gives the same bytes."""
+        return {
+            "gpureport_version": self.version,
+            "window": {"start_at": rfc3339(self.window.start_at), "end_at": rfc3339(self.window.end_at)},
+            "clusters": list(self.clusters),
+            "device_count": self.device_count,
+            "coverage": {
+                "expected_device_seconds": self.expected_seconds,
+                "observed_device_seconds": self.observed_seconds,
+                "coverage_ratio": self.coverage_ratio,
+                "unknown_ratio": self.unknown_ratio,
+            },
+            "config_hash": self.config_hash,
+            "settings": dict(self.settings),
+            "sources": [asdict(source) for source in self.sources],
+            "failed_checks": [str(failure) for failure in self.failures],
+        }
+
+
+def read_header(
+    con: duckdb.DuckDBPyConnection,
+    window: Window,
+    generated_at: datetime,
+    config_hash: str,
+    failures: tuple[Failure, ...],
+    settings: Mapping[str, Any],
+) -> Header:
+    """Read the header's figures from report.device and lake.source of an open report database."""
+    devices = con.execute(
+        "select count(*), coalesce(sum(observed_seconds), 0) from report.device where gpu_instance_id = ''"
+    ).fetchone()
+    count, observed = devices or (0, 0.0)
+    clusters = con.execute("select distinct cluster from report.device order by cluster").fetchall()
+    return Header(
+        window=window,
+        generated_at=generated_at,
+        clusters=tuple(row[0] for row in clusters),
+        device_count=int(count),
+        expected_seconds=int(count) * window.seconds,
+        observed_seconds=float(observed),
+        config_hash=config_hash,
+        sources=_sources(con),
+        failures=failures,
+        settings=settings,
+    )
+
+
+def _sources(con: duckdb.DuckDBPyConnection) -> tuple[Source, ...]:
+    rows: list[tuple[Any, ...]] = con.execute(
+        """
+        select
+            cluster, date::varchar as day, server, read_path, count(*), count(*) filter (where series_count = 0),
+            sum(sample_count)::bigint, list_sort(list_distinct(flatten(list(warnings))))
+        from lake.source
+        group by all
+        order by cluster, day, server, read_path
+        """
+    ).fetchall()
+    return tuple(_source(row) for row in rows)
+
+
+def _source(row: tuple[Any, ...]) -> Source:
+    *described, warnings = row
+    return Source(*described, tuple(warnings or ()))

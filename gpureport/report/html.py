@@ -1,0 +1,142 @@
+"""report.html: one file, no request leaves it, readable without JavaScript. Templates lay out what is prepared here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from gpureport import formats
+from gpureport.report.figures import GROUP_ORDER, REASONS, TABLES, group_of, is_on_page
+from gpureport.report.header import Header
+from gpureport.report.results import Result
+from gpureport.resources import TEMPLATES
+from gpureport.window import rfc3339
+
+ROWS_ON_PAGE = 500
+"""More rows than this are in the CSV only; the cut is stated."""
+_TEXT = ("String", "List", "Boolean")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column as the page shows it."""
+
+    name: str
+    title: str
+    unit: str
+    doc: str
+    is_key: bool
+    is_number: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell's text; ``reason`` is a code where the figure is unknown. ``share`` (0..100) draws a bar behind a percentage."""
+
+    text: str
+    reason: str
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table with all that is said about it."""
+
+    name: str
+    title: str
+    sentence: str
+    groups: Sequence[tuple[str, int]]
+    headings: Sequence[Heading]
+    rows: Sequence[Sequence[Cell]]
+    row_count: int
+    hidden: Sequence[str]
+    definitions: Sequence[tuple[str, str, str]]
+    reasons: Sequence[tuple[str, str]]
+    sql: str
+    source: str
+
+
+def write_html(results: Sequence[Result], header: Header, path: Path) -> Path:
+    """Write the page."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(percent=formats.percent, duration=formats.duration, words=formats.words, instant=rfc3339)
+    environment.filters["count"] = lambda number: f"{number:,}"
+    template = environment.get_template("report.html.j2")
+    by_name = {result.name: result for result in results}
+    ordered = [by_name[name] for name in (*TABLES, *sorted(set(by_name) - set(TABLES))) if name in by_name]
+    style = (TEMPLATES / "style.css").read_text()
+    path.write_text(template.render(header=header, sections=[section(each) for each in ordered], style=style), encoding="utf-8")
+    return path
+
+
+def section(result: Result) -> Section:
+    """A table as the page shows it."""
+    headings = _headings(result)
+    title, sentence = TABLES.get(result.name, (formats.words(result.name).capitalize(), ""))
+    groups = [(group, len(list(found))) for group, found in groupby(headings, key=_group)]
+    rows = [_row(result, headings, number) for number in range(min(result.rows.height, ROWS_ON_PAGE))]
+    codes = sorted({reason for reasons in result.reasons for reason in reasons.values()})
+    return Section(
+        name=result.name,
+        title=title,
+        sentence=sentence,
+        groups=groups,
+        headings=headings,
+        rows=rows,
+        row_count=result.rows.height,
+        hidden=[name for name in result.rows.columns if not is_on_page(name)],
+        definitions=[(name, formats.unit(name), doc) for name, doc in result.query.columns.items()],
+        reasons=[(code, REASONS.get(code, code)) for code in codes],
+        sql=result.query.sql.strip(),
+        source=result.query.source,
+    )
+
+
+def _headings(result: Result) -> list[Heading]:
+    """Keys first, then the figures group by group in the query's order."""
+    shown = [name for name in result.rows.columns if is_on_page(name) and not _is_lone(result, name)]
+    keys = [name for name in shown if name in result.query.grain]
+    figures = sorted((name for name in shown if name not in keys), key=lambda name: GROUP_ORDER.index(group_of(name)))
+    return [_heading(result, name) for name in (*keys, *figures)]
+
+
+def _is_lone(result: Result, name: str) -> bool:
+    """Whether a key column tells nothing: the same '' in every row."""
+    return name in result.query.grain and result.rows.height > 0 and result.rows[name].unique().to_list() == [""]
+
+
+def _heading(result: Result, name: str) -> Heading:
+    is_key = name in result.query.grain
+    is_number = not str(result.rows.schema[name]).startswith(_TEXT)
+    title = formats.words(_without_unit(name))
+    return Heading(name, title, formats.unit(name), result.query.columns[name], is_key, is_number)
+
+
+def _without_unit(name: str) -> str:
+    for ending, kept in (("_bytes_per_second_avg", ""), ("_ratio_avg", " avg"), ("_ratio_max", " max"), ("_ratio", "")):
+        if name.endswith(ending):
+            return name.removesuffix(ending) + kept
+    for ending in ("_celsius", "_hertz", "_watts", "_joules", "_seconds", "_bytes"):
+        name = name.replace(ending, "")
+    return name
+
+
+def _group(heading: Heading) -> str:
+    return "" if heading.is_key else group_of(heading.name)
+
+
+def _row(result: Result, headings: Sequence[Heading], number: int) -> list[Cell]:
+    values = result.rows.row(number, named=True)
+    return [_cell(heading, values[heading.name], result.reason(number, heading.name)) for heading in headings]
+
+
+def _cell(heading: Heading, found: Any, reason: str) -> Cell:
+    is_share = heading.unit == "%" and isinstance(found, float) and 0 <= found <= 1
+    return Cell(formats.value(heading.name, found), reason, round(found * 100, 1) if is_share else None)

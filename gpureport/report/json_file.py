@@ -1,0 +1,44 @@
+"""report.json: the header, every table, and the containers in OpenCost's and cAdvisor's shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gpureport.report.allocation import allocations
+from gpureport.report.header import Header
+from gpureport.report.results import REASONS, Result
+from gpureport.window import rfc3339
+
+SCHEMA_VERSION = 1
+
+
+def write_json(results: Sequence[Result], header: Header, path: Path) -> Path:
+    """Write the file; keys in a fixed order, no clock in it."""
+    by_name = {result.name: result for result in results}
+    saturation = by_name.get("container_saturation")
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        **header.as_dict(),
+        "allocations": allocations(saturation, by_name.get("device")) if saturation else [],
+        "tables": {result.name: _rows(result) for result in results},
+    }
+    path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=_plain))
+    return path
+
+
+def _rows(result: Result) -> list[dict[str, Any]]:
+    rows = list(result.rows.iter_rows(named=True))
+    if REASONS not in result.query.columns:
+        return rows
+    return [{**row, REASONS: dict(sorted(result.reasons[number].items()))} for number, row in enumerate(rows)]
+
+
+def _plain(found: Any) -> Any:
+    if isinstance(found, datetime):
+        return rfc3339(found.replace(tzinfo=UTC))
+    raise TypeError(type(found).__name__)
