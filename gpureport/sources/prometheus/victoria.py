@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from gpureport.sources.prometheus.matcher import Matcher, selector
 from gpureport.window import Window
 
 _PIECE_BYTES = 1 << 18
+_BARE_WORD = re.compile(rb"[+-]?(?:Inf|NaN)(?=[],])")
 
 
 def read_export(connection: Connection, matchers: Sequence[Matcher], window: Window) -> SeriesBatch:
@@ -41,9 +43,18 @@ def read_export(connection: Connection, matchers: Sequence[Matcher], window: Win
 
 def _parse(line: bytes, url: str) -> dict[str, Any]:
     try:
-        series: dict[str, Any] = orjson.loads(line)
+        series: dict[str, Any] = _loads(line)
         if len(series["values"]) == len(series["timestamps"]) and isinstance(series["metric"], dict):
             return series
     except (orjson.JSONDecodeError, KeyError, TypeError):
         pass
     raise SourceError(f"{url}/api/v1/export: a line of the answer is cut or no series: {line[:80]!r}; run again")
+
+
+def _loads(line: bytes) -> Any:
+    """The decoded line; older versions write infinities as bare words; as text, numpy reads them."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        head, key, points = line.partition(b'"values":[')
+        return orjson.loads(head + key + _BARE_WORD.sub(rb'"\g<0>"', points))

@@ -1,0 +1,66 @@
+"""Samples as plain dictionaries, and the slow, obvious readers and writers of text that the tests compare with."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+
+from gpureport.config import Prometheus
+from gpureport.series import Labels, SeriesBatch
+from gpureport.sources.prometheus import Connection, open_connection
+
+Series = frozenset[tuple[str, str]]
+Sample = tuple[int, int]
+"""Milliseconds, and the bits of the float64."""
+
+_LINE = re.compile(r"^(\w+)\{(.*)\} (\S+) (\S+)$")
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+def bits(value: float) -> int:
+    (found,) = struct.unpack(">Q", struct.pack(">d", value))
+    return int(found)
+
+
+def value_of(pattern: int) -> float:
+    (found,) = struct.unpack(">d", struct.pack(">Q", pattern))
+    return float(found)
+
+
+def rows_of(batch: SeriesBatch) -> dict[Series, list[Sample]]:
+    """The batch's samples by series; the pieces of a series one after the other."""
+    rows: dict[Series, list[Sample]] = {}
+    for number, labels in enumerate(batch.labels):
+        piece = slice(int(batch.offsets[number]), int(batch.offsets[number + 1]))
+        times, values = batch.times_ms[piece].tolist(), batch.values.view("u8")[piece].tolist()
+        if times:
+            rows.setdefault(frozenset(labels.items()), []).extend(zip(times, values, strict=True))
+    return rows
+
+
+def rows_of_text(text: str) -> dict[Series, list[Sample]]:
+    """The samples of an OpenMetrics text whose labels need no escapes; an empty label is none, as servers have it."""
+    rows: dict[Series, list[Sample]] = {}
+    for line in text.splitlines():
+        if found := _LINE.match(line):
+            metric, labels, value, seconds = found.groups()
+            time_ms = round(float(seconds) * 1000)
+            series = frozenset([("__name__", metric), *((name, text) for name, text in _LABEL.findall(labels) if text)])
+            rows.setdefault(series, []).append((time_ms, bits(float(value))))
+    return rows
+
+
+def text_of(rows: Iterable[tuple[Labels, Sequence[tuple[int, str]]]]) -> str:
+    """OpenMetrics of (labels, [(milliseconds, value as text)])."""
+    lines = []
+    for labels, samples in rows:
+        inner = ",".join(f'{name}="{value}"' for name, value in labels.items() if name != "__name__")
+        lines += [f"{labels['__name__']}{{{inner}}} {value} {time_ms / 1000:.3f}" for time_ms, value in samples]
+    return "\n".join([*lines, "# EOF\n"])
+
+
+def connect(url: str, environ: Mapping[str, str] | None = None, **settings: object) -> Connection:
+    """A connection that does not try twice unless told to."""
+    chosen = {"retries": 0, "connect_timeout_seconds": 10, "read_timeout_seconds": 60, **settings}
+    return open_connection(Prometheus.model_validate({"url": url, **chosen}), environ or {})

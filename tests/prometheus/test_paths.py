@@ -1,0 +1,90 @@
+"""Remote read, raw matrix and VictoriaMetrics' export give the same samples, and the same lake, as the file they came from."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gpureport.catalog import load_catalog
+from gpureport.export import Exported, ExportSettings, export_day
+from gpureport.file_import import import_files
+from gpureport.series import METRIC_LABEL
+from gpureport.sources.prometheus import Matcher, PrometheusSettings, probe, read
+from gpureport.window import Window
+
+from .conftest import RECORDING
+from .samples import connect, rows_of, rows_of_text
+
+DAY = date(2026, 11, 20)
+EVERYTHING = Matcher(METRIC_LABEL, "=~", "DCGM_.+|kube_.+")
+TABLES = ("device_sample", "sample", "owner_label", "raw_sample")
+
+
+def test_every_path_gives_the_samples_of_the_file(path_and_url: tuple[str, str], recording_text: str) -> None:
+    path, url = path_and_url
+    connection = connect(url, read_path=path)
+    reading = read(connection, probe(connection), [EVERYTHING], Window.of_day(DAY))
+    expected = rows_of_text(recording_text)
+    found = rows_of(reading.batch)
+    assert found.keys() == expected.keys()
+    assert all(sorted(found[series]) == sorted(expected[series]) for series in expected)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "path", "flavour"),
+    [
+        ("prometheus2", "remote-read", "Prometheus"),
+        ("prometheus3", "remote-read", "Prometheus"),
+        ("victoria", "victoria-metrics", "VictoriaMetrics"),
+    ],
+)
+def test_probing_finds_the_fastest_path(request: pytest.FixtureRequest, fixture: str, path: str, flavour: str) -> None:
+    server = probe(connect(request.getfixturevalue(fixture)))
+    assert (server.read_path, server.flavour) == (path, flavour)
+
+
+def test_the_version_and_external_labels_are_found(prometheus2: str) -> None:
+    server = probe(connect(prometheus2))
+    assert server.version.startswith("2.")
+    assert server.external_labels == {"replica": "r0", "region": "north"}
+
+
+def exported_lake(url: str, path: str, lake: Path, samples_per_group: int = 6_000_000, concurrency: int = 1) -> Exported:
+    prometheus = PrometheusSettings.model_validate({"url": url, "read_path": path, "retries": 0, "max_concurrency": concurrency})
+    settings = ExportSettings(prometheus, {}, load_catalog(), "lab", samples_per_group, keep_raw=True)
+    return export_day(settings, lake, DAY, lambda done, total: None)
+
+
+@pytest.fixture(scope="session")
+def imported_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lake = tmp_path_factory.mktemp("imported")
+    import_files(lake, [RECORDING], "lab", load_catalog())
+    return lake
+
+
+def assert_same_rows(one: Path, other: Path, table: str, columns: str = "*") -> None:
+    both = [
+        f"(select {columns} from read_parquet('{lake}/{table}/**/*.parquet', hive_partitioning=true))" for lake in (one, other)
+    ]
+    for left, right in (both, both[::-1]):
+        (extra,) = duckdb.sql(f"select count(*) from ({left} except all {right})").fetchall()[0]
+        assert extra == 0, f"{table}: {extra} rows differ"
+
+
+def test_every_path_fills_the_lake_as_the_file_does(path_and_url: tuple[str, str], imported_lake: Path, tmp_path: Path) -> None:
+    path, url = path_and_url
+    exported_lake(url, path, tmp_path)
+    for table in TABLES:
+        assert_same_rows(tmp_path, imported_lake, table)
+    assert_same_rows(tmp_path, imported_lake, "series", "* exclude (external_labels)")
+    assert_same_rows(tmp_path, imported_lake, "source", "* exclude (kind, server, read_path)")
+
+
+def test_groups_and_worker_processes_change_nothing(prometheus2: str, imported_lake: Path, tmp_path: Path) -> None:
+    exported_lake(prometheus2, "auto", tmp_path, samples_per_group=1, concurrency=2)
+    assert len(list(tmp_path.glob("device_sample/**/*.parquet"))) > 1
+    for table in TABLES:
+        assert_same_rows(tmp_path, imported_lake, table)
