@@ -73,9 +73,7 @@ def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.D
         yield con
 
 
-def compute_day(
-    lake: Lake, cluster: str, day: date, settings: ComputeSettings, version: str = __version__
-) -> ComputeResult:
+def compute_day(lake: Lake, cluster: str, day: date, settings: ComputeSettings, version: str = __version__) -> ComputeResult:
     """Write the facts of one cluster and day, in place of what was there.
 
     LakeError where the lake holds no samples of the day; QueryError, the lake left as it was, where a check of severity
@@ -86,7 +84,9 @@ def compute_day(
         raise LakeError(f"the lake at {lake.path} holds nothing of {cluster} for {day}; export or import that day first")
     result = ComputeResult(dict.fromkeys(KEPT, 0))
     with lake.change() as change, ThreadPoolExecutor(settings.threads) as pool:
-        work = _Work(lake, change, found[0], settings, version)
+        queries = load()
+        metadata = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
+        work = _Work(lake, change, found[0], settings, queries, metadata)
         for rows, failures in pool.map(work.do, batches(found[0])):
             result.failures += failures
             for table, count in rows.items():
@@ -116,7 +116,8 @@ class _Work:
     change: Change
     partition: Partition
     settings: ComputeSettings
-    version: str
+    queries: Mapping[str, Query]
+    metadata: Mapping[str, str]
 
     def do(self, files: list[Path]) -> tuple[dict[str, int], list[Failure]]:
         """Rows staged per table, and failed checks of severity warn."""
@@ -124,20 +125,19 @@ class _Work:
             cluster, day = self.partition.cluster, self.partition.date
             views(con, self.lake, _LAKE_TABLES, [cluster], [day], parts={file.stem for file in files})
             _leave_out_columns(con, files)
-            failures = _build_facts(con, self.settings)
+            failures = _build_facts(con, self.queries, self.settings)
             return {table: self._stage(con, table, files[0].stem) for table in KEPT}, failures
 
     def _stage(self, con: duckdb.DuckDBPyConnection, table: str, part: str) -> int:
-        rows = con.sql(f"select * exclude (cluster) from {table} order by all").to_arrow_table()
-        metadata = {"gpureport_version": self.version, "config_hash": facts_hash(self.settings)}
-        folder = table.replace(".", "/")
-        self.change.write(folder, self.partition.cluster, self.partition.date, rows, part, metadata)
+        keys = ", ".join(self.queries[table].grain)
+        rows = con.sql(f"select * exclude (cluster) from {table} order by {keys}").to_arrow_table()
+        where = (table.replace(".", "/"), self.partition.cluster, self.partition.date)
+        self.change.write(*where, rows, part, self.metadata)
         return int(rows.num_rows)
 
 
-def facts_hash(settings: ComputeSettings) -> str:
+def facts_hash(queries: Mapping[str, Query], settings: ComputeSettings) -> str:
     """Twelve hex digits that change when a fact could: by the settings, or by the SQL."""
-    queries = load()
     sql = "".join(query.sql for query in needed(queries, KEPT))
     return hashlib.sha256(f"{settings.memory_threshold_ratio!r}\n{sql}".encode()).hexdigest()[:12]
 
@@ -155,14 +155,10 @@ def _leave_out_columns(con: duckdb.DuckDBPyConnection, files: list[Path]) -> Non
     """Signals that no row of the files carries become constants: DuckDB then neither reads nor sums them."""
     absent = set.intersection(*({*_null_columns(file)} for file in files))
     types = {"double": "double", "int32": "integer"}
-    constants = [
-        f"null::{types[str(column.type)]} as {column.name}" for column in DEVICE_SAMPLE.columns if column.name in absent
-    ]
+    constants = [f"null::{types[str(column.type)]} as {column.name}" for column in DEVICE_SAMPLE.columns if column.name in absent]
     if constants:
         con.execute("alter view lake.device_sample rename to device_sample_file")
-        con.execute(
-            f"create view lake.device_sample as select * replace ({', '.join(constants)}) from lake.device_sample_file"
-        )
+        con.execute(f"create view lake.device_sample as select * replace ({', '.join(constants)}) from lake.device_sample_file")
 
 
 def _null_columns(file: Path) -> Iterator[str]:
@@ -180,8 +176,7 @@ def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
     return statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values
 
 
-def _build_facts(con: duckdb.DuckDBPyConnection, settings: ComputeSettings) -> list[Failure]:
-    queries = load()
+def _build_facts(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], settings: ComputeSettings) -> list[Failure]:
     params = {"memory_threshold_ratio": settings.memory_threshold_ratio}
     chosen = needed(queries, KEPT)
     for query in chosen:
@@ -201,9 +196,7 @@ def _check(
     return failures
 
 
-def report_tables(
-    con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, settings: ReportSettings
-) -> dict[str, Query]:
+def report_tables(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, settings: ReportSettings) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries, by table.
 
     Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are

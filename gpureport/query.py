@@ -76,7 +76,7 @@ def read(path: Path) -> Query:
         reads=_names(fields["reads"]),
         params=_names(fields["params"]),
         source=fields["source"],
-        columns=dict(match.groups() for line in header if (match := _COLUMN.fullmatch(line))),
+        columns={match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))},
         severity=fields.get("severity", ""),
         sql=sql,
     )
@@ -183,8 +183,8 @@ def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: 
     failures = []
     for check in checks:
         build(con, check, params)
-        rows = con.sql(f"select * from {check.table} order by all")
-        if count := len(rows):
-            example = dict(zip(rows.columns, rows.fetchone() or (), strict=False))
-            failures.append(Failure(check.table, check.severity, check.purpose, count, example))
+        rows = con.sql(f"select * from {check.table} order by all").to_arrow_table()
+        if rows.num_rows:
+            example = rows.slice(0, 1).to_pylist()[0]
+            failures.append(Failure(check.table, check.severity, check.purpose, rows.num_rows, example))
     return failures

@@ -4,9 +4,9 @@
 -- the instance's own, power, clocks, throttling and errors the board's.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
--- reads:  facts.device_hour, facts.ownership, facts.piece_saturation
+-- reads:  facts.device_hour, facts.ownership, facts.piece, facts.piece_saturation
 -- params: memory_threshold_ratio
--- source: facts.piece_saturation over facts.ownership
+-- source: facts.device_hour and facts.piece_saturation over facts.ownership
 -- columns:
 --   cluster                             cluster name
 --   namespace                           workload namespace
@@ -119,12 +119,43 @@
 --   gpu_instance_profile                MIG profile, '' for the whole GPU
 --   pci_bus_id                          PCI address, '' where unknown
 --   driver_version                      GPU driver, '' where unknown
-with span as (
-    select distinct cluster, device_uuid, hour_start_at, start_at, end_at
+with owned as (
+    select distinct
+        cluster,
+        device_uuid
+    from facts.ownership
+),
+
+-- Every span with a constant set of owners: the hours without a change, and the pieces of the others.
+stretch as (
+    select
+        hour.* exclude (node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, memory_threshold_ratio),
+        hour.hour_start_at as start_at,
+        hour.hour_start_at + interval 1 hour as end_at
+    from facts.device_hour as hour
+    semi join owned
+        on hour.cluster = owned.cluster and hour.device_uuid = owned.device_uuid
+    anti join facts.piece
+        on
+            hour.cluster = piece.cluster
+            and hour.device_uuid = piece.device_uuid
+            and hour.hour_start_at = piece.hour_start_at
+    union all by name
+    select *
     from facts.piece_saturation
 ),
 
--- Pieces are cut wherever owners change: one that overlaps a run lies within it.
+span as (
+    select distinct
+        cluster,
+        device_uuid,
+        hour_start_at,
+        start_at,
+        end_at
+    from stretch
+),
+
+-- Cut wherever owners change: a span that overlaps a run lies within it.
 held as (
     select
         ownership.cluster,
@@ -262,13 +293,13 @@ select
     coalesce(any_value(device_hour.pci_bus_id), '') as pci_bus_id,
     coalesce(any_value(device_hour.driver_version), '') as driver_version
 from held
-left join facts.piece_saturation as own
+left join stretch as own
     on
         held.cluster = own.cluster
         and held.device_uuid = own.device_uuid
         and held.gpu_instance_id = own.gpu_instance_id
         and held.start_at = own.start_at
-left join facts.piece_saturation as board
+left join stretch as board
     on
         held.cluster = board.cluster
         and held.device_uuid = board.device_uuid

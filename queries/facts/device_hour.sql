@@ -3,9 +3,9 @@
 -- Board figures stand on the whole GPU's row alone: a MIG instance has none of its own.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at
--- reads:  clean.device_run, facts.piece_saturation
+-- reads:  clean.device_run, facts.segment_saturation, facts.xid_event
 -- params: memory_threshold_ratio
--- source: facts.piece_saturation; labels of the device's own series
+-- source: facts.segment_saturation; labels of the device's own series
 -- columns:
 --   cluster                             cluster name
 --   device_uuid                         UUID of the physical GPU
@@ -111,6 +111,10 @@
 --   pci_bus_id                          PCI address, '' where unknown
 --   driver_version                      GPU driver, '' where unknown
 with summed as (
+    select * exclude (start_at, end_at, is_whole_hour)
+    from facts.segment_saturation
+    where is_whole_hour
+    union all by name
     select
         cluster,
         device_uuid,
@@ -204,10 +208,21 @@ with summed as (
         sum(pcie_replay_count) as pcie_replay_count,
         sum(pcie_replay_sample_count)::bigint as pcie_replay_sample_count,
         sum(pcie_replay_gap_count) as pcie_replay_gap_count,
-        sum(xid_seen_seconds) as xid_seen_seconds,
-        sum(xid_event_count)::bigint as xid_event_count,
-        list_sort(list_distinct(flatten(list(xid_codes) filter (where xid_codes is not null)))) as xid_codes
-    from facts.piece_saturation
+        sum(xid_seen_seconds) as xid_seen_seconds
+    from facts.segment_saturation
+    where not is_whole_hour
+    group by all
+),
+
+event as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        date_trunc('hour', seen_at) as hour_start_at,
+        count(*) as event_count,
+        list(distinct xid_code order by xid_code) as codes
+    from facts.xid_event
     group by all
 ),
 
@@ -232,6 +247,8 @@ labelled as (
 
 select
     summed.*,
+    coalesce(event.event_count, if(summed.xid_seen_seconds is null, null, 0)) as xid_event_count,
+    coalesce(event.codes, if(summed.xid_seen_seconds is null, null, []::integer[])) as xid_codes,
     $memory_threshold_ratio::double as memory_threshold_ratio,
     coalesce(labelled.label.node_name, '') as node_name,
     coalesce(labelled.label.gpu_index, '') as gpu_index,
@@ -247,3 +264,9 @@ left join labelled
         and summed.device_uuid = labelled.device_uuid
         and summed.gpu_instance_id = labelled.gpu_instance_id
         and summed.hour_start_at = labelled.hour_start_at
+left join event
+    on
+        summed.cluster = event.cluster
+        and summed.device_uuid = event.device_uuid
+        and summed.gpu_instance_id = event.gpu_instance_id
+        and summed.hour_start_at = event.hour_start_at

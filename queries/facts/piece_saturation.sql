@@ -1,4 +1,4 @@
--- The same sums per piece: spans of a device with one constant set of owners, cut at hours and at changes of owners.
+-- The same sums per piece of the hours in which owners change: spans of a device with one constant set of owners.
 --
 -- A row that a change cuts is shared out by seconds; what happened at its start (the scrape, a gap's growth) stays with the start.
 --
@@ -107,17 +107,17 @@
 with part as (
     select
         segment.* exclude (start_at, end_at),
-        coalesce(piece.start_at, segment.start_at) as start_at,
-        coalesce(piece.end_at, segment.end_at) as end_at,
-        piece.start_at is null or segment.start_at >= piece.start_at as holds_start,
+        piece.start_at,
+        piece.end_at,
+        segment.start_at >= piece.start_at as holds_start,
         case
-            when piece.start_at is null or (segment.start_at >= piece.start_at and segment.end_at <= piece.end_at) then 1
+            when segment.start_at >= piece.start_at and segment.end_at <= piece.end_at then 1
             else
                 epoch(least(segment.end_at, piece.end_at) - greatest(segment.start_at, piece.start_at))
                 / epoch(segment.end_at - segment.start_at)
         end as share_ratio
     from facts.segment_saturation as segment
-    left join facts.piece
+    inner join facts.piece
         on
             segment.cluster = piece.cluster
             and segment.device_uuid = piece.device_uuid
@@ -126,140 +126,127 @@ with part as (
             and (segment.end_at > piece.start_at or segment.start_at >= piece.start_at)
 ),
 
-summed as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        start_at,
-        end_at,
-        sum(observed_seconds * share_ratio) as observed_seconds,
-        sum(sample_count) filter (where holds_start)::bigint as sample_count,
-        sum(power_seen_seconds * share_ratio) as power_seen_seconds,
-        sum(power_joules * share_ratio) as power_joules,
-        max(power_watts_max) as power_watts_max,
-        max(power_limit_watts_max) as power_limit_watts_max,
-        sum(energy_seen_seconds * share_ratio) as energy_seen_seconds,
-        sum(energy_joules * share_ratio) as energy_joules,
-        sum(energy_sample_count) filter (where holds_start)::bigint as energy_sample_count,
-        sum(energy_gap_joules) filter (where holds_start) as energy_gap_joules,
-        sum(gpu_util_seen_seconds * share_ratio) as gpu_util_seen_seconds,
-        sum(gpu_util_ratio_seconds * share_ratio) as gpu_util_ratio_seconds,
-        sum(mem_copy_util_seen_seconds * share_ratio) as mem_copy_util_seen_seconds,
-        sum(mem_copy_util_ratio_seconds * share_ratio) as mem_copy_util_ratio_seconds,
-        sum(fb_used_seen_seconds * share_ratio) as fb_used_seen_seconds,
-        sum(fb_used_byte_seconds * share_ratio) as fb_used_byte_seconds,
-        max(fb_used_bytes_max) as fb_used_bytes_max,
-        max(fb_total_bytes_max) as fb_total_bytes_max,
-        sum(memory_seen_seconds * share_ratio) as memory_seen_seconds,
-        sum(memory_used_ratio_seconds * share_ratio) as memory_used_ratio_seconds,
-        max(memory_used_ratio_max) as memory_used_ratio_max,
-        sum(memory_pressure_seconds * share_ratio) as memory_pressure_seconds,
-        sum(gpu_temp_seen_seconds * share_ratio) as gpu_temp_seen_seconds,
-        sum(gpu_temp_celsius_seconds * share_ratio) as gpu_temp_celsius_seconds,
-        max(gpu_temp_celsius_max) as gpu_temp_celsius_max,
-        sum(memory_temp_seen_seconds * share_ratio) as memory_temp_seen_seconds,
-        sum(memory_temp_celsius_seconds * share_ratio) as memory_temp_celsius_seconds,
-        max(memory_temp_celsius_max) as memory_temp_celsius_max,
-        sum(sm_clock_seen_seconds * share_ratio) as sm_clock_seen_seconds,
-        sum(sm_clock_hertz_seconds * share_ratio) as sm_clock_hertz_seconds,
-        max(sm_clock_hertz_max) as sm_clock_hertz_max,
-        sum(memory_clock_seen_seconds * share_ratio) as memory_clock_seen_seconds,
-        sum(memory_clock_hertz_seconds * share_ratio) as memory_clock_hertz_seconds,
-        max(memory_clock_hertz_max) as memory_clock_hertz_max,
-        sum(gr_engine_active_seen_seconds * share_ratio) as gr_engine_active_seen_seconds,
-        sum(gr_engine_active_ratio_seconds * share_ratio) as gr_engine_active_ratio_seconds,
-        sum(sm_active_seen_seconds * share_ratio) as sm_active_seen_seconds,
-        sum(sm_active_ratio_seconds * share_ratio) as sm_active_ratio_seconds,
-        max(sm_active_ratio_max) as sm_active_ratio_max,
-        sum(sm_occupancy_seen_seconds * share_ratio) as sm_occupancy_seen_seconds,
-        sum(sm_occupancy_ratio_seconds * share_ratio) as sm_occupancy_ratio_seconds,
-        sum(tensor_active_seen_seconds * share_ratio) as tensor_active_seen_seconds,
-        sum(tensor_active_ratio_seconds * share_ratio) as tensor_active_ratio_seconds,
-        sum(fp64_active_seen_seconds * share_ratio) as fp64_active_seen_seconds,
-        sum(fp64_active_ratio_seconds * share_ratio) as fp64_active_ratio_seconds,
-        sum(fp32_active_seen_seconds * share_ratio) as fp32_active_seen_seconds,
-        sum(fp32_active_ratio_seconds * share_ratio) as fp32_active_ratio_seconds,
-        sum(fp16_active_seen_seconds * share_ratio) as fp16_active_seen_seconds,
-        sum(fp16_active_ratio_seconds * share_ratio) as fp16_active_ratio_seconds,
-        sum(dram_active_seen_seconds * share_ratio) as dram_active_seen_seconds,
-        sum(dram_active_ratio_seconds * share_ratio) as dram_active_ratio_seconds,
-        max(dram_active_ratio_max) as dram_active_ratio_max,
-        sum(pcie_tx_seen_seconds * share_ratio) as pcie_tx_seen_seconds,
-        sum(pcie_tx_bytes * share_ratio) as pcie_tx_bytes,
-        sum(pcie_rx_seen_seconds * share_ratio) as pcie_rx_seen_seconds,
-        sum(pcie_rx_bytes * share_ratio) as pcie_rx_bytes,
-        sum(nvlink_tx_seen_seconds * share_ratio) as nvlink_tx_seen_seconds,
-        sum(nvlink_tx_bytes * share_ratio) as nvlink_tx_bytes,
-        sum(nvlink_rx_seen_seconds * share_ratio) as nvlink_rx_seen_seconds,
-        sum(nvlink_rx_bytes * share_ratio) as nvlink_rx_bytes,
-        sum(throttle_seen_seconds * share_ratio) as throttle_seen_seconds,
-        sum(sw_power_cap_seconds * share_ratio) as sw_power_cap_seconds,
-        sum(hw_slowdown_seconds * share_ratio) as hw_slowdown_seconds,
-        sum(sync_boost_seconds * share_ratio) as sync_boost_seconds,
-        sum(sw_thermal_seconds * share_ratio) as sw_thermal_seconds,
-        sum(hw_thermal_seconds * share_ratio) as hw_thermal_seconds,
-        sum(hw_power_brake_seconds * share_ratio) as hw_power_brake_seconds,
-        sum(any_throttle_seconds * share_ratio) as any_throttle_seconds,
-        sum(power_violation_seen_seconds * share_ratio) as power_violation_seen_seconds,
-        sum(power_violation_seconds * share_ratio) as power_violation_seconds,
-        sum(power_violation_sample_count) filter (where holds_start)::bigint as power_violation_sample_count,
-        sum(power_violation_gap_seconds) filter (where holds_start) as power_violation_gap_seconds,
-        sum(thermal_violation_seen_seconds * share_ratio) as thermal_violation_seen_seconds,
-        sum(thermal_violation_seconds * share_ratio) as thermal_violation_seconds,
-        sum(thermal_violation_sample_count) filter (where holds_start)::bigint as thermal_violation_sample_count,
-        sum(thermal_violation_gap_seconds) filter (where holds_start) as thermal_violation_gap_seconds,
-        sum(sync_boost_violation_seen_seconds * share_ratio) as sync_boost_violation_seen_seconds,
-        sum(sync_boost_violation_seconds * share_ratio) as sync_boost_violation_seconds,
-        sum(sync_boost_violation_sample_count) filter (where holds_start)::bigint as sync_boost_violation_sample_count,
-        sum(sync_boost_violation_gap_seconds) filter (where holds_start) as sync_boost_violation_gap_seconds,
-        sum(board_limit_violation_seen_seconds * share_ratio) as board_limit_violation_seen_seconds,
-        sum(board_limit_violation_seconds * share_ratio) as board_limit_violation_seconds,
-        sum(board_limit_violation_sample_count) filter (where holds_start)::bigint as board_limit_violation_sample_count,
-        sum(board_limit_violation_gap_seconds) filter (where holds_start) as board_limit_violation_gap_seconds,
-        sum(pcie_replay_seen_seconds * share_ratio) as pcie_replay_seen_seconds,
-        sum(pcie_replay_count * share_ratio) as pcie_replay_count,
-        sum(pcie_replay_sample_count) filter (where holds_start)::bigint as pcie_replay_sample_count,
-        sum(pcie_replay_gap_count) filter (where holds_start) as pcie_replay_gap_count,
-        sum(xid_seen_seconds * share_ratio) as xid_seen_seconds
-    from part
-    group by all
-),
-
 event as (
     select
-        summed.cluster,
-        summed.device_uuid,
-        summed.gpu_instance_id,
-        summed.start_at,
-        count(*) as xid_event_count,
-        list(distinct xid_event.xid_code order by xid_event.xid_code) as xid_codes
-    from summed
-    inner join facts.xid_event
+        xid_event.cluster,
+        xid_event.device_uuid,
+        xid_event.gpu_instance_id,
+        piece.start_at,
+        count(*) as event_count,
+        list(distinct xid_event.xid_code order by xid_event.xid_code) as codes
+    from facts.xid_event
+    inner join facts.piece
         on
-            summed.cluster = xid_event.cluster
-            and summed.device_uuid = xid_event.device_uuid
-            and summed.gpu_instance_id = xid_event.gpu_instance_id
-            and xid_event.seen_at >= summed.start_at
-            and xid_event.seen_at < summed.end_at
+            xid_event.cluster = piece.cluster
+            and xid_event.device_uuid = piece.device_uuid
+            and xid_event.seen_at >= piece.start_at
+            and xid_event.seen_at < piece.end_at
     group by all
 )
 
 select
-    summed.*,
-    case
-        when event.xid_event_count is not null then event.xid_event_count
-        when summed.xid_seen_seconds is not null then 0
-    end as xid_event_count,
-    case
-        when event.xid_codes is not null then event.xid_codes
-        when summed.xid_seen_seconds is not null then []::integer[]
-    end as xid_codes
-from summed
+    part.cluster,
+    part.device_uuid,
+    part.gpu_instance_id,
+    part.hour_start_at,
+    part.start_at,
+    part.end_at,
+    sum(part.observed_seconds * share_ratio) as observed_seconds,
+    sum(part.sample_count) filter (where holds_start)::bigint as sample_count,
+    sum(part.power_seen_seconds * share_ratio) as power_seen_seconds,
+    sum(part.power_joules * share_ratio) as power_joules,
+    max(part.power_watts_max) as power_watts_max,
+    max(part.power_limit_watts_max) as power_limit_watts_max,
+    sum(part.energy_seen_seconds * share_ratio) as energy_seen_seconds,
+    sum(part.energy_joules * share_ratio) as energy_joules,
+    sum(part.energy_sample_count) filter (where holds_start)::bigint as energy_sample_count,
+    sum(part.energy_gap_joules) filter (where holds_start) as energy_gap_joules,
+    sum(part.gpu_util_seen_seconds * share_ratio) as gpu_util_seen_seconds,
+    sum(part.gpu_util_ratio_seconds * share_ratio) as gpu_util_ratio_seconds,
+    sum(part.mem_copy_util_seen_seconds * share_ratio) as mem_copy_util_seen_seconds,
+    sum(part.mem_copy_util_ratio_seconds * share_ratio) as mem_copy_util_ratio_seconds,
+    sum(part.fb_used_seen_seconds * share_ratio) as fb_used_seen_seconds,
+    sum(part.fb_used_byte_seconds * share_ratio) as fb_used_byte_seconds,
+    max(part.fb_used_bytes_max) as fb_used_bytes_max,
+    max(part.fb_total_bytes_max) as fb_total_bytes_max,
+    sum(part.memory_seen_seconds * share_ratio) as memory_seen_seconds,
+    sum(part.memory_used_ratio_seconds * share_ratio) as memory_used_ratio_seconds,
+    max(part.memory_used_ratio_max) as memory_used_ratio_max,
+    sum(part.memory_pressure_seconds * share_ratio) as memory_pressure_seconds,
+    sum(part.gpu_temp_seen_seconds * share_ratio) as gpu_temp_seen_seconds,
+    sum(part.gpu_temp_celsius_seconds * share_ratio) as gpu_temp_celsius_seconds,
+    max(part.gpu_temp_celsius_max) as gpu_temp_celsius_max,
+    sum(part.memory_temp_seen_seconds * share_ratio) as memory_temp_seen_seconds,
+    sum(part.memory_temp_celsius_seconds * share_ratio) as memory_temp_celsius_seconds,
+    max(part.memory_temp_celsius_max) as memory_temp_celsius_max,
+    sum(part.sm_clock_seen_seconds * share_ratio) as sm_clock_seen_seconds,
+    sum(part.sm_clock_hertz_seconds * share_ratio) as sm_clock_hertz_seconds,
+    max(part.sm_clock_hertz_max) as sm_clock_hertz_max,
+    sum(part.memory_clock_seen_seconds * share_ratio) as memory_clock_seen_seconds,
+    sum(part.memory_clock_hertz_seconds * share_ratio) as memory_clock_hertz_seconds,
+    max(part.memory_clock_hertz_max) as memory_clock_hertz_max,
+    sum(part.gr_engine_active_seen_seconds * share_ratio) as gr_engine_active_seen_seconds,
+    sum(part.gr_engine_active_ratio_seconds * share_ratio) as gr_engine_active_ratio_seconds,
+    sum(part.sm_active_seen_seconds * share_ratio) as sm_active_seen_seconds,
+    sum(part.sm_active_ratio_seconds * share_ratio) as sm_active_ratio_seconds,
+    max(part.sm_active_ratio_max) as sm_active_ratio_max,
+    sum(part.sm_occupancy_seen_seconds * share_ratio) as sm_occupancy_seen_seconds,
+    sum(part.sm_occupancy_ratio_seconds * share_ratio) as sm_occupancy_ratio_seconds,
+    sum(part.tensor_active_seen_seconds * share_ratio) as tensor_active_seen_seconds,
+    sum(part.tensor_active_ratio_seconds * share_ratio) as tensor_active_ratio_seconds,
+    sum(part.fp64_active_seen_seconds * share_ratio) as fp64_active_seen_seconds,
+    sum(part.fp64_active_ratio_seconds * share_ratio) as fp64_active_ratio_seconds,
+    sum(part.fp32_active_seen_seconds * share_ratio) as fp32_active_seen_seconds,
+    sum(part.fp32_active_ratio_seconds * share_ratio) as fp32_active_ratio_seconds,
+    sum(part.fp16_active_seen_seconds * share_ratio) as fp16_active_seen_seconds,
+    sum(part.fp16_active_ratio_seconds * share_ratio) as fp16_active_ratio_seconds,
+    sum(part.dram_active_seen_seconds * share_ratio) as dram_active_seen_seconds,
+    sum(part.dram_active_ratio_seconds * share_ratio) as dram_active_ratio_seconds,
+    max(part.dram_active_ratio_max) as dram_active_ratio_max,
+    sum(part.pcie_tx_seen_seconds * share_ratio) as pcie_tx_seen_seconds,
+    sum(part.pcie_tx_bytes * share_ratio) as pcie_tx_bytes,
+    sum(part.pcie_rx_seen_seconds * share_ratio) as pcie_rx_seen_seconds,
+    sum(part.pcie_rx_bytes * share_ratio) as pcie_rx_bytes,
+    sum(part.nvlink_tx_seen_seconds * share_ratio) as nvlink_tx_seen_seconds,
+    sum(part.nvlink_tx_bytes * share_ratio) as nvlink_tx_bytes,
+    sum(part.nvlink_rx_seen_seconds * share_ratio) as nvlink_rx_seen_seconds,
+    sum(part.nvlink_rx_bytes * share_ratio) as nvlink_rx_bytes,
+    sum(part.throttle_seen_seconds * share_ratio) as throttle_seen_seconds,
+    sum(part.sw_power_cap_seconds * share_ratio) as sw_power_cap_seconds,
+    sum(part.hw_slowdown_seconds * share_ratio) as hw_slowdown_seconds,
+    sum(part.sync_boost_seconds * share_ratio) as sync_boost_seconds,
+    sum(part.sw_thermal_seconds * share_ratio) as sw_thermal_seconds,
+    sum(part.hw_thermal_seconds * share_ratio) as hw_thermal_seconds,
+    sum(part.hw_power_brake_seconds * share_ratio) as hw_power_brake_seconds,
+    sum(part.any_throttle_seconds * share_ratio) as any_throttle_seconds,
+    sum(part.power_violation_seen_seconds * share_ratio) as power_violation_seen_seconds,
+    sum(part.power_violation_seconds * share_ratio) as power_violation_seconds,
+    sum(part.power_violation_sample_count) filter (where holds_start)::bigint as power_violation_sample_count,
+    sum(part.power_violation_gap_seconds) filter (where holds_start) as power_violation_gap_seconds,
+    sum(part.thermal_violation_seen_seconds * share_ratio) as thermal_violation_seen_seconds,
+    sum(part.thermal_violation_seconds * share_ratio) as thermal_violation_seconds,
+    sum(part.thermal_violation_sample_count) filter (where holds_start)::bigint as thermal_violation_sample_count,
+    sum(part.thermal_violation_gap_seconds) filter (where holds_start) as thermal_violation_gap_seconds,
+    sum(part.sync_boost_violation_seen_seconds * share_ratio) as sync_boost_violation_seen_seconds,
+    sum(part.sync_boost_violation_seconds * share_ratio) as sync_boost_violation_seconds,
+    sum(part.sync_boost_violation_sample_count) filter (where holds_start)::bigint as sync_boost_violation_sample_count,
+    sum(part.sync_boost_violation_gap_seconds) filter (where holds_start) as sync_boost_violation_gap_seconds,
+    sum(part.board_limit_violation_seen_seconds * share_ratio) as board_limit_violation_seen_seconds,
+    sum(part.board_limit_violation_seconds * share_ratio) as board_limit_violation_seconds,
+    sum(part.board_limit_violation_sample_count) filter (where holds_start)::bigint as board_limit_violation_sample_count,
+    sum(part.board_limit_violation_gap_seconds) filter (where holds_start) as board_limit_violation_gap_seconds,
+    sum(part.pcie_replay_seen_seconds * share_ratio) as pcie_replay_seen_seconds,
+    sum(part.pcie_replay_count * share_ratio) as pcie_replay_count,
+    sum(part.pcie_replay_sample_count) filter (where holds_start)::bigint as pcie_replay_sample_count,
+    sum(part.pcie_replay_gap_count) filter (where holds_start) as pcie_replay_gap_count,
+    sum(part.xid_seen_seconds * share_ratio) as xid_seen_seconds,
+    coalesce(any_value(event.event_count), if(count(part.xid_seen_seconds) > 0, 0, null)) as xid_event_count,
+    coalesce(any_value(event.codes), if(count(part.xid_seen_seconds) > 0, []::integer[], null)) as xid_codes
+from part
 left join event
     on
-        summed.cluster = event.cluster
-        and summed.device_uuid = event.device_uuid
-        and summed.gpu_instance_id = event.gpu_instance_id
-        and summed.start_at = event.start_at
+        part.cluster = event.cluster
+        and part.device_uuid = event.device_uuid
+        and part.gpu_instance_id = event.gpu_instance_id
+        and part.start_at = event.start_at
+group by part.cluster, part.device_uuid, part.gpu_instance_id, part.hour_start_at, part.start_at, part.end_at

@@ -14,6 +14,7 @@
 --   hour_start_at                       UTC, start of the hour
 --   start_at                            UTC, start of the span
 --   end_at                              UTC, end of the last row's span, outside it; the hour's where nothing is cut
+--   is_whole_hour                       the hour has no change of owners
 --   observed_seconds                    s in which the device was seen at all
 --   sample_count                        scrapes, carried rows left out
 --   power_seen_seconds                  s in which power was known
@@ -132,6 +133,8 @@ sampled as (
                 and sample.fb_used_bytes + sample.fb_free_bytes between 1 and 1e18
                 then sample.fb_used_bytes / (sample.fb_used_bytes + sample.fb_free_bytes)
         end as memory_used_ratio,
+        -- A negative mask is no mask.
+        case when sample.throttle_reasons >= 0 then sample.throttle_reasons end as reasons,
         sample.power_watts,
         sample.power_limit_watts,
         sample.energy_joules,
@@ -159,7 +162,6 @@ sampled as (
         sample.pcie_rx_bytes_per_second,
         sample.nvlink_tx_bytes_per_second,
         sample.nvlink_rx_bytes_per_second,
-        sample.throttle_reasons,
         sample.power_violation_seconds,
         sample.power_violation_seconds_increase,
         sample.power_violation_seconds_gap_increase,
@@ -205,8 +207,9 @@ select
     if(
         segment_start_ms is null,
         hour_start_at + interval 1 hour,
-        make_timestamp_ms(max(case when cuts_ms is not null then held_until_ms end)::bigint)
+        make_timestamp_ms(max(held_until_ms)::bigint)
     ) as end_at,
+    segment_start_ms is null as is_whole_hour,
     sum(held_seconds) as observed_seconds,
     count(*) filter (where not is_carried) as sample_count,
     sum(case when power_watts is not null then held_seconds end) as power_seen_seconds,
@@ -270,14 +273,14 @@ select
     sum(nvlink_tx_bytes_per_second * held_seconds) as nvlink_tx_bytes,
     sum(case when nvlink_rx_bytes_per_second is not null then held_seconds end) as nvlink_rx_seen_seconds,
     sum(nvlink_rx_bytes_per_second * held_seconds) as nvlink_rx_bytes,
-    sum(case when throttle_reasons >= 0 then held_seconds end) as throttle_seen_seconds,
-    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 4 != 0, held_seconds, 0) end) as sw_power_cap_seconds,
-    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 8 != 0, held_seconds, 0) end) as hw_slowdown_seconds,
-    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 16 != 0, held_seconds, 0) end) as sync_boost_seconds,
-    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 32 != 0, held_seconds, 0) end) as sw_thermal_seconds,
-    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 64 != 0, held_seconds, 0) end) as hw_thermal_seconds,
-    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 128 != 0, held_seconds, 0) end) as hw_power_brake_seconds,
-    sum(case when throttle_reasons >= 0 then if(throttle_reasons & 252 != 0, held_seconds, 0) end) as any_throttle_seconds,
+    sum(case when reasons is not null then held_seconds end) as throttle_seen_seconds,
+    sum(held_seconds * (reasons & 4 != 0)::integer) as sw_power_cap_seconds,
+    sum(held_seconds * (reasons & 8 != 0)::integer) as hw_slowdown_seconds,
+    sum(held_seconds * (reasons & 16 != 0)::integer) as sync_boost_seconds,
+    sum(held_seconds * (reasons & 32 != 0)::integer) as sw_thermal_seconds,
+    sum(held_seconds * (reasons & 64 != 0)::integer) as hw_thermal_seconds,
+    sum(held_seconds * (reasons & 128 != 0)::integer) as hw_power_brake_seconds,
+    sum(held_seconds * (reasons & 252 != 0)::integer) as any_throttle_seconds,
     sum(case when power_violation_seconds_increase is not null then held_seconds end) as power_violation_seen_seconds,
     sum(power_violation_seconds_increase) as power_violation_seconds,
     nullif(count(power_violation_seconds), 0) as power_violation_sample_count,

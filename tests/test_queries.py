@@ -1,0 +1,201 @@
+"""Every SQL file: its header tells the truth, its names carry units, and golden cases worked out by hand.
+
+A case is a folder ``tests/queries/<schema>/<table>/<case>/``: one ``<schema>.<table>.csv`` per input and ``expect.csv``, whose
+first line says why and shows the arithmetic. Tables that are not given are built from those that are, or are empty;
+columns that are not given have the value in DEFAULTS, or null; columns that ``expect.csv`` leaves out are not compared.
+``params.csv`` (name,value) overrides PARAMS.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from gpureport import lake, query_docs, resources
+from gpureport.query import LAYERS, Query, build, load, needed, parameters, tables_read
+from gpureport.tables import TABLE_BY_NAME
+
+HERE = Path(__file__).parent / "queries"
+QUERIES = load()
+CASES = sorted(path.parent for path in HERE.rglob("expect.csv"))
+PARAMS: dict[str, Any] = {
+    "memory_threshold_ratio": 0.9,
+    "since_at": datetime(2026, 3, 1),
+    "until_at": datetime(2026, 3, 1, 2),
+    "figure_min_coverage_ratio": 0.5,
+    "saturation_enabled": True,
+}
+DEFAULTS = {
+    "cluster": "c",
+    "gpu_instance_id": "",
+    "namespace": "ns",
+    "pod_uid": "",
+    "container": "main",
+    "is_carried": "false",
+    "node_name": "node-a",
+    "gpu_index": "",
+    "gpu_device": "",
+    "gpu_model": "",
+    "gpu_instance_profile": "",
+    "pci_bus_id": "",
+    "driver_version": "",
+    "sharing_mode": "exclusive",
+    "sharing_evidence": "",
+    "certainty": "certain",
+}
+UNITS = re.compile(
+    r".*_(seconds|ratio|bytes|byte_seconds|watts|joules|joules_kepler|celsius|hertz|count|code|codes|bytes_per_second"
+    r"|\w+_ratio_seconds)(_avg|_max|_min)?"
+)
+NAMED_BY_CONTRACT = re.compile(r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)")
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Every table, built over an empty lake: empty, with the types of the real thing."""
+    empty = lake.open_lake(tmp_path_factory.mktemp("lake"), create=True)
+    with duckdb.connect() as con:
+        con.execute("set TimeZone = 'UTC'")
+        lake.views(con, empty, TABLE_BY_NAME)
+        for query in QUERIES.values():
+            build(con, query, PARAMS)
+        yield con
+
+
+@pytest.fixture
+def empty(graph: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The graph on an empty lake; whatever a test does to it is undone."""
+    graph.begin()
+    yield graph
+    graph.rollback()
+
+
+def insert_csv(con: duckdb.DuckDBPyConnection, table: str, path: Path) -> list[str]:
+    """Insert a case's rows by name; the columns that the file gives."""
+    given = next(csv.reader(line for line in path.read_text().splitlines() if not line.startswith("#")))
+    there = con.table(table).columns
+    unknown = set(given) - set(there)
+    assert not unknown, f"{path}: {table} has no column {unknown}"
+    defaults = "".join(f", '{value}' as {name}" for name, value in DEFAULTS.items() if name in there and name not in given)
+    con.execute(
+        f"insert into {table} by name select *{defaults} from read_csv('{path}', all_varchar = true, header = true, delim = ',', "
+        "quote = '\"', escape = '\"', comment = '#', allow_quoted_nulls = false, auto_detect = false, "
+        f"columns = {{{', '.join(f'{name!r}: {chr(39)}varchar{chr(39)}' for name in given)}}})"
+    )
+    return given
+
+
+def read_params(case: Path) -> dict[str, Any]:
+    path = case / "params.csv"
+    if not path.exists():
+        return PARAMS
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    return {**PARAMS, **{row["name"]: parse(row["value"]) for row in csv.DictReader(lines)}}
+
+
+def parse(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    return datetime.fromisoformat(text) if "T" in text else float(text)
+
+
+def case_name(case: Path) -> str:
+    return str(case.relative_to(HERE))
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_case(case: Path, empty: duckdb.DuckDBPyConnection) -> None:
+    query = QUERIES[".".join(case.parts[-3:-1])]
+    inputs = [path.stem for path in sorted(case.glob("*.*.csv"))]
+    for table in inputs:
+        insert_csv(empty, table, case / f"{table}.csv")
+    empty.execute(f"create temp table expected as from {query.table} limit 0")
+    given = insert_csv(empty, "expected", case / "expect.csv")
+
+    for each in needed(QUERIES, [query.table], inputs):
+        build(empty, each, read_params(case))
+
+    columns = list(dict.fromkeys([*query.grain, *given]))
+    assert rows(empty, query.table, columns, query) == rows(empty, "expected", columns, query)
+
+
+def rows(con: duckdb.DuckDBPyConnection, table: str, columns: list[str], query: Query) -> list[dict[str, Any]]:
+    found = con.execute(f"select {', '.join(columns)} from {table} order by {', '.join(query.grain)}").fetchall()
+    return [dict(zip(columns, map(comparable, row), strict=True)) for row in found]
+
+
+def comparable(value: Any) -> Any:
+    return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
+
+
+def test_every_query_has_a_case() -> None:
+    assert {".".join(case.parts[-3:-1]) for case in CASES} == set(QUERIES)
+
+
+def test_every_case_says_why() -> None:
+    assert [case_name(case) for case in CASES if not (case / "expect.csv").read_text().startswith("# ")] == []
+
+
+def test_the_whole_graph_runs_on_an_empty_lake(empty: duckdb.DuckDBPyConnection) -> None:
+    assert {table: len(empty.table(table)) for table in QUERIES} == dict.fromkeys(QUERIES, 0)
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=lambda query: query.table)
+def test_header_tells_the_truth(query: Query, empty: duckdb.DuckDBPyConnection) -> None:
+    assert set(query.reads) == tables_read(query.sql)
+    assert set(query.params) == parameters(query.sql)
+    assert list(query.columns) == list(empty.table(query.table).columns)
+    assert set(query.grain) <= set(query.columns)
+    assert query.purpose
+    assert query.source
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=lambda query: query.table)
+def test_floors_read_only_to_their_left(query: Query) -> None:
+    floor = LAYERS.index(query.layer)
+    assert [table for table in query.reads if LAYERS.index(table.partition(".")[0]) > floor] == []
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=lambda query: query.table)
+def test_only_checks_have_a_severity(query: Query) -> None:
+    assert query.severity in (("fail", "warn") if query.layer == "checks" else ("",))
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=lambda query: query.table)
+def test_numeric_columns_end_in_a_unit(query: Query, empty: duckdb.DuckDBPyConnection) -> None:
+    relation = empty.table(query.table)
+    numeric = [
+        name
+        for name, kind in zip(relation.columns, relation.types, strict=True)
+        if str(kind) in ("DOUBLE", "BIGINT", "INTEGER", "HUGEINT")
+    ]
+    assert [name for name in numeric if not UNITS.fullmatch(name) and not NAMED_BY_CONTRACT.fullmatch(name)] == []
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=lambda query: query.table)
+def test_the_sql_is_one_select(query: Query) -> None:
+    statements = duckdb.extract_statements(query.sql)
+    assert [statement.type for statement in statements] == [duckdb.StatementType.SELECT]
+    assert "{{" not in query.sql
+
+
+def test_the_index_of_queries_is_current() -> None:
+    assert (resources.QUERIES / "README.md").read_text() == query_docs.render_index(QUERIES)
+
+
+def test_sqlfluff_is_content() -> None:
+    pytest.importorskip("sqlfluff")
+    root = resources.QUERIES.parent
+    done = subprocess.run(
+        [sys.executable, "-m", "sqlfluff", "lint", "queries"], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
