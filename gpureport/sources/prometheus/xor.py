@@ -63,7 +63,7 @@ class _Stream:
 
     def __init__(self, chunks: Sequence[bytes]) -> None:
         sizes = np.array([len(chunk) for chunk in chunks], np.int64)
-        if (sizes < 3).any():
+        if (sizes < 2).any():
             raise CorruptChunkError("a chunk is shorter than its own header; the server's block is damaged: check its disk")
         joined = b"".join([*chunks, b"\0" * _PADDING])
         self.octets = np.frombuffer(joined, np.uint8)
