@@ -20,7 +20,6 @@ REASONS = {
     "disabled": "`saturation.enabled` is false",
     "board_scope": "a MIG instance: the figure is the board's, see the row of kind gpu",
     "instance_scope": "a board in MIG mode: the figure is the instances', see the rows of kind mig",
-    "partial_devices": "a sum over devices of which some are unknown",
     "lifetime_unknown": "labels do not say when the owner's life on the device began and ended",
     "not_attributed": "power is not attributed to owners",
 }
