@@ -23,7 +23,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 def write_openmetrics(plan: SimulationPlan, out: Path, compress: bool = True) -> list[Path]:
     """Write ``metrics-<date>.openmetrics.txt[.gz]`` for each day; the files, in order of time.
 
-    Memory is that of one node group and day; while it runs, the day's text lies uncompressed by metric in ``out``.
+    Memory is that of one node group and day; while it runs, the day lies by metric in a folder in ``out``.
     """
     groups = [GroupSimulation(plan, group) for group in node_groups(plan)]
     try:
@@ -39,19 +39,20 @@ def _write_day(plan: SimulationPlan, groups: list[GroupSimulation], day_number: 
     spool = out / f".{name}.parts"
     spool.mkdir(exist_ok=True)
     try:
-        with _Families(spool) as families:
+        with _Families(spool, compress) as families:
             for group in groups:
                 families.add(group.batch(day_number))
-        return _join(families.paths(), out / (f"{name}.gz" if compress else name), compress)
+            families.end()
+        return _join(sorted(spool.iterdir()), out / (f"{name}.gz" if compress else name))
     finally:
         shutil.rmtree(spool)
 
 
 class _Families:
-    """One growing file per metric."""
+    """One growing file per metric. Compressed files put end to end are one compressed file."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, compress: bool) -> None:
+        self._folder, self._compress = folder, compress
         self._files: dict[str, BinaryIO] = {}
         self._stack = ExitStack()
 
@@ -64,31 +65,31 @@ class _Families:
     def add(self, batch: SeriesBatch) -> None:
         """Append every series to its metric's file."""
         for metric, text in _series_texts(batch):
-            self._file(metric).write(text)
+            if metric not in self._files:
+                kind = "unknown" if metric in _COUNTERS else "gauge"
+                self._open(metric).write(f"# TYPE {metric} {kind}\n".encode())
+            self._files[metric].write(text)
 
-    def paths(self) -> list[Path]:
-        """The files, by metric."""
-        return sorted(self._folder.iterdir())
+    def end(self) -> None:
+        """The mark after the last metric."""
+        self._open("~").write(b"# EOF\n")
 
-    def _file(self, metric: str) -> BinaryIO:
-        if metric not in self._files:
-            self._files[metric] = self._stack.enter_context((self._folder / metric).open("wb"))
-            kind = "unknown" if metric in _COUNTERS else "gauge"
-            self._files[metric].write(f"# TYPE {metric} {kind}\n".encode())
-        return self._files[metric]
+    def _open(self, name: str) -> BinaryIO:
+        file: BinaryIO = self._stack.enter_context((self._folder / name).open("wb"))
+        if self._compress:
+            # No name and no time in the header: the same plan gives the same bytes.
+            file = self._stack.enter_context(cast(BinaryIO, gzip.GzipFile("", "wb", 3, file, mtime=0)))
+        self._files[name] = file
+        return file
 
 
-def _join(parts: list[Path], path: Path, compress: bool) -> Path:
+def _join(parts: list[Path], path: Path) -> Path:
     draft = path.with_name(f".{path.name}.draft")
-    with ExitStack() as stack:
-        raw = stack.enter_context(draft.open("wb"))
-        # No name and no time in the gzip header: the same plan gives the same bytes.
-        packed = gzip.GzipFile("", "wb", 3, raw, mtime=0) if compress else raw
-        file = cast(BinaryIO, stack.enter_context(packed) if compress else raw)
+    with draft.open("wb") as file:
         for part in parts:
             with part.open("rb") as source:
                 shutil.copyfileobj(source, file, 1 << 20)
-        file.write(b"# EOF\n")
+            part.unlink()
     return draft.replace(path)
 
 
