@@ -9,6 +9,7 @@ from typing import Any
 
 UNKNOWN = "—"
 _SI = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_UUID_CHARACTERS = 8
 _IEC = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _ABBREVIATED = ("_bytes_per_second_avg", "_joules", "_hertz_avg", "_hertz_max")
 
@@ -54,6 +55,12 @@ def value(column: str, found: Any) -> str:
     if isinstance(found, int | float):
         return _number(column, found)
     return str(found)
+
+
+def shortened(column: str, text: str) -> str:
+    """A UUID as far as people read it; everything else as it is."""
+    kept = _UUID_CHARACTERS + (4 if text.startswith(("GPU-", "MIG-")) else 0)
+    return f"{text[:kept]}…" if column.endswith(("_uuid", "_uid")) and len(text) > kept + 1 else text
 
 
 def _number(column: str, found: float) -> str:

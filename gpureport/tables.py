@@ -125,9 +125,7 @@ def _signal_columns(signal: Signal) -> list[Column]:
             ),
         ]
     if signal.kind == "code":
-        columns.append(
-            Column("xid_event_code", pa.int32(), "the code, where it changed to a new non-zero one here", True)
-        )
+        columns.append(Column("xid_event_code", pa.int32(), "the code, where it changed to a new non-zero one here", True))
     return columns
 
 
@@ -255,9 +253,7 @@ SOURCE = Table(
         Column("nan_count", pa.int64(), "values dropped: NaN"),
         Column("infinite_count", pa.int64(), "values dropped: infinite where the signal allows none"),
         Column("joined_ratio", pa.float64(), "share of the signal's rows whose value was sampled earlier", True),
-        Column(
-            "warnings", pa.list_(pa.string()), "what the server warned of; not empty means the answer may be partial"
-        ),
+        Column("warnings", pa.list_(pa.string()), "what the server warned of; not empty means the answer may be partial"),
         Column("reason", pa.string(), "why nothing came; '' where something did"),
         Column("catalog_version", pa.string(), "hash of the signal catalogue in force"),
         Column("gpureport_version", pa.string(), "version that wrote the row"),

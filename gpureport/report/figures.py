@@ -1,18 +1,6 @@
-"""How report tables stand on the page: order, titles, groups of columns, and what reasons mean."""
+"""How report tables stand on the page: order, titles, groups of columns."""
 
 from __future__ import annotations
-
-REASONS = {
-    "not_collected": "the exporter does not publish this metric, or the server did not keep it",
-    "low_coverage": "seen for too little of the time to be printed (--figure-min-coverage)",
-    "single_sample": "a counter with one sample has no growth",
-    "disabled": "switched off in the configuration (saturation.enabled)",
-    "board_scope": "the exporter gives this for the whole board only, not for a MIG instance",
-    "instance_scope": "given per MIG instance; see the instance's row",
-    "lifetime_unknown": "holders are known from labels only, which say when a holder was seen and not how long it lived",
-    "not_attributed": "power is not attributed to holders by this version",
-    "partial": "seen for a part of the time",
-}
 
 TABLES = {
     # table: (title, sentence)
@@ -48,7 +36,9 @@ def group_of(column: str) -> str:
     return next((group for group, starts in _GROUPS if column.startswith(starts)), "what and how known")
 
 
-GROUP_ORDER = ("what and how known", *(group for group, _ in _GROUPS))
+GROUP_ORDER = (*(group for group, _ in _GROUPS), "what and how known")
+ROW_LABELS = ("pod", "signal", "device_uuid")
+"""The key that names a row, the first of these that the table has; it stands first and stays in sight."""
 KEPT_SECONDS = frozenset({"observed_seconds", "expected_seconds"})
 
 

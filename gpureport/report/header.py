@@ -122,5 +122,5 @@ def _sources(con: duckdb.DuckDBPyConnection) -> tuple[Source, ...]:
 
 
 def _source(row: tuple[Any, ...]) -> Source:
-    *described, warnings = row
-    return Source(*described, tuple(warnings or ()))
+    cluster, day, server, read_path, metrics, absent, samples, warnings = row
+    return Source(cluster, day, server, read_path, metrics, absent, samples, tuple(warnings or ()))

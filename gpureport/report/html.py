@@ -11,7 +11,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpureport import formats
-from gpureport.report.figures import GROUP_ORDER, REASONS, TABLES, group_of, is_on_page
+from gpureport.definitions import REASONS
+from gpureport.report.figures import GROUP_ORDER, ROW_LABELS, TABLES, group_of, is_on_page
 from gpureport.report.header import Header
 from gpureport.report.results import Result
 from gpureport.resources import TEMPLATES
@@ -36,9 +37,13 @@ class Heading:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell's text; ``reason`` is a code where the figure is unknown. ``share`` (0..100) draws a bar behind a percentage."""
+    """A cell's text, and its long form where it was cut; ``reason`` is a code where the figure is unknown.
+
+    ``share`` (0..100) draws a bar under a percentage.
+    """
 
     text: str
+    whole: str
     reason: str
     share: float | None
 
@@ -100,16 +105,20 @@ def section(result: Result) -> Section:
 
 
 def _headings(result: Result) -> list[Heading]:
-    """Keys first, then the figures group by group in the query's order."""
-    shown = [name for name in result.rows.columns if is_on_page(name) and not _is_lone(result, name)]
-    keys = [name for name in shown if name in result.query.grain]
+    """The row's name, the other keys, then the figures group by group in the query's order."""
+    shown = [name for name in result.rows.columns if is_on_page(name) and not _says_nothing(result, name)]
+    label = next((name for name in ROW_LABELS if name in shown), "")
+    keys = sorted((name for name in shown if name in result.query.grain), key=lambda name: name != label)
     figures = sorted((name for name in shown if name not in keys), key=lambda name: GROUP_ORDER.index(group_of(name)))
     return [_heading(result, name) for name in (*keys, *figures)]
 
 
-def _is_lone(result: Result, name: str) -> bool:
-    """Whether a key column tells nothing: the same '' in every row."""
-    return name in result.query.grain and result.rows.height > 0 and result.rows[name].unique().to_list() == [""]
+def _says_nothing(result: Result, name: str) -> bool:
+    """Whether a key column is '' in every row, or the one cluster that the page's head names."""
+    if name not in result.query.grain or result.rows.height == 0:
+        return False
+    found = result.rows[name].unique().to_list()
+    return found == [""] or (name == "cluster" and len(found) == 1)
 
 
 def _heading(result: Result, name: str) -> Heading:
@@ -139,4 +148,5 @@ def _row(result: Result, headings: Sequence[Heading], number: int) -> list[Cell]
 
 def _cell(heading: Heading, found: Any, reason: str) -> Cell:
     is_share = heading.unit == "%" and isinstance(found, float) and 0 <= found <= 1
-    return Cell(formats.value(heading.name, found), reason, round(found * 100, 1) if is_share else None)
+    text = formats.value(heading.name, found)
+    return Cell(formats.shortened(heading.name, text), text, reason, round(found * 100, 1) if is_share else None)
