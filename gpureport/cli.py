@@ -200,6 +200,30 @@ def sql(invocation: Invocation, /, statement: str | None, output: Output, **flag
 
 
 @cli.command()
+@click.option("--gpus", type=int, required=True, help="How many GPUs, eight to a node.")
+@click.option("--days", type=int, default=1, show_default=True, help="How many UTC days.")
+@click.option("--start", "start", help="First day (default: as many days before today as are simulated).")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
+@click.option("--step-seconds", type=int, default=30, show_default=True, help="Time between scrapes.")
+@click.option("--signals", default="14", show_default=True, help="How many signals the exporter gives: 14, or all.")
+@click.option("--mig-share", type=float, default=0.1, show_default=True, help="Share of GPUs split into MIG instances.")
+@click.option("--sharing-share", type=float, default=0.1, show_default=True, help="Share of GPUs with several holders.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for OpenMetrics, Kubernetes JSON and truth.json.")
+@LAKE
+@CLUSTER
+@click.pass_obj
+def simulate(invocation: Invocation, /, out: Path | None, lake: Path | None, cluster: str | None, **plan: Any) -> None:
+    """Make a synthetic cluster: as OpenMetrics and Kubernetes JSON (--out), straight into a lake (--lake), or both.
+
+    Example: gpureport simulate --gpus 64 --days 1 --out out/simulated
+    """
+    if out is None and lake is None:
+        raise UsageError("nothing to write; give --out for files, --lake for a lake, or both")
+    config = invocation.config(cluster=cluster)
+    _print_paths(pipeline.simulate(config, plan, out, lake, invocation.now.date()))
+
+
+@cli.command()
 def schema() -> None:
     """Print the documented schema of every table, as Markdown."""
     click.echo(pipeline.schema(), nl=False)

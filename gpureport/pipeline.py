@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from duckdb import DuckDBPyConnection
 from rich.console import Console
@@ -26,9 +27,17 @@ from gpureport.report import write_report
 from gpureport.report.header import Header, read_header
 from gpureport.resources import RECORDING
 from gpureport.schema_docs import render_schema
+from gpureport.simulate import (
+    SimulationPlan,
+    choose_signals,
+    fill_lake,
+    write_kubernetes,
+    write_openmetrics,
+    write_truth,
+)
 from gpureport.sql_prompt import Output, answer, prompt
 from gpureport.tables import TABLES
-from gpureport.window import Window, day_start, parse_instant
+from gpureport.window import Window, day_start, parse_date, parse_instant
 
 DEMO_CLUSTER = "h200-recording"
 DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
@@ -130,6 +139,21 @@ def sql(config: Config, statement: str | None, output: Output, now: datetime) ->
             answer(con, statement, output, sys.stdout)
         else:
             prompt(con, output, sys.stdin, sys.stdout)
+
+
+def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: Path | None, today: date) -> list[Path]:
+    """A synthetic cluster as files, as a lake, or both; what was written."""
+    start = parse_date(asked["start"]) if asked["start"] else today - timedelta(days=asked["days"])
+    chosen = {name: found for name, found in asked.items() if name not in ("start", "signals")}
+    plan = SimulationPlan(start_date=start, signals=choose_signals(asked["signals"]), **chosen)
+    written: list[Path] = []
+    if out is not None:
+        with disk_errors(out):
+            written += [*write_openmetrics(plan, out), *write_kubernetes(plan, out), write_truth(plan, out)]
+    if lake is not None:
+        fill_lake(plan, lake, config.cluster)
+        written.append(lake)
+    return written
 
 
 def schema() -> str:
