@@ -1,27 +1,34 @@
-"""docs/schema.md and docs/figures.md, written from tables.py and from the headers of the SQL."""
+"""docs/schema.md and docs/figures.md, written from tables.py, definitions.py, the catalogue and the headers of the SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gpureport import formats
+from gpureport.catalog import Catalog
+from gpureport.definitions import FIGURES, REASONS, Figure
 from gpureport.query import Query
-from gpureport.report.figures import REASONS
-from gpureport.tables import TABLES, Table
+from gpureport.tables import SCHEMA_VERSION, TABLES, Table
 
-_SCHEMA_INTRO = """# Schema
+_SCHEMA_INTRO = f"""# Schema
 
-Generated from `gpureport/tables.py` and the headers of `queries/`; `gpureport schema` prints it.
+Generated from `gpureport/tables.py` and the headers of `queries/`; `gpureport schema` prints it. Schema version {SCHEMA_VERSION}.
 
-Lake tables lie at `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`, facts at `<lake>/facts/<table>/…` alike. `cluster` (text) and `date` (UTC day) are
-columns of every lake table, read from the path. Instants are UTC without a zone. Null means unknown.
+Lake tables lie at `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`, facts at `<lake>/facts/<table>/…` alike. `cluster` (text)
+and `date` (UTC day) are columns of every lake table, read from the path. Instants are UTC without a zone. Null means unknown.
 """
 _FIGURES_INTRO = """# Figures
 
-Generated from the headers of `queries/report`: what each figure of the report is, its unit, its source, and when it is absent.
+Generated from `gpureport/definitions.py`, the catalogue `queries/catalog/signal.csv` and the headers of `queries/report`: for
+each figure of the report its formula, its unit, the metrics it is made from, and when it is absent.
 
-A ratio is over the time that was seen, which stands beside it as `…_seconds`. An average is weighted by time. A figure that is null has an entry in
-`unknown_reasons`:
+A ratio is over the time in which its own signal was seen, and that time stands beside it as `…_seconds`. An average is weighted
+by time. Over several devices of a container the roll-up is that of `report.container`, below. Absent is null, with an entry in
+`unknown_reasons`; any figure is also absent where its signal was seen for less than `--figure-min-coverage` of the time, and the
+saturation figures where `saturation.enabled` is false.
+
+## Why a figure is absent
 
 """
 
@@ -32,18 +39,32 @@ def render_schema(queries: Mapping[str, Query]) -> str:
     return "\n".join([*parts, "## Report\n", *_query_tables(queries, "report")])
 
 
-def render_figures(queries: Mapping[str, Query]) -> str:
+def render_figures(queries: Mapping[str, Query], catalog: Catalog) -> str:
     """docs/figures.md."""
-    reasons = "".join(f"| `{code}` | {sentence} |\n" for code, sentence in REASONS.items())
-    return "\n".join([_FIGURES_INTRO + "| reason | meaning |\n|---|---|\n" + reasons, *_query_tables(queries, "report", True)])
+    reasons = _markdown(("reason", "meaning"), REASONS.items())
+    figures = [_figure(name, figure, queries, catalog) for name, figure in FIGURES.items()]
+    table = _markdown(("figure", "unit", "formula", "metrics", "absent", "tables"), figures)
+    parts = [_FIGURES_INTRO + reasons, "## Formula, unit, metrics\n", table, "## By table\n"]
+    return "\n".join([*parts, *_query_tables(queries, "report", with_source=True)])
+
+
+def _figure(name: str, figure: Figure, queries: Mapping[str, Query], catalog: Catalog) -> tuple[str, ...]:
+    metrics = [f"`{meaning.metric}`" for meaning in catalog.rows if meaning.is_device and meaning.signal in figure.signals]
+    tables = [table.removeprefix("report.") for table in sorted(queries) if name in queries[table].columns and _is_report(table)]
+    unit = "0..1" if formats.unit(name) == "%" else formats.unit(name)
+    absent = figure.absent or ("no sample of its signals" if figure.signals else "never")
+    return name, unit, figure.formula, ", ".join(metrics), absent, ", ".join(tables)
+
+
+def _is_report(table: str) -> bool:
+    return table.startswith("report.")
 
 
 def _lake_table(table: Table) -> str:
     rows = [(column.name, str(column.type), "yes" if column.nullable else "", column.doc) for column in table.columns]
     grain = ", ".join(f"`{name}`" for name in table.grain)
-    return f"### lake.{table.name}\n\n{table.doc}\nOne row per {grain}.\n\n" + _markdown(
-        ("column", "type", "null", "meaning"), rows
-    )
+    head = f"### lake.{table.name}\n\n{table.doc}\nOne row per {grain}.\n\n"
+    return head + _markdown(("column", "type", "null", "meaning"), rows)
 
 
 def _query_tables(queries: Mapping[str, Query], layer: str, with_source: bool = False) -> Iterable[str]:

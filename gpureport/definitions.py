@@ -1,0 +1,125 @@
+"""What each figure of the report is: formula, signals behind it, when it is absent; and what the reasons for absence mean.
+
+Plain values, read by the page, by ``docs/figures.md`` and by the tests that hold them to the SQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REASONS = {
+    "not_collected": "the exporter does not publish this metric, or the server did not keep it",
+    "low_coverage": "seen for too little of the time to be printed (--figure-min-coverage)",
+    "single_sample": "a counter with samples too few or too far apart has no growth that can be told",
+    "disabled": "switched off in the configuration (saturation.enabled)",
+    "board_scope": "the exporter gives this for the whole board only, not for a MIG instance",
+    "instance_scope": "given per MIG instance; see the instances' rows",
+    "partial_devices": "a sum over devices of which some are unknown",
+    "lifetime_unknown": "holders are known from labels only, which say when a holder was seen and not how long it lived",
+    "not_attributed": "power is not attributed to holders by this version",
+    "partial": "seen for a part of the time",
+}
+"""The codes in ``unknown_reasons`` and in ``report.coverage``, each with a sentence for people."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure's formula over facts and the device signals (names of ``tables.SIGNALS``) that it needs."""
+
+    formula: str
+    signals: tuple[str, ...] = ()
+    absent: str = ""
+    """When it is null, where that is not simply 'no sample of its signals'."""
+
+
+_BOARD = "no sample of the signal; a MIG instance, for which only the board's is known"
+_THROTTLE = "no sample of the bitmask; the violation counters do not replace it"
+_POWER = "power is not attributed by this version"
+
+
+def _mean(signal: str, absent: str = "") -> Figure:
+    return Figure(f"∫ {signal} dt ÷ s in which it was known", (signal,), absent)
+
+
+def _largest(signal: str, absent: str = "") -> Figure:
+    return Figure(f"largest sample of {signal}", (signal,), absent)
+
+
+def _violation(signal: str) -> Figure:
+    return Figure(f"growth of {signal} ÷ s over which its growth is known", (signal,), f"fewer than two samples; {_BOARD}")
+
+
+def _reason_bits(bits: str) -> Figure:
+    return Figure(f"s with {bits} set in throttle_reasons ÷ s in which it was known", ("throttle_reasons",), _THROTTLE)
+
+
+_MEMORY = ("fb_used_bytes", "fb_free_bytes")
+_VIOLATIONS = (
+    "power_violation_seconds",
+    "thermal_violation_seconds",
+    "sync_boost_violation_seconds",
+    "board_limit_violation_seconds",
+)
+
+FIGURES = {
+    "observed_seconds": Figure("s in which any signal of the device was in force; of several devices the union"),
+    "device_seconds": Figure("the same, added over devices"),
+    "coverage_ratio": Figure(
+        "seen s ÷ s that could have been seen: the window's for a device, the holder's life on it for a container",
+        absent="of a container, while its lifetime is unknown",
+    ),
+    "gpu_usage_avg": _mean("gr_engine_active_ratio"),
+    "power_violation_ratio": _violation("power_violation_seconds"),
+    "thermal_violation_ratio": _violation("thermal_violation_seconds"),
+    "sync_boost_violation_ratio": _violation("sync_boost_violation_seconds"),
+    "board_limit_violation_ratio": _violation("board_limit_violation_seconds"),
+    "sw_power_cap_ratio": _reason_bits("0x4"),
+    "hw_slowdown_ratio": _reason_bits("0x8"),
+    "sync_boost_ratio": _reason_bits("0x10"),
+    "sw_thermal_ratio": _reason_bits("0x20"),
+    "hw_thermal_ratio": _reason_bits("0x40"),
+    "hw_power_brake_ratio": _reason_bits("0x80"),
+    "any_throttle_ratio": _reason_bits("any bit of 0xfc"),
+    "any_throttle_ratio_min": Figure("largest of the four violation ratios", _VIOLATIONS, "none of the four is known"),
+    "memory_used_ratio_avg": Figure("∫ used ÷ (used + free) dt ÷ s in which both were known", _MEMORY),
+    "memory_used_ratio_max": Figure("largest used ÷ (used + free) of one instant", _MEMORY),
+    "memory_pressure_ratio": Figure("s with used ÷ (used + free) ≥ the threshold ÷ s in which both were known", _MEMORY),
+    "memory_total_bytes": Figure("total; used + free + reserved where it is not published", ("fb_total_bytes", *_MEMORY)),
+    "xid_error_count": Figure("times the code changed to another non-zero one: a lower bound", ("xid_code",), _BOARD),
+    "xid_codes": Figure("their distinct codes", ("xid_code",), _BOARD),
+    "dram_active_avg": _mean("dram_active_ratio"),
+    "dram_active_max": _largest("dram_active_ratio"),
+    "sm_active_avg": _mean("sm_active_ratio"),
+    "sm_active_max": _largest("sm_active_ratio"),
+    "sm_occupancy_avg": _mean("sm_occupancy_ratio"),
+    "tensor_active_avg": _mean("tensor_active_ratio"),
+    "pcie_tx_bytes_per_second_avg": _mean("pcie_tx_bytes_per_second", _BOARD),
+    "pcie_rx_bytes_per_second_avg": _mean("pcie_rx_bytes_per_second", _BOARD),
+    "nvlink_tx_bytes_per_second_avg": _mean("nvlink_tx_bytes_per_second", _BOARD),
+    "nvlink_rx_bytes_per_second_avg": _mean("nvlink_rx_bytes_per_second", _BOARD),
+    "energy_joules": Figure("growth of the counter, over gaps too; else ∫ power dt", ("energy_joules", "power_watts"), _BOARD),
+    "power_watts_avg": _mean("power_watts", _BOARD),
+    "power_watts_max": _largest("power_watts", _BOARD),
+    "power_limit_watts_max": _largest("power_limit_watts", _BOARD),
+    "gpu_util_ratio_avg": _mean("gpu_util_ratio", _BOARD),
+    "gpu_temp_celsius_avg": _mean("gpu_temp_celsius", _BOARD),
+    "gpu_temp_celsius_max": _largest("gpu_temp_celsius", _BOARD),
+    "memory_temp_celsius_avg": _mean("memory_temp_celsius", _BOARD),
+    "memory_temp_celsius_max": _largest("memory_temp_celsius", _BOARD),
+    "sm_clock_hertz_avg": _mean("sm_clock_hertz", _BOARD),
+    "sm_clock_hertz_max": _largest("sm_clock_hertz", _BOARD),
+    "memory_clock_hertz_avg": _mean("memory_clock_hertz", _BOARD),
+    "memory_clock_hertz_max": _largest("memory_clock_hertz", _BOARD),
+    "pcie_replay_count": Figure(
+        "growth of the counter, over gaps too", ("pcie_replay_count",), f"fewer than two samples; {_BOARD}"
+    ),
+    **dict.fromkeys(
+        ("idle_joules", "attributed_joules", "unattributed_joules", "closing_error_joules"),
+        Figure("the device's energy, split; the parts add up to it", ("energy_joules", "power_watts"), _POWER),
+    ),
+    **dict.fromkeys(
+        ("active_joules", "held_joules", "active_joules_kepler", "active_watts_avg", "idle_watts"),
+        Figure("the container's part of the device's energy", ("energy_joules", "power_watts"), _POWER),
+    ),
+}
+"""Every figure of the report tables, in the order of the tables; seconds behind a ratio are named after it."""

@@ -1,0 +1,31 @@
+"""Write the generated documents anew: ``python -m gpureport.document``, run by ``make docs`` in a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpureport.catalog import load_catalog
+from gpureport.query import load
+from gpureport.query_docs import render_index
+from gpureport.resources import QUERIES
+from gpureport.schema_docs import render_figures, render_schema
+
+
+def documents() -> dict[Path, str]:
+    """Every generated document's text by its path from the checkout's root."""
+    queries = load()
+    return {
+        Path("docs/schema.md"): render_schema(queries),
+        Path("docs/figures.md"): render_figures(queries, load_catalog()),
+        Path("queries/README.md"): render_index(queries),
+    }
+
+
+def main() -> None:
+    """Write each document into the checkout."""
+    for path, text in documents().items():
+        (QUERIES.parent / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
