@@ -104,9 +104,7 @@ def _violation(device: Device, name: str, runs: Sequence[Run]) -> Figures:
 
 def _throttling(device: Device, runs: Sequence[Run]) -> Figures:
     pieces = [(int(value), part) for value, part in _pieces(device, "throttle_reasons", runs)]
-    ratios: Figures = {
-        f"{name}_ratio": _share([(mask & bit != 0, part) for mask, part in pieces]) for name, bit in BITS.items()
-    }
+    ratios: Figures = {f"{name}_ratio": _share([(mask & bit != 0, part) for mask, part in pieces]) for name, bit in BITS.items()}
     return ratios | {"any_throttle_ratio": _share([(mask & ANY_BIT != 0, part) for mask, part in pieces])}
 
 

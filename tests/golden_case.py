@@ -1,0 +1,62 @@
+"""A golden case's samples.csv → OpenMetrics text → import, compute, report; and its expect.csv as typed rows."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gpureport.cli import main
+
+NOON = 1_795_176_000  # 2026-11-20T12:00:00Z: time_seconds of the cases counts from here
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+NOT_LABELS = ("metric", "time_seconds", "value")
+
+Row = dict[str, Any]
+
+
+def openmetrics(samples: Path) -> str:
+    """The samples as OpenMetrics text, families in order; an empty cell is an absent label."""
+    lines: dict[str, list[str]] = defaultdict(list)
+    with samples.open(newline="") as file:
+        for row in csv.DictReader(file):
+            labels = ",".join(f'{name}="{text}"' for name, text in row.items() if text and name not in NOT_LABELS)
+            seconds = NOON + float(row["time_seconds"])
+            lines[row["metric"]].append(f"{row['metric']}{{{labels}}} {row['value']} {seconds:.3f}")
+    families = [f"# TYPE {metric} unknown\n" + "\n".join(found) for metric, found in lines.items()]
+    return "\n".join([*families, "# EOF\n"])
+
+
+def run_case(case: Path, folder: Path) -> Path:
+    """The case through the command line; the report's DuckDB file."""
+    text = folder / "metrics.txt"
+    text.write_text(openmetrics(case / "samples.csv"))
+    config = ["--config", str(case / "gpureport.toml")] if (case / "gpureport.toml").exists() else []
+    lake, out = str(folder / "lake"), folder / "out"
+    window = ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z"]
+    for arguments in (
+        ["import", str(text), "--cluster", "golden", "--lake", lake],
+        ["compute", "--date", "2026-11-20", "--lake", lake],
+        ["report", *window, "--lake", lake, "--out", str(out)],
+    ):
+        assert main([*config, *arguments], environ={}, now=NOW) == 0
+    return out / "gpureport.duckdb"
+
+
+def expected_rows(path: Path) -> list[Row]:
+    """Rows of an expect file; its first line says why and is skipped."""
+    with path.open(newline="") as file:
+        assert file.readline().startswith("# "), f"{path}: the first line says why, after '# '"
+        return list(csv.DictReader(file))
+
+
+def report_rows(database: Path, table: str) -> list[Row]:
+    """All rows of a report table."""
+    with duckdb.connect(str(database), read_only=True) as con:
+        cursor = con.execute(f"from report.{table}")
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

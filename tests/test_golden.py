@@ -1,0 +1,63 @@
+"""Cases worked out by hand: samples in, what the report must say out, through the whole program.
+
+Those of ``golden/opencost`` are the cases on which OpenCost's tests and experiments stand, with the values that the same
+samples mean here. Only the columns that a case names are compared.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from golden_case import Row, expected_rows, report_rows, run_case
+
+GOLDEN = Path(__file__).parent / "golden"
+CASES = sorted(path.parent for path in GOLDEN.rglob("samples.csv"))
+TABLES = {"expect.csv": "container_saturation", "expect_device.csv": "device"}
+KEYS = {"container_saturation": ("pod",), "device": ("device_uuid", "gpu_instance_id")}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.relative_to(GOLDEN)))
+def test_the_report_says_what_was_worked_out_by_hand(case: Path, tmp_path: Path) -> None:
+    database = run_case(case, tmp_path)
+    for file, table in TABLES.items():
+        if (case / file).exists():
+            assert_rows(report_rows(database, table), expected_rows(case / file), KEYS[table])
+
+
+def assert_rows(found: list[Row], expected: list[Row], keys: tuple[str, ...]) -> None:
+    """The same rows by key, and each expected cell in them."""
+    keys = tuple(key for key in keys if key in expected[0])
+    by_key = {tuple(row[key] for key in keys): row for row in found}
+    assert len(by_key) == len(found)
+    assert sorted(by_key) == sorted(tuple(row[key] for key in keys) for row in expected)
+    for row in expected:
+        actual = by_key[tuple(row[key] for key in keys)]
+        wrong = {name: (cell(actual, name), text) for name, text in row.items() if not is_same(cell(actual, name), text)}
+        assert not wrong, f"{[row[key] for key in keys]}: (reported, expected) = {wrong}"
+
+
+def cell(row: Row, name: str) -> Any:
+    """A column's value; ``unknown_reasons.<figure>`` is the reason of one figure."""
+    column, _, entry = name.partition(".")
+    return row[column].get(entry) if entry else row[column]
+
+
+def is_same(value: Any, text: str) -> bool:
+    """Whether a value is the one written: '' is null (or an empty text), lists are a;b;c, numbers hold to 9 digits."""
+    if text == "" or value is None:
+        return value is None and text == "" or value == ""
+    if isinstance(value, list):
+        return ";".join(map(str, value)) == text.strip("[]")
+    if isinstance(value, str):
+        return value == text
+    return bool(value == pytest.approx(float(text), rel=5e-9, abs=1e-12))
+
+
+def test_every_case_says_why_and_expects_a_table_of_the_report() -> None:
+    for case in CASES:
+        found = {path.name for path in case.iterdir()}
+        assert "expect.csv" in found
+        assert found <= {"samples.csv", "gpureport.toml", *TABLES}
