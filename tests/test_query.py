@@ -1,0 +1,119 @@
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gpureport.errors import QueryError
+from gpureport.query import build, load, needed, parameters, read, run_checks, tables_read
+
+
+def write_query(root: Path, table: str, sql: str, grain: str = "device_uuid", extra: str = "") -> None:
+    path = root / f"{table.replace('.', '/')}.sql"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    header = [
+        f"-- What {table} is.",
+        "--",
+        *([extra] if extra else []),
+        f"-- grain:  {grain}",
+        f"-- reads:  {', '.join(sorted(tables_read(sql)))}",
+        f"-- params: {', '.join(sorted(parameters(sql)))}",
+        "-- source: a test",
+        "-- columns:",
+        "--   device_uuid  the device",
+        "--   held_seconds  s, how long",
+    ]
+    path.write_text("\n".join([*header, sql, ""]))
+
+
+@pytest.fixture
+def con():
+    with duckdb.connect() as connection:
+        yield connection
+
+
+def test_a_header_is_read(tmp_path):
+    write_query(tmp_path, "clean.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
+    query = read(tmp_path / "clean" / "b.sql")
+    assert query.table == "clean.b"
+    assert query.layer == "clean"
+    assert query.purpose == "What clean.b is."
+    assert query.grain == ("device_uuid",)
+    assert query.params == ("factor",)
+    assert query.source == "a test"
+    assert query.columns == {"device_uuid": "the device", "held_seconds": "s, how long"}
+    assert query.severity == ""
+
+
+def test_a_header_without_a_grain_is_refused(tmp_path):
+    path = tmp_path / "b.sql"
+    path.write_text("-- What b is.\n--\n-- reads:\n-- params:\n-- source: a test\n-- columns:\nselect 1\n")
+    with pytest.raises(QueryError, match=r"b\.sql: the header lacks grain"):
+        read(path)
+
+
+def test_a_query_runs_after_those_it_reads(tmp_path):
+    write_query(tmp_path, "facts.a", "select device_uuid from facts.z")
+    write_query(tmp_path, "facts.z", "select device_uuid from clean.m")
+    write_query(tmp_path, "clean.m", "select device_uuid from lake.device_sample")
+    assert list(load(tmp_path)) == ["clean.m", "facts.z", "facts.a"]
+
+
+def test_queries_that_read_each_other_are_named(tmp_path):
+    write_query(tmp_path, "facts.a", "select device_uuid from facts.b")
+    write_query(tmp_path, "facts.b", "select device_uuid from facts.a")
+    with pytest.raises(QueryError, match=r"in a circle: facts\.\w -> facts\.\w -> facts\.\w"):
+        load(tmp_path)
+
+
+def test_tables_read_are_tables_and_not_ctes_or_text():
+    sql = "with clean as (select * from lake.a) select 'facts.b' as x from clean join report.c on exists (select 1 from checks.d)"
+    assert tables_read(sql) == {"lake.a", "report.c", "checks.d"}
+
+
+def test_what_cannot_be_parsed_is_a_query_error():
+    with pytest.raises(QueryError, match="cannot parse"):
+        tables_read("select from where")
+
+
+def test_only_what_leads_to_the_targets_is_needed(tmp_path):
+    write_query(tmp_path, "clean.m", "select device_uuid from lake.device_sample")
+    write_query(tmp_path, "facts.a", "select device_uuid from clean.m")
+    write_query(tmp_path, "facts.b", "select device_uuid from facts.a")
+    write_query(tmp_path, "facts.c", "select device_uuid from clean.m")
+    queries = load(tmp_path)
+    assert [query.table for query in needed(queries, ["facts.b"])] == ["clean.m", "facts.a", "facts.b"]
+    assert [query.table for query in needed(queries, ["facts.b"], given=["facts.a"])] == ["facts.b"]
+
+
+def test_a_table_is_built_with_its_parameters_and_no_others(tmp_path, con):
+    write_query(tmp_path, "clean.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
+    build(con, read(tmp_path / "clean" / "b.sql"), {"factor": 3, "unused": 1})
+    assert con.sql("from clean.b").fetchall() == [("GPU-a", 3.0)]
+
+
+def test_a_missing_parameter_is_named(tmp_path, con):
+    write_query(tmp_path, "clean.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
+    with pytest.raises(QueryError, match=r"clean\.b: no value was given for \$factor"):
+        build(con, read(tmp_path / "clean" / "b.sql"), {})
+
+
+def test_two_rows_of_one_key_break_the_grain(tmp_path, con):
+    write_query(tmp_path, "clean.b", "select unnest(['GPU-a', 'GPU-b', 'GPU-a']) as device_uuid")
+    with pytest.raises(QueryError, match=r"clean\.b: more than one row for device_uuid = \('GPU-a',\)"):
+        build(con, read(tmp_path / "clean" / "b.sql"), {})
+
+
+def test_a_failing_query_is_named_in_one_line(tmp_path, con):
+    write_query(tmp_path, "clean.b", "select device_uuid from lake.nothing")
+    with pytest.raises(QueryError, match=r"clean\.b \(b\.sql\) failed: Catalog Error") as caught:
+        build(con, read(tmp_path / "clean" / "b.sql"), {})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_check_reports_what_it_found(tmp_path, con):
+    sql = "select unnest(['GPU-b', 'GPU-a']) as device_uuid, 5 as held_seconds"
+    write_query(tmp_path, "checks.found", sql, extra="-- severity: warn")
+    write_query(tmp_path, "checks.quiet", f"{sql} where false", extra="-- severity: fail")
+    (failure,) = run_checks(con, load(tmp_path).values(), {})
+    assert (failure.table, failure.severity, failure.row_count) == ("checks.found", "warn", 2)
+    assert str(failure) == "checks.found: What checks.found is. 2 row(s), such as device_uuid=GPU-a, held_seconds=5"
