@@ -1,0 +1,83 @@
+"""The documents are true: their SQL runs, their commands exist, their generated parts are current."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from gpureport.catalog import load_catalog
+from gpureport.cli import cli, main
+from gpureport.config import Config
+from gpureport.query import load
+from gpureport.schema_docs import render_figures, render_schema
+from gpureport.tables import TABLES
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+COOKBOOK = (DOCS / "sql-cookbook.md").read_text()
+QUESTIONS = re.findall(r"^## (\d+\..*?)$.*?^```sql\n(.*?)^```", COOKBOOK, re.MULTILINE | re.DOTALL)
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's report folder."""
+    out = tmp_path_factory.mktemp("demo")
+    assert main(["demo", "--out", str(out)], environ={}, now=NOW) == 0
+    return out
+
+
+def test_the_cookbook_has_ten_questions() -> None:
+    assert [title.split(".")[0] for title, _ in QUESTIONS] == [str(number) for number in range(1, 11)]
+
+
+@pytest.mark.parametrize(("title", "sql"), QUESTIONS, ids=[title for title, _ in QUESTIONS])
+def test_each_question_has_an_answer_in_the_demos_file(demo: Path, title: str, sql: str) -> None:
+    with duckdb.connect(str(demo / "gpureport.duckdb"), read_only=True) as con:
+        assert con.execute(sql).fetchall(), title
+
+
+def test_the_cookbook_agrees_with_the_recording(demo: Path) -> None:
+    answers = dict(QUESTIONS)
+    with duckdb.connect(str(demo / "gpureport.duckdb"), read_only=True) as con:
+        ((_, unheld),) = con.execute(answers["8. For how long did nobody hold a GPU that was seen?"]).fetchall()
+        energy = con.execute(answers["5. How much energy did each GPU take, and at what power?"]).fetchall()[0][3]
+    assert unheld == pytest.approx(480 - 406)  # train-llm-0 was there before the others came and after they left
+    assert energy * 3.6e6 == pytest.approx(149_906.558)
+
+
+@pytest.mark.parametrize(("name", "text"), [("schema.md", render_schema(load())), ("figures.md", render_figures(load(), load_catalog()))])
+def test_generated_documents_are_current(name: str, text: str) -> None:
+    assert (DOCS / name).read_text() == text, f"run 'make docs' to write docs/{name} anew"
+
+
+def test_every_lake_column_is_documented() -> None:
+    assert all(column.doc for table in TABLES for column in table.columns)
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_command_has_help_with_an_example_and_stands_in_the_readme(name: str) -> None:
+    result = CliRunner().invoke(cli, [name, "--help"])
+    assert result.exit_code == 0
+    assert name == "schema" or "Example: gpureport" in result.output
+    assert f"gpureport {name}" in (ROOT / "README.md").read_text()
+
+
+def test_every_setting_stands_in_the_operations_page() -> None:
+    page = (DOCS / "operations.md").read_text()
+    for name, field in Config.model_fields.items():
+        inner = getattr(field.annotation, "model_fields", {})
+        assert name in page
+        assert [key for key in inner if key not in page] == []
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT) for path in [*DOCS.glob("*.md"), ROOT / "README.md"]), ids=str)
+def test_links_between_documents_lead_somewhere(page: Path) -> None:
+    text = (ROOT / page).read_text()
+    targets = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]
+    assert [target for target in targets if not (ROOT / page.parent / target).exists()] == []
