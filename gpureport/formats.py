@@ -12,6 +12,13 @@ _SI = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _UUID_CHARACTERS = 8
 _IEC = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _ABBREVIATED = ("_bytes_per_second_avg", "_joules", "_hertz_avg", "_hertz_max")
+_SPELLED = {word.lower(): word for word in ("GPU", "SM", "DRAM", "PCIe", "NVLink", "XID", "UUID", "UID", "MIG", "PCI", "ID")} | {
+    "tx": "sent",
+    "rx": "received",
+    "sw": "software",
+    "hw": "hardware",
+    "util": "utilisation",
+}
 
 _UNITS = (
     # Endings of column names, longest first, and the unit that a heading shows for them.
@@ -66,9 +73,9 @@ def shortened(column: str, text: str) -> str:
 def _number(column: str, found: float) -> str:
     shown = unit(column)
     if column.endswith("_percent"):
-        return significant(found)
+        return percent_points(found)
     if shown == "%":
-        return significant(found * 100)
+        return percent_points(found * 100)
     if column.endswith("_bytes"):
         return scaled(found, _IEC)
     if column.endswith(_ABBREVIATED):
@@ -87,6 +94,15 @@ def significant(found: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def percent_points(found: float) -> str:
+    """Percent with one decimal, so that a column stands aligned; a trace is not shown as 0, nor nearly all as 100."""
+    if found == 0 or not math.isfinite(found):
+        return f"{found:g}"
+    if 0 < found < 0.05:
+        return "< 0.1"
+    return "> 99.9" if 99.95 <= found < 100 else f"{found:,.1f}"
+
+
 def scaled(found: float, steps: Sequence[tuple[float, str]]) -> str:
     """The number with the largest prefix that leaves at least one before the point."""
     for size, prefix in steps:
@@ -97,7 +113,7 @@ def scaled(found: float, steps: Sequence[tuple[float, str]]) -> str:
 
 def percent(ratio: float | None) -> str:
     """A ratio of 0..1 as percent."""
-    return UNKNOWN if ratio is None else f"{significant(ratio * 100)} %"
+    return UNKNOWN if ratio is None else f"{percent_points(ratio * 100)} %"
 
 
 def duration(seconds: float | None) -> str:
@@ -111,5 +127,5 @@ def duration(seconds: float | None) -> str:
 
 
 def words(name: str) -> str:
-    """A column's or table's name as a heading."""
-    return name.replace("_", " ")
+    """A column's or table's name as a heading, with names of the field as the field writes them."""
+    return " ".join(_SPELLED.get(word, word) for word in name.split("_"))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpureport import formats
-from gpureport.definitions import REASONS
+from gpureport.definitions import FIGURES, REASONS
 from gpureport.report.figures import GROUP_ORDER, ROW_LABELS, TABLES, group_of, is_on_page
 from gpureport.report.header import Header
 from gpureport.report.results import Result
@@ -36,15 +37,33 @@ class Heading:
 
 
 @dataclass(frozen=True)
+class Note:
+    """Why figures of a table are unknown: a letter that stands at the dash, the reason's code, a sentence."""
+
+    mark: str
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a column means; ``formula`` is '' for what is no figure."""
+
+    name: str
+    doc: str
+    formula: str
+
+
+@dataclass(frozen=True)
 class Cell:
-    """A cell's text, and its long form where it was cut; ``reason`` is a code where the figure is unknown.
+    """A cell's text, and its long form where it was cut; ``note`` where the figure is unknown.
 
     ``share`` (0..100) draws a bar under a percentage.
     """
 
     text: str
     whole: str
-    reason: str
+    note: Note | None
     share: float | None
 
 
@@ -60,8 +79,8 @@ class Section:
     rows: Sequence[Sequence[Cell]]
     row_count: int
     hidden: Sequence[str]
-    definitions: Sequence[tuple[str, str, str]]
-    reasons: Sequence[tuple[str, str]]
+    definitions: Sequence[Definition]
+    notes: Sequence[Note]
     sql: str
     source: str
 
@@ -85,23 +104,33 @@ def section(result: Result) -> Section:
     """A table as the page shows it."""
     headings = _headings(result)
     title, sentence = TABLES.get(result.name, (formats.words(result.name).capitalize(), ""))
-    groups = [(group, len(list(found))) for group, found in groupby(headings, key=_group)]
-    rows = [_row(result, headings, number) for number in range(min(result.rows.height, ROWS_ON_PAGE))]
-    codes = sorted({reason for reasons in result.reasons for reason in reasons.values()})
+    notes = _notes(result)
+    rows = [_row(result, headings, notes, number) for number in range(min(result.rows.height, ROWS_ON_PAGE))]
     return Section(
         name=result.name,
         title=title,
         sentence=sentence,
-        groups=groups,
+        groups=_groups(headings),
         headings=headings,
         rows=rows,
         row_count=result.rows.height,
         hidden=[name for name in result.rows.columns if not is_on_page(name)],
-        definitions=[(name, formats.unit(name), doc) for name, doc in result.query.columns.items()],
-        reasons=[(code, REASONS.get(code, code)) for code in codes],
+        definitions=[Definition(name, doc, _formula(name)) for name, doc in result.query.columns.items()],
+        notes=list(notes.values()),
         sql=result.query.sql.strip(),
         source=result.query.source,
     )
+
+
+def _notes(result: Result) -> dict[str, Note]:
+    """The reasons that occur in a table, by code, lettered in the order of their codes."""
+    codes = sorted({reason for reasons in result.reasons for reason in reasons.values()})
+    marks = dict(zip(codes, ascii_lowercase, strict=False))
+    return {code: Note(marks.get(code, "*"), code, REASONS.get(code, formats.words(code))) for code in codes}
+
+
+def _formula(name: str) -> str:
+    return FIGURES[name].formula if name in FIGURES else ""
 
 
 def _headings(result: Result) -> list[Heading]:
@@ -137,16 +166,18 @@ def _without_unit(name: str) -> str:
     return name
 
 
-def _group(heading: Heading) -> str:
-    return "" if heading.is_key else group_of(heading.name)
+def _groups(headings: Sequence[Heading]) -> list[tuple[str, int]]:
+    """Title and width of each group of columns; the first column stands alone, because it stays in sight."""
+    titles = ["" if heading.is_key else group_of(heading.name) for heading in headings[1:]]
+    return [("", 1), *((title, len(list(found))) for title, found in groupby(titles))]
 
 
-def _row(result: Result, headings: Sequence[Heading], number: int) -> list[Cell]:
+def _row(result: Result, headings: Sequence[Heading], notes: Mapping[str, Note], number: int) -> list[Cell]:
     values = result.rows.row(number, named=True)
-    return [_cell(heading, values[heading.name], result.reason(number, heading.name)) for heading in headings]
+    return [_cell(heading, values[heading.name], notes.get(result.reason(number, heading.name))) for heading in headings]
 
 
-def _cell(heading: Heading, found: Any, reason: str) -> Cell:
+def _cell(heading: Heading, found: Any, note: Note | None) -> Cell:
     is_share = heading.unit == "%" and isinstance(found, float) and 0 <= found <= 1
     text = formats.value(heading.name, found)
-    return Cell(formats.shortened(heading.name, text), text, reason, round(found * 100, 1) if is_share else None)
+    return Cell(formats.shortened(heading.name, text), text, note, round(found * 100, 1) if is_share else None)
