@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import orjson
 import requests
@@ -17,7 +18,7 @@ from prometheus_api_client import PrometheusConnect
 from urllib3.util.retry import Retry
 
 from gpureport.config import Prometheus as PrometheusSettings
-from gpureport.errors import AuthError, SourceError
+from gpureport.errors import AuthError, SourceError, UsageError
 from gpureport.sources.prometheus.access import access
 
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
@@ -74,7 +75,7 @@ class Connection:
                 response = self._http.request(method, self.url + path, timeout=self._timeout, **arguments)
             except requests.RequestException as error:
                 if is_last or isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.SSLError):
-                    raise self._unreachable(error) from error
+                    raise self._failed(path, error) from error
                 _pause(attempt)
                 continue
             if response.status_code in _AGAIN and not is_last and not _is_too_much(response):
@@ -88,8 +89,8 @@ class Connection:
     def _guarded(self, path: str, response: requests.Response) -> Iterator[requests.Response]:
         try:
             yield response
-        except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ConnectionError) as error:
-            raise SourceError(f"{self.url}{path}: the answer broke off ({_cause(error)}); run again") from error
+        except requests.RequestException as error:
+            raise self._broken_off(path, error) from error
         finally:
             response.close()
 
@@ -98,7 +99,7 @@ class Connection:
         status = response.status_code
         if status < 300:
             return
-        text = _excerpt(response.content)
+        text = _excerpt(_body(response))
         if status in (401, 403):
             hint = "set the tenant with --header 'X-Scope-OrgID: …'" if "no org id" in text else "check token, user or header"
             raise AuthError(f"{self.url} refuses these credentials ({status}: {text}); {hint}")
@@ -111,7 +112,12 @@ class Connection:
             )
         raise SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
 
-    def _unreachable(self, error: requests.RequestException) -> SourceError:
+    def _broken_off(self, path: str, error: requests.RequestException) -> SourceError:
+        return SourceError(f"{self.url}{path}: the answer broke off ({_cause(error)}); run again")
+
+    def _failed(self, path: str, error: requests.RequestException) -> SourceError:
+        if isinstance(error, requests.exceptions.ChunkedEncodingError | requests.exceptions.ContentDecodingError):
+            return self._broken_off(path, error)
         return SourceError(f"cannot reach {self.url} ({_cause(error)}); check the address, and that the server is up")
 
     def _not_json(self, path: str, response: requests.Response, body: bytes) -> SourceError:
@@ -121,21 +127,44 @@ class Connection:
 
 
 def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) -> Connection:
-    """A connection with the configured credentials; nothing is sent yet."""
+    """A connection with the configured credentials; nothing is sent yet. UsageError where the URL is none."""
+    url, user = _address(settings.url)
+    settings = settings.model_copy(update={"url": url})
     let_in = access(settings, environ)
     http = requests.Session()
     http.headers.update(let_in.headers)
-    http.auth = let_in.basic
+    http.auth = let_in.basic or user
     http.verify = let_in.verify
     http.cert = let_in.cert
-    client = PrometheusConnect(settings.url, session=http, retry=Retry(0, read=False))
+    client = PrometheusConnect(url, session=http, retry=Retry(0, read=False))
     return Connection(settings, client)
+
+
+def _address(url: str) -> tuple[str, tuple[str, str] | None]:
+    """The URL without the user and password that it may carry, for it is printed; and those."""
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise UsageError(f"{url.rpartition('@')[2]!r} is no URL of a server; write it as http://prometheus:9090")
+    user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), user
+
+
+def _body(response: requests.Response) -> bytes:
+    """What came of a refusal's body."""
+    try:
+        return response.content
+    except (requests.RequestException, RuntimeError):  # the latter on a second look at a body that broke off
+        return b""
 
 
 def _is_too_much(response: requests.Response) -> bool:
     if response.status_code not in (400, 413, 422, 503):
         return False
-    text = response.text.lower()
+    text = _body(response).decode("utf-8", "replace").lower()
     return any(phrase in text for phrase in _TOO_MUCH)
 
 
