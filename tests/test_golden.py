@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from golden_case import Row, expected_rows, report_rows, run_case
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -48,7 +47,7 @@ def cell(row: Row, name: str) -> Any:
 def is_same(value: Any, text: str) -> bool:
     """Whether a value is the one written: '' is null (or an empty text), lists are a;b;c, numbers hold to 9 digits."""
     if text == "" or value is None:
-        return value is None and text == "" or value == ""
+        return (value is None and text == "") or value == ""
     if isinstance(value, list):
         return ";".join(map(str, value)) == text.strip("[]")
     if isinstance(value, str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
 
 from oracle.samples import Sample
@@ -96,7 +97,7 @@ def without_pod_scope(samples: list[Sample]) -> list[Sample]:
 
 def runs(seen_ms: list[int], named_ms: set[int]) -> list[Run]:
     """Stretches of the device's instants at which the owner was named, up to the next instant or one median step."""
-    step = int(median([after - before for before, after in zip(seen_ms, seen_ms[1:], strict=False)]))
+    step = int(median([after - before for before, after in pairwise(seen_ms)]))
     found: list[Run] = []
     for position, instant in enumerate(seen_ms):
         if instant not in named_ms:

@@ -125,15 +125,16 @@ def _memory(device: Device, runs: Sequence[Run], threshold: float) -> Figures:
     }
 
 
+def _before_first(span: Span, device: Device) -> float:
+    return span.value if span.start_ms == device.seen_ms[0] else 0.0
+
+
 def _xid(device: Device, runs: Sequence[Run]) -> Figures:
     """Changes to a new code that is not 0; what stands at the device's first instant is no event."""
     found = device.signals.get("xid", [])
     codes = []
     for position, span in enumerate(found):
-        if position:
-            before = found[position - 1].value
-        else:
-            before = span.value if span.start_ms == device.seen_ms[0] else 0.0
+        before = found[position - 1].value if position else _before_first(span, device)
         is_owned = any(run.start_ms <= span.start_ms < run.end_ms for run in runs)
         if span.value not in (0.0, before) and is_owned:
             codes.append(int(span.value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 HOUR_MS = 3_600_000
@@ -61,7 +62,7 @@ def step_at(times: list[int], start: int, fallback: int | None) -> int:
 
 
 def _hour_step(times: list[int], hour: int) -> int | None:
-    steps = [after - before for before, after in zip(times, times[1:], strict=False) if before // HOUR_MS == hour]
+    steps = [after - before for before, after in pairwise(times) if before // HOUR_MS == hour]
     return math.floor(median(steps)) if len(steps) >= 3 else None
 
 
