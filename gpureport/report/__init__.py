@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 
@@ -17,12 +18,23 @@ from gpureport.report.results import read_results
 
 
 def write_report(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], header: Header, out: Path) -> list[Path]:
-    """Write every form of the report into a folder; the files, the page first. Figures are rounded once, for all of them."""
+    """Write every form of the report into a folder; the files, the page first. Figures are rounded once, for all of them.
+
+    Files are written aside and then moved, so that nobody who looks meanwhile reads half of one.
+    """
     out.mkdir(parents=True, exist_ok=True)
     results = read_results(con, queries)
-    return [
-        write_html(results, header, out / "report.html"),
-        *write_csv(results, out / "csv"),
-        write_json(results, header, out / "report.json"),
-        write_database(con, results, header, out / "gpureport.duckdb"),
-    ]
+    with TemporaryDirectory(dir=out, prefix=".writing-") as folder:
+        aside = Path(folder)
+        written = [
+            write_html(results, header, aside / "report.html"),
+            *write_csv(results, aside / "csv"),
+            write_json(results, header, aside / "report.json"),
+            write_database(con, results, header, aside / "gpureport.duckdb"),
+        ]
+        return [_moved(path, out / path.relative_to(aside)) for path in written]
+
+
+def _moved(path: Path, target: Path) -> Path:
+    target.parent.mkdir(exist_ok=True)
+    return path.replace(target)

@@ -19,10 +19,10 @@ _FIGURES = {
     "dramActiveMax": "dram_active_max",
     "smActiveAvg": "sm_active_avg",
     "smOccupancyAvg": "sm_occupancy_avg",
-    "pcieTxBytesPerSecondAvg": "pcie_tx_bytes_per_second_avg",
-    "pcieRxBytesPerSecondAvg": "pcie_rx_bytes_per_second_avg",
-    "nvlinkTxBytesPerSecondAvg": "nvlink_tx_bytes_per_second_avg",
-    "nvlinkRxBytesPerSecondAvg": "nvlink_rx_bytes_per_second_avg",
+    "pcieTxBytesAvg": "pcie_tx_bytes_per_second_avg",
+    "pcieRxBytesAvg": "pcie_rx_bytes_per_second_avg",
+    "nvlinkTxBytesAvg": "nvlink_tx_bytes_per_second_avg",
+    "nvlinkRxBytesAvg": "nvlink_rx_bytes_per_second_avg",
 }
 
 
@@ -79,7 +79,8 @@ def _device_memory(devices: Result | None) -> dict[tuple[str, str, str], float |
 
 
 def _accelerator(row: Mapping[str, Any], memory: Mapping[tuple[str, str, str], float | None]) -> dict[str, Any]:
-    """cAdvisor's fields (bytes, percent); memory in use is the device's, ``scope`` says so, so that nobody adds it up."""
+    """cAdvisor's fields (bytes, percent). Memory is the device's, as ``scope`` says, so that nobody adds it up; what is in use is the
+    mean ratio of the total, so reserved memory counts in proportion."""
     total = memory.get((row["cluster"], row["device_uuid"], row["gpu_instance_id"]))
     usage, ratio = row["gpu_usage_avg"], row["memory_used_ratio_avg"]
     return _known(

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
+import orjson
 
 from gpureport.report.header import Header
 from gpureport.report.results import Result
 
 
 def write_database(con: duckdb.DuckDBPyConnection, results: Sequence[Result], header: Header, path: Path) -> Path:
-    """Write a new file with report.*, facts.* and meta; the same rows as in the other files."""
+    """Write a new file with report.*, facts.* and meta; the same rows as in the other files, columns commented."""
     path.unlink(missing_ok=True)
-    con.execute(f"attach '{str(path).replace(chr(39), chr(39) * 2)}' as file")
+    con.execute(f"attach {_quoted(str(path))} as file")
     try:
         con.execute("create schema file.report; create schema file.facts")
         for result in results:
@@ -29,21 +30,27 @@ def write_database(con: duckdb.DuckDBPyConnection, results: Sequence[Result], he
 
 def _copy_report(con: duckdb.DuckDBPyConnection, result: Result) -> None:
     """The rounded rows under the types and column order of the table that the query built."""
-    con.execute(f"create table file.report.{result.name} as select * from report.{result.name} limit 0")
-    order = ", ".join(result.query.grain)
-    rounded = result.rows
-    con.register("_rounded", rounded)
-    names = ", ".join(rounded.columns)
-    rest = [name for name in result.query.columns if name not in rounded.columns]
-    if not rest:
-        con.execute(f"insert into file.report.{result.name} by name select {names} from _rounded order by {order}")
-    else:
-        keys = ", ".join(result.query.grain)
-        con.execute(
-            f"insert into file.report.{result.name} by name select _rounded.*, built.{rest[0]} "
-            f"from _rounded inner join report.{result.name} as built using ({keys}) order by {order}"
-        )
+    table, order = f"file.report.{result.name}", ", ".join(result.query.grain)
+    con.execute(f"create table {table} as select * from report.{result.name} limit 0")
+    con.register("_rounded", result.rows)
+    rest = [name for name in result.query.columns if name not in result.rows.columns]
+    kept = (
+        f"inner join (select {', '.join([*result.query.grain, *rest])} from report.{result.name}) using ({order})" if rest else ""
+    )
+    con.execute(f"insert into {table} by name select * from _rounded {kept} order by {order}")
     con.unregister("_rounded")
+    _comment(con, table, result)
+
+
+def _comment(con: duckdb.DuckDBPyConnection, table: str, result: Result) -> None:
+    """The query's documentation, where ``duckdb_tables()`` and ``duckdb_columns()`` show it."""
+    con.execute(f"comment on table {table} is {_quoted(result.query.purpose)}")
+    for column, doc in result.query.columns.items():
+        con.execute(f"comment on column {table}.{column} is {_quoted(doc)}")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _facts(con: duckdb.DuckDBPyConnection) -> list[str]:
@@ -52,7 +59,7 @@ def _facts(con: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _write_meta(con: duckdb.DuckDBPyConnection, header: Header) -> None:
-    con.execute("create table file.main.meta (name varchar primary key, value varchar)")
-    described = header.as_dict()
-    rows = [(name, str(described[name])) for name in ("gpureport_version", "window", "clusters", "coverage", "config_hash")]
+    """What the report says of itself, one row per thing, as JSON text."""
+    con.execute("create table file.main.meta (name varchar primary key, value json)")
+    rows = [(name, orjson.dumps(found).decode()) for name, found in header.as_dict().items()]
     con.executemany("insert into file.main.meta values (?, ?)", rows)

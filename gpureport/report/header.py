@@ -11,6 +11,7 @@ import duckdb
 
 from gpureport import __version__
 from gpureport.query import Failure
+from gpureport.tables import SCHEMA_VERSION
 from gpureport.window import Window, rfc3339
 
 
@@ -42,7 +43,13 @@ class Header:
     sources: tuple[Source, ...]
     failures: tuple[Failure, ...]
     settings: Mapping[str, Any]
+    catalog_versions: tuple[str, ...] = ()
     version: str = __version__
+
+    @property
+    def versions(self) -> dict[str, Any]:
+        """What made the numbers: program, signal catalogues in force at export, schema of the lake."""
+        return {"gpureport": self.version, "catalog": list(self.catalog_versions), "lake_schema": SCHEMA_VERSION}
 
     @property
     def coverage_ratio(self) -> float | None:
@@ -62,9 +69,9 @@ class Header:
     def as_dict(self) -> dict[str, Any]:
         """For report.json; without the clock, so that the same lake gives the same bytes."""
         return {
-            "gpureport_version": self.version,
             "window": {"start_at": rfc3339(self.window.start_at), "end_at": rfc3339(self.window.end_at)},
             "clusters": list(self.clusters),
+            "versions": self.versions,
             "device_count": self.device_count,
             "coverage": {
                 "expected_device_seconds": self.expected_seconds,
@@ -93,6 +100,7 @@ def read_header(
     ).fetchone()
     count, observed = devices or (0, 0.0)
     clusters = con.execute("select distinct cluster from report.device order by cluster").fetchall()
+    catalogs = con.execute("select distinct catalog_version from lake.source order by all").fetchall()
     return Header(
         window=window,
         generated_at=generated_at,
@@ -104,6 +112,7 @@ def read_header(
         sources=_sources(con),
         failures=failures,
         settings=settings,
+        catalog_versions=tuple(row[0] for row in catalogs),
     )
 
 
