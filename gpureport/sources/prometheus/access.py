@@ -12,6 +12,8 @@ import yaml
 from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.errors import UsageError
 
+_SECTIONS = ("basic_auth", "authorization", "tls_config", "http_headers")
+
 
 @dataclass(frozen=True)
 class Access:
@@ -33,7 +35,17 @@ def access(settings: PrometheusSettings, environ: Mapping[str, str]) -> Access:
     if settings.username:
         basic = (settings.username, _secret(settings.password_file, settings.password_env, environ))
     verify = False if settings.insecure_skip_verify else _existing(settings.ca_file) or shared.verify
-    return Access(headers, basic, verify, _certificate(settings.cert_file, settings.key_file) or shared.cert)
+    return Access(_sendable(headers), basic, verify, _certificate(settings.cert_file, settings.key_file) or shared.cert)
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    """The headers, once it is sure that no library will refuse them with their value in its message."""
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            raise UsageError(
+                f"the header {name} cannot be sent: its value is more than one line of plain ASCII; check where it is set"
+            )
+    return headers
 
 
 def _secret(path: str, variable: str, environ: Mapping[str, str]) -> str:
@@ -43,7 +55,7 @@ def _secret(path: str, variable: str, environ: Mapping[str, str]) -> str:
         return ""
     if variable not in environ:
         raise UsageError(f"the environment variable {variable}, named for a secret, is not set")
-    return environ[variable]
+    return environ[variable].strip()
 
 
 def _read(path: str) -> str:
@@ -51,6 +63,8 @@ def _read(path: str) -> str:
         return Path(path).read_text()
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); check the configured path") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is no text in UTF-8; check the configured path") from None
 
 
 def _existing(path: str) -> str:
@@ -73,13 +87,17 @@ def _from_http_config(path: str) -> Access:
         raise UsageError(f"{path} is no YAML: {str(error).splitlines()[0]}") from None
     if not isinstance(loaded, dict):
         raise UsageError(f"{path} is no HTTP client configuration; see promtool's --http.config.file")
+    for section in _SECTIONS:
+        if not isinstance(loaded.get(section) or {}, dict):
+            raise UsageError(f"{section} of {path} is no mapping; see promtool's --http.config.file")
     tls = loaded.get("tls_config") or {}
     verify = False if tls.get("insecure_skip_verify") else _existing(tls.get("ca_file", "")) or True
     return Access(_headers(loaded), _basic(loaded), verify, _certificate(tls.get("cert_file", ""), tls.get("key_file", "")))
 
 
 def _headers(loaded: Mapping[str, Any]) -> dict[str, str]:
-    headers = {name: str(spec["values"][0]) for name, spec in (loaded.get("http_headers") or {}).items() if spec.get("values")}
+    given = (loaded.get("http_headers") or {}).items()
+    headers = {name: str(spec["values"][0]) for name, spec in given if isinstance(spec, dict) and spec.get("values")}
     authorization = loaded.get("authorization") or {}
     token = _secret(authorization.get("credentials_file", ""), "", {}) or authorization.get("credentials", "")
     if token:

@@ -6,6 +6,7 @@ Its retry adapter is replaced: it never retries POST and loses the body of the e
 from __future__ import annotations
 
 import random
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +15,10 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 import requests
+import urllib3
 from prometheus_api_client import PrometheusConnect
+from requests.auth import HTTPBasicAuth
+from urllib3.exceptions import InsecureRequestWarning
 from urllib3.util.retry import Retry
 
 from gpureport.config import Prometheus as PrometheusSettings
@@ -45,6 +49,10 @@ class NotServedError(SourceError):
     """The server does not have this endpoint."""
 
 
+class NoApiError(SourceError):
+    """Nothing answers at this address, or something that is no API: no other question to it will fare better."""
+
+
 class Connection:
     """Requests to one server; every method raises SourceError's family with one sentence."""
 
@@ -72,7 +80,7 @@ class Connection:
         for attempt in range(self.settings.retries + 1):
             is_last = attempt == self.settings.retries
             try:
-                response = self._http.request(method, self.url + path, timeout=self._timeout, **arguments)
+                response = self._send(method, path, arguments)
             except requests.RequestException as error:
                 if is_last or isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.SSLError):
                     raise self._failed(path, error) from error
@@ -85,6 +93,10 @@ class Connection:
             self._check(path, response)
             yield from self._guarded(path, response)
             return
+
+    def _send(self, method: str, path: str, arguments: Mapping[str, Any]) -> requests.Response:
+        # Said for each request, or a bundle named in the environment would go before the configured CA.
+        return self._http.request(method, self.url + path, timeout=self._timeout, verify=self._http.verify, **arguments)
 
     def _guarded(self, path: str, response: requests.Response) -> Iterator[requests.Response]:
         try:
@@ -118,11 +130,13 @@ class Connection:
     def _failed(self, path: str, error: requests.RequestException) -> SourceError:
         if isinstance(error, requests.exceptions.ChunkedEncodingError | requests.exceptions.ContentDecodingError):
             return self._broken_off(path, error)
-        return SourceError(f"cannot reach {self.url} ({_cause(error)}); check the address, and that the server is up")
+        if isinstance(error, requests.exceptions.SSLError):
+            return NoApiError(f"no TLS with {self.url} ({_cause(error)}); check ca_file, cert_file, key_file, or the address")
+        return NoApiError(f"cannot reach {self.url} ({_cause(error)}); check the address, and that the server is up")
 
     def _not_json(self, path: str, response: requests.Response, body: bytes) -> SourceError:
         if body.lstrip()[:1] == b"<":
-            return SourceError(f"{self.url}{path} is a web page, not an API; check the URL, it may need a prefix or a token")
+            return NoApiError(f"{self.url}{path} is a web page, not an API; check the URL, it may need a prefix or a token")
         return SourceError(f"{self.url}{path} did not answer with JSON: {_excerpt(body)}; run again, or check the URL")
 
 
@@ -133,9 +147,12 @@ def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) ->
     let_in = access(settings, environ)
     http = requests.Session()
     http.headers.update(let_in.headers)
-    http.auth = let_in.basic or user
+    if basic := let_in.basic or user:
+        http.auth = HTTPBasicAuth(*(part.encode() for part in basic))
     http.verify = let_in.verify
     http.cert = let_in.cert
+    if not let_in.verify:  # chosen in the settings: a warning for every request would bury what else is said
+        urllib3.disable_warnings(InsecureRequestWarning)
     client = PrometheusConnect(url, session=http, retry=Retry(0, read=False))
     return Connection(settings, client)
 
@@ -189,6 +206,9 @@ def _cause(error: BaseException) -> str:
     """The innermost reason, without object addresses."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
+    if isinstance(error, ssl.SSLError):
+        reason = (error.reason or "the handshake failed").lower().replace("_", " ")
+        return ": ".join(filter(None, [reason, getattr(error, "verify_message", "")]))
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return " ".join(str(error).split())[:160] or type(error).__name__

@@ -9,7 +9,7 @@ from typing import Literal
 import yaml
 
 from gpureport.errors import AuthError, SourceError
-from gpureport.sources.prometheus.connection import Connection
+from gpureport.sources.prometheus.connection import Connection, NoApiError
 from gpureport.sources.prometheus.matcher import Matcher, selector
 from gpureport.sources.prometheus.remote_read import STREAMED, post_read
 
@@ -49,9 +49,9 @@ def _version(connection: Connection) -> str:
         if " (401" in str(error):
             raise
         return ""
-    except SourceError as error:
-        if "cannot reach" in str(error) or "web page" in str(error):
-            raise
+    except NoApiError:
+        raise
+    except SourceError:
         return ""
     return str(data.get("version", ""))
 
