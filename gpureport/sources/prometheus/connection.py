@@ -193,13 +193,14 @@ def _pause(attempt: int, retry_after: str | None = None) -> None:
 
 
 def _excerpt(body: bytes) -> str:
-    """The server's own words: the error of a JSON reply, else the first of its text."""
+    """The server's own words: the error of a JSON reply, else its text; of long ones the beginning and the end."""
     try:
         reply = orjson.loads(body)
         text = str(reply.get("error") or reply) if isinstance(reply, dict) else str(reply)
     except orjson.JSONDecodeError:
         text = body.decode("utf-8", "replace")
-    return " ".join(text.split())[:200] or "nothing"
+    text = " ".join(text.split()) or "nothing"
+    return text if len(text) <= 300 else f"{text[:150]} … {text[-150:]}"
 
 
 def _cause(error: BaseException) -> str:

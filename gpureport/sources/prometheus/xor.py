@@ -20,8 +20,11 @@ Ints = NDArray[np.int64]
 BATCH_CHUNKS = 8192
 """Chunks that advance together: fewer waste calls, more fall out of the processor's cache."""
 _PADDING = 32
-_ONE = np.uint64(1)
-_DOD_WIDTH = np.array([0, 14, 17, 20, 64], np.int64)
+_DAMAGED = "the server's block is damaged: check its disk"
+
+
+def _u(number: int) -> np.uint64:
+    return np.uint64(number)
 
 
 class CorruptChunkError(SourceError):
@@ -33,163 +36,158 @@ def decode(chunks: Sequence[bytes]) -> tuple[Ints, Ints, NDArray[np.float64]]:
 
     CorruptChunkError for a chunk that ends before its last sample.
     """
-    if not chunks:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64)
-    parts = [_decode_batch(chunks[first : first + BATCH_CHUNKS]) for first in range(0, len(chunks), BATCH_CHUNKS)]
-    counts, times, values = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return counts, times, values
+    if any(len(chunk) < 2 for chunk in chunks):
+        raise CorruptChunkError(f"a chunk is shorter than its own header; {_DAMAGED}")
+    counts = np.array([chunk[0] << 8 | chunk[1] for chunk in chunks], np.int64)
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if ends.size else 0
+    times, values = np.empty(total, np.int64), np.empty(total, np.uint64)
+    for first in range(0, len(chunks), BATCH_CHUNKS):
+        batch = slice(first, first + BATCH_CHUNKS)
+        samples = slice(int(ends[first] - counts[first]), int(ends[batch][-1]))
+        _decode_batch(chunks[batch], counts[batch], times[samples], values[samples])
+    return counts, times, values.view(np.float64)
 
 
-def _decode_batch(chunks: Sequence[bytes]) -> tuple[Ints, Ints, NDArray[np.float64]]:
-    stream = _Stream(chunks)
-    counts = stream.counts
-    longest = int(counts.max())
+def _decode_batch(chunks: Sequence[bytes], counts: Ints, times: Ints, values: Bits) -> None:
+    """Fill the samples of some chunks, end to end in their order."""
     # Longest chunks first, so that those still running are always a leading slice.
     order = np.argsort(-counts, kind="stable")
-    times = np.empty((longest, counts.size), np.int64)
-    values = np.empty((longest, counts.size), np.uint64)
+    longest = int(counts[order[0]])
+    by_step = (np.empty((longest, counts.size), np.int64), np.empty((longest, counts.size), np.uint64))
     running_at = np.searchsorted(-counts[order], -np.arange(longest), side="left")
-    _Steps(stream, order).run(running_at, times, values)
-    stream.check_ends()
-    # Back from sample-by-sample to chunk-by-chunk, in the order the chunks came.
+    _Steps(chunks, order).run(running_at, *by_step)
+    # Back from step by step to chunk by chunk, in the order the chunks came.
+    if counts[order[-1]] == longest:
+        times[:], values[:] = (found.T.reshape(-1) for found in by_step)
+        return
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     inside = np.arange(longest) < counts[:, None]
-    return counts, times.T[place][inside], values.T[place][inside].view(np.float64)
-
-
-class _Stream:
-    """The chunks' bytes as one array, and where in it each chunk's next bit is."""
-
-    def __init__(self, chunks: Sequence[bytes]) -> None:
-        sizes = np.array([len(chunk) for chunk in chunks], np.int64)
-        if (sizes < 2).any():
-            raise CorruptChunkError("a chunk is shorter than its own header; the server's block is damaged: check its disk")
-        joined = b"".join([*chunks, b"\0" * _PADDING])
-        self.octets = np.frombuffer(joined, np.uint8)
-        # Every byte offset as the start of a big-endian 64-bit word: an unaligned read without a Python step.
-        self.words = np.lib.stride_tricks.as_strided(self.octets[:8].view(">u8"), (len(joined) - 8,), (1,))
-        starts = np.cumsum(sizes) - sizes
-        self.counts: Ints = self.octets[starts].astype(np.int64) << 8 | self.octets[starts + 1]
-        self.bit: Ints = (starts + 2) * 8
-        self.end_bit: Ints = (starts + sizes) * 8
-
-    def check_ends(self) -> None:
-        """CorruptChunkError where a chunk was read past its end."""
-        if (self.bit > self.end_bit).any():
-            raise CorruptChunkError("a chunk ends before its last sample; the server's block is damaged: check its disk")
+    times[:], values[:] = (found.T[place][inside] for found in by_step)
 
 
 class _Steps:
-    """The state of the running chunks, and one sample's advance."""
+    """The state of the running chunks, the longest first, and one sample's advance."""
 
-    def __init__(self, stream: _Stream, order: Ints) -> None:
-        self.stream = stream
-        self.order = order
-        self.bit = stream.bit[order]
-        self.last_byte = np.int64(stream.octets.size - 9)
-        count = order.size
-        self.time: Ints = np.zeros(count, np.int64)
-        self.delta: Ints = np.zeros(count, np.int64)
-        self.value: Bits = np.zeros(count, np.uint64)
-        self.leading: Ints = np.zeros(count, np.int64)
-        self.trailing: Ints = np.zeros(count, np.int64)
+    def __init__(self, chunks: Sequence[bytes], order: Ints) -> None:
+        sizes = np.array([len(chunk) for chunk in chunks], np.uint64)
+        starts = np.cumsum(sizes) - sizes
+        joined = b"".join([*chunks, b"\0" * _PADDING])
+        self._octets = np.frombuffer(joined, np.uint8)
+        # Every byte offset as the start of a 64-bit word: an unaligned read without a Python step.
+        self._words = np.lib.stride_tricks.as_strided(self._octets[:8].view(np.uint64), (len(joined) - 8,), (1,))
+        self._last_byte = _u(len(joined) - 9)
+        self._bit: Bits = (starts[order] + _u(2)) * _u(8)
+        self._end_bit: Bits = (starts + sizes)[order] * _u(8)
+        self._time: Ints = np.zeros(order.size, np.int64)
+        self._delta: Ints = np.zeros(order.size, np.int64)
+        self._value: Bits = np.zeros(order.size, np.uint64)
+        self._width: Bits = np.ones(order.size, np.uint64)
+        self._trailing: Bits = np.zeros(order.size, np.uint64)
 
     def run(self, running_at: Ints, times: Ints, values: Bits) -> None:
         """Fill ``times`` and ``values`` sample by sample; column i is the i-th longest chunk."""
-        for sample, running in enumerate(running_at):
+        for sample, running in enumerate(running_at.tolist()):
+            bit = self._bit[:running]
             if sample == 0:
-                self.time[:running] = self._varint(running, is_signed=True)
-                self.value[:running] = self._bits(self.bit[:running], 64)
-                self.bit[:running] += 64
+                self._time[:running] = self._varint(bit, is_signed=True)
+                self._value[:running] = self._bits(bit, np.full(running, 64, np.uint64))
+                bit += _u(64)
             else:
-                self._advance_time(int(running), sample)
-                self._advance_value(int(running))
-            times[sample, :running] = self.time[:running]
-            values[sample, :running] = self.value[:running]
-        self.stream.bit[self.order] = self.bit
+                self._advance(bit, running, is_second=sample == 1)
+            times[sample, :running] = self._time[:running]
+            values[sample, :running] = self._value[:running]
+        if (self._bit > self._end_bit).any():
+            raise CorruptChunkError(f"a chunk ends before its last sample; {_DAMAGED}")
 
-    def _word(self, bit: Ints) -> Bits:
-        """The 57 or more bits from each position on, left-aligned in 64."""
-        byte = np.minimum(bit >> 3, self.last_byte)
-        word: Bits = self.stream.words[byte].astype(np.uint64) << (bit & 7).astype(np.uint64)
+    def _advance(self, bit: Bits, running: int, is_second: bool) -> None:
+        """One sample of each running chunk: time, then value."""
+        if is_second:
+            self._delta[:running] = self._varint(bit, is_signed=False)
+            word = self._word(bit)
+        else:
+            word = self._word(bit)
+            changed = np.flatnonzero(word >> _u(63))
+            bit += _u(1)
+            word <<= _u(1)
+            if changed.size:
+                self._change_delta(bit, changed, word[changed])
+                word[changed] = self._word(bit[changed])
+        self._time[:running] += self._delta[:running]
+        changed = np.flatnonzero(word >> _u(63))
+        bit += _u(1)
+        if changed.size:
+            self._change_value(bit, changed, word[changed] << _u(1))
+
+    def _word(self, bit: Bits) -> Bits:
+        """At least the next 57 bits from each position on, left-aligned in 64."""
+        word: Bits = self._words[np.minimum(bit >> _u(3), self._last_byte)]
+        word.byteswap(inplace=True)
+        word <<= bit & _u(7)
         return word
 
-    def _bits(self, bit: Ints, width: int | Ints) -> Bits:
+    def _bits(self, bit: Bits, width: Bits) -> Bits:
         """The next ``width`` (1..64) bits from each position on, right-aligned."""
-        byte = np.minimum(bit >> 3, self.last_byte)
-        shift = (bit & 7).astype(np.uint64)
-        word = self.stream.words[byte].astype(np.uint64) << shift
-        tail = self.stream.octets[byte + 8].astype(np.uint64) >> (np.uint64(8) - shift)
-        found: Bits = (word | tail) >> (np.uint64(64) - np.asarray(width, np.int64).astype(np.uint64))
-        return found
+        word = self._word(bit)
+        beyond = np.flatnonzero((bit & _u(7)) + width > _u(64))
+        if beyond.size:
+            at = bit[beyond]
+            octet = self._octets[np.minimum((at >> _u(3)) + _u(8), self._last_byte)].astype(np.uint64)
+            word[beyond] |= octet >> (_u(8) - (at & _u(7)))
+        word >>= _u(64) - width
+        return word
 
-    def _varint(self, running: int, is_signed: bool) -> Ints:
-        """The next varint of each running chunk (64 bits at most), zigzag where signed."""
-        result = np.zeros(running, np.uint64)
-        more = np.ones(running, np.bool_)
+    def _varint(self, bit: Bits, is_signed: bool) -> Ints:
+        """The next varint at each position (64 bits at most), zigzag where signed; moves the positions on."""
+        result = np.zeros(bit.size, np.uint64)
+        more = np.ones(bit.size, np.bool_)
         for group in range(10):
-            octet = self._bits(self.bit[:running], 8)
-            result |= np.where(more, (octet & np.uint64(0x7F)) << np.uint64(7 * group), np.uint64(0))
-            self.bit[:running] += np.where(more, 8, 0)
-            more &= octet >= np.uint64(0x80)
+            octet = self._bits(bit, np.full(bit.size, 8, np.uint64))
+            result |= np.where(more, (octet & _u(0x7F)) << _u(7 * group), _u(0))
+            bit += np.where(more, _u(8), _u(0))
+            more &= octet >= _u(0x80)
             if not more.any():
                 break
         if is_signed:
-            result = (result >> _ONE) ^ (~(result & _ONE) + _ONE)
+            result = (result >> _u(1)) ^ (~(result & _u(1)) + _u(1))
         return result.view(np.int64)
 
-    def _advance_time(self, running: int, sample: int) -> None:
-        if sample == 1:
-            self.delta[:running] = self._varint(running, is_signed=False)
-        else:
-            self._advance_delta(running)
-        self.time[:running] += self.delta[:running]
-
-    def _advance_delta(self, running: int) -> None:
-        """Add the delta of delta: prefix 0 none, 10 of 14 bits, 110 of 17, 1110 of 20, 1111 of 64."""
-        bit = self.bit[:running]
-        word = self._word(bit)
-        changed = np.flatnonzero(word >> np.uint64(63))
-        if changed.size == 0:
-            self.bit[:running] += 1
-            return
-        top = (word[changed] >> np.uint64(60)).astype(np.int64)
-        form = np.array([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 4], np.int64)[top]
-        prefix = np.array([1, 2, 3, 4, 4], np.int64)[form]
-        width = _DOD_WIDTH[form]
+    def _change_delta(self, bit: Bits, changed: Ints, word: Bits) -> None:
+        """Add the delta of delta; after the first 1, prefix 0 has 14 bits, 10 has 17, 110 has 20 and 111 has 64."""
+        form = _FORM[(word >> _u(61)).astype(np.intp)]
+        prefix, width = _PREFIX[form], _WIDTH[form]
         raw = self._bits(bit[changed] + prefix, width).view(np.int64)
-        half = np.int64(1) << np.minimum(width - 1, 62)
-        is_negative = (width < 64) & (raw > half)
-        self.delta[changed] += np.where(is_negative, raw - (np.int64(1) << np.minimum(width, 62)), raw)
-        advance = np.ones(running, np.int64)
-        advance[changed] = prefix + width
-        self.bit[:running] += advance
+        # Of the short forms the upper half, its first number excepted, stands for negative numbers.
+        is_negative = (raw > _HALF[form]) & (width < _u(64))
+        self._delta[changed] += np.where(is_negative, raw - 2 * _HALF[form], raw)
+        bit[changed] += prefix + width
 
-    def _advance_value(self, running: int) -> None:
-        """XOR with the value before: 0 same, 10 in the last window of bits, 11 with a new window."""
-        bit = self.bit[:running]
-        word = self._word(bit)
-        changed = np.flatnonzero(word >> np.uint64(63))
-        if changed.size == 0:
-            self.bit[:running] += 1
-            return
-        word = word[changed]
-        is_new = (word >> np.uint64(62)) & _ONE != 0
-        if is_new.any():
-            self._new_windows(changed[is_new], word[is_new])
-        width = 64 - self.leading[changed] - self.trailing[changed]
-        header = np.where(is_new, 13, 2)
-        xor = self._bits(bit[changed] + header, np.maximum(width, 1)) << self.trailing[changed].astype(np.uint64)
-        self.value[changed] ^= xor
-        advance = np.ones(running, np.int64)
-        advance[changed] = header + width
-        self.bit[:running] += advance
+    def _change_value(self, bit: Bits, changed: Ints, word: Bits) -> None:
+        """XOR with the value before; after the first 1, 0 keeps the window of significant bits and 1 sets a new one."""
+        is_new = word >> _u(63)
+        new = np.flatnonzero(is_new)
+        if new.size:
+            self._set_window(changed[new], word[new])
+        header = _u(1) + is_new * _u(11)
+        width = self._width[changed]
+        xor = self._bits(bit[changed] + header, width)
+        xor <<= self._trailing[changed]
+        self._value[changed] ^= xor
+        bit[changed] += header + width
 
-    def _new_windows(self, chunk: Ints, word: Bits) -> None:
+    def _set_window(self, chunk: Ints, word: Bits) -> None:
         """Five bits of leading zeros, six of significant bits (0 stands for 64)."""
-        leading = ((word >> np.uint64(57)) & np.uint64(31)).astype(np.int64)
-        significant = ((word >> np.uint64(51)) & np.uint64(63)).astype(np.int64)
-        significant = np.where(significant == 0, 64, significant)
-        self.leading[chunk] = leading
-        self.trailing[chunk] = np.maximum(64 - leading - significant, 0)
+        leading = (word >> _u(58)) & _u(31)
+        width = (word >> _u(52)) & _u(63)
+        width[width == 0] = 64
+        self._width[chunk] = width
+        # A chunk may claim more bits than a value has; it is damaged, and its end will tell.
+        self._trailing[chunk] = _u(64) - np.minimum(leading + width, _u(64))
+
+
+# Forms of a delta of delta by the three bits after the first 1: 0.., 10., 110, 111.
+_FORM = np.array([0, 0, 0, 0, 1, 1, 2, 3], np.intp)
+_PREFIX = np.array([1, 2, 3, 3], np.uint64)
+_WIDTH = np.array([14, 17, 20, 64], np.uint64)
+_HALF = np.array([1 << 13, 1 << 16, 1 << 19, 0], np.int64)

@@ -1,0 +1,71 @@
+"""A series that its exporter no longer shows: remote read tells when it ended, the matrix only that no more came."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpureport.series import METRIC_LABEL, SeriesBatch, is_stale
+from gpureport.sources.prometheus import Matcher, Server, read
+from gpureport.sources.prometheus.probe import ReadPath
+from gpureport.window import Window
+
+from .programs import program, prometheus
+from .replay import Replay, Reply, replaying
+from .samples import connect
+
+TEXT = "text/plain; version=0.0.4"
+BOTH = Reply(body=b"stays 1\nends 2\n", content_type=TEXT)
+ONE = Reply(body=b"stays 1\n", content_type=TEXT)
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture
+def shown() -> list[Reply]:
+    """What the exporter shows: its last element."""
+    return [BOTH]
+
+
+@pytest.fixture
+def exporter(shown: list[Reply]) -> Iterator[Replay]:
+    with replaying({"/metrics": lambda _: shown[-1]}) as server:
+        yield server
+
+
+@pytest.fixture(params=["PROMETHEUS_BIN", "PROMETHEUS3_BIN"])
+def scraping(request: pytest.FixtureRequest, exporter: Replay, tmp_path: Path) -> Iterator[str]:
+    config = (
+        "global: {scrape_interval: 100ms, scrape_timeout: 100ms, external_labels: {replica: r0}}\n"
+        f"scrape_configs: [{{job_name: test, static_configs: [{{targets: ['{exporter.url.removeprefix('http://')}']}}]}}]\n"
+    )
+    with prometheus(program(request.param), None, tmp_path, config=config) as url:
+        yield url
+
+
+def read_now(url: str, path: ReadPath, metric: str) -> SeriesBatch:
+    now = datetime.now(UTC)
+    window = Window(now - timedelta(minutes=30), now + timedelta(minutes=30))
+    return read(connect(url), Server("", "", path), [Matcher(METRIC_LABEL, "=", metric)], window).batch
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < give_up_at, "the server has not come so far"
+        time.sleep(0.05)
+
+
+def test_remote_read_shows_the_end_of_a_series_and_the_matrix_does_not(scraping: str, shown: list[Reply]) -> None:
+    wait_until(lambda: read_now(scraping, "remote-read", "ends").sample_count >= 3)
+    shown.append(ONE)
+    wait_until(lambda: bool(is_stale(read_now(scraping, "remote-read", "ends").values).any()))
+    by_read, by_matrix = read_now(scraping, "remote-read", "ends"), read_now(scraping, "matrix", "ends")
+    assert is_stale(by_read.values).tolist() == [False] * (by_read.sample_count - 1) + [True]
+    assert by_matrix.values.tolist() == [2.0] * (by_read.sample_count - 1)
+    assert np.array_equal(by_matrix.times_ms, by_read.times_ms[:-1])
+    assert not is_stale(read_now(scraping, "remote-read", "stays").values).any()
