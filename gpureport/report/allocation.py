@@ -79,8 +79,9 @@ def _device_memory(devices: Result | None) -> dict[tuple[str, str, str], float |
 
 
 def _accelerator(row: Mapping[str, Any], memory: Mapping[tuple[str, str, str], float | None]) -> dict[str, Any]:
-    """cAdvisor's fields (bytes, percent). Memory is the device's, as ``scope`` says, so that nobody adds it up; what is in use is the
-    mean ratio of the total, so reserved memory counts in proportion."""
+    """cAdvisor's fields (bytes, percent). Memory is the device's, as ``scope`` says, so that nobody adds it up; what is in
+    use is the mean ratio of the total, so reserved memory counts in proportion.
+    """
     total = memory.get((row["cluster"], row["device_uuid"], row["gpu_instance_id"]))
     usage, ratio = row["gpu_usage_avg"], row["memory_used_ratio_avg"]
     return _known(

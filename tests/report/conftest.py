@@ -1,0 +1,117 @@
+"""A small report whose tables are made by hand, with names that try to break out, and the demo's report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from gpureport.cli import main
+from gpureport.query import Failure, Query, load
+from gpureport.report import write_report
+from gpureport.report.header import Header, Source
+from gpureport.window import Window, parse_instant
+
+NOW = datetime(2026, 11, 21, 5, tzinfo=UTC)
+SCRIPT = "<script>alert('x')</script>"
+AWKWARD = 'say "a,b"\nand & more'
+FORMULA = "=cmd|' /C calc'!A0"
+_TEXT = [
+    *("cluster", "namespace", "pod", "pod_uid", "container", "device_uuid", "gpu_instance_id", "gpu_instance_profile"),
+    *("gpu_device", "gpu_index", "gpu_model", "node_name", "pci_bus_id", "driver_version", "sharing_mode"),
+    *("sharing_evidence", "scope", "throttle_scope", "memory_scope", "signal", "reason", "kind"),
+]
+_TYPES = {
+    "xid_codes": "integer[]",
+    "xid_error_count": "bigint",
+    "device_count": "bigint",
+    "unknown_reasons": "map(varchar, varchar)",
+}
+NOT_FIGURES = {*_TEXT, "unknown_reasons"}
+
+KEYS = {"cluster": "lab", "device_uuid": "GPU-11111111-2222", "gpu_instance_id": ""}
+WHO = {"namespace": SCRIPT, "pod": AWKWARD, "pod_uid": "u-1", "container": FORMULA}
+BUSY = {
+    **KEYS, **WHO, "observed_seconds": 3600.0, "coverage_ratio": 1.0, "gpu_usage_avg": 1 / 3, "power_violation_ratio": 0.25,
+    "sw_power_cap_ratio": 0.0, "memory_used_ratio_avg": 0.5, "xid_error_count": 2, "xid_codes": [31, 79],
+    "pcie_tx_bytes_per_second_avg": 123_456_789.123456, "gpu_device": "nvidia0", "gpu_model": "NVIDIA <H200>",
+    "node_name": "node-0", "sharing_mode": "exclusive", "sharing_evidence": "one owner", "scope": "device",
+    "throttle_scope": "device", "memory_scope": "device",
+}  # fmt: skip
+PLAIN = {**BUSY, "namespace": "team", "pod": "plain", "container": "main", "pod_uid": "u-2"}
+DEVICE = {**KEYS, "kind": "gpu", "observed_seconds": 3600.0, "memory_total_bytes": 1000.0, "node_name": "node-0"}
+COVERAGE = {"cluster": "lab", "signal": "dram_active", "node_name": "node-0", "device_count": 1, "expected_seconds": 3600.0,
+            "observed_seconds": 0.0, "coverage_ratio": 0.0, "reason": "not_collected"}  # fmt: skip
+
+
+def with_reasons(query: Query, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with '' for the text and one reason for each figure that it does not give."""
+    row = {**{name: "" for name in query.columns if name in _TEXT}, **row}
+    if "unknown_reasons" not in query.columns:
+        return row
+    absent = [name for name in query.columns if name not in row and name not in NOT_FIGURES and not name.endswith("_seconds")]
+    return {**row, "unknown_reasons": dict.fromkeys(absent, "not_collected")}
+
+
+def fill(con: duckdb.DuckDBPyConnection, query: Query, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The query's table with these rows; a column that a row does not give is null."""
+    columns = ", ".join(f"{name} {_TYPES.get(name, 'varchar' if name in _TEXT else 'double')}" for name in query.columns)
+    con.execute(f"create table {query.table} ({columns})")
+    for row in rows:
+        full = with_reasons(query, row)
+        names, marks = ", ".join(full), ", ".join("?" for _ in full)
+        con.execute(f"insert into {query.table} ({names}) values ({marks})", list(full.values()))
+
+
+def a_header(generated_at: datetime = NOW) -> Header:
+    """A header that has something to complain about."""
+    return Header(
+        window=Window(parse_instant("2026-11-20T00:00:00Z"), parse_instant("2026-11-20T01:00:00Z")),
+        generated_at=generated_at,
+        clusters=("lab",),
+        device_count=1,
+        expected_seconds=3600.0,
+        observed_seconds=3240.0,
+        config_hash="abc",
+        sources=(Source("lab", "2026-11-20", "prometheus 2.53", "remote-read", 40, 9, 1234, ("one store is missing <b>",)),),
+        failures=(Failure("checks.overlap", "warn", "Two rows at once.", 3, {"device_uuid": SCRIPT}),),
+        settings={"memory_threshold_ratio": 0.9},
+        catalog_versions=("c1",),
+    )
+
+
+@pytest.fixture
+def queries() -> dict[str, Query]:
+    """The three tables that the small report has."""
+    every = load()
+    return {name: every[name] for name in ("report.container_saturation", "report.device", "report.coverage")}
+
+
+@pytest.fixture
+def con(queries: dict[str, Query]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with the tables of the small report."""
+    with duckdb.connect() as con:
+        con.execute("create schema report; create schema facts; create table facts.device_hour as select 1 as observed_seconds")
+        fill(con, queries["report.container_saturation"], [PLAIN, BUSY])
+        fill(con, queries["report.device"], [DEVICE])
+        fill(con, queries["report.coverage"], [COVERAGE])
+        yield con
+
+
+@pytest.fixture
+def out(con: duckdb.DuckDBPyConnection, queries: dict[str, Query], tmp_path: Path) -> Path:
+    """The folder into which the small report was written."""
+    write_report(con, queries, a_header(), tmp_path / "out")
+    return tmp_path / "out"
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's report folder, its lake beside the files."""
+    folder = tmp_path_factory.mktemp("demo-report")
+    assert main(["demo", "--out", str(folder)], environ={}, now=NOW) == 0
+    return folder

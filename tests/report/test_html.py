@@ -1,0 +1,102 @@
+"""report.html: every table is there, what is unknown says why, nothing leaves the file, hostile names stay text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .conftest import FORMULA, SCRIPT
+from .page import Cell, Page
+
+
+@pytest.fixture(params=["small", "demo"])
+def page(request: pytest.FixtureRequest) -> Page:
+    folder: Path = request.getfixturevalue("out" if request.param == "small" else "demo")
+    return Page(folder / "report.html")
+
+
+def column(page: Page, section: str, title: str) -> list[Cell]:
+    """The cells of a column by its heading, unit included."""
+    _, headings, *rows = page.sections[section].rows
+    number = [" ".join(cell.text.split()) for cell in headings].index(title)
+    return [row[number] for row in rows]
+
+
+def test_every_table_has_a_section_with_its_sql(page: Page) -> None:
+    for name in page.sections.keys() - {"about"}:
+        assert "The SQL behind it" in page.sections[name].text
+        assert "-- grain:" in page.sections[name].text
+        assert "What each column means" in page.sections[name].text
+    assert {"container_saturation", "device", "coverage", "about"} <= page.sections.keys()
+
+
+def test_links_stay_inside_the_page_and_lead_somewhere(page: Page) -> None:
+    assert page.references
+    assert [link for link in page.references if not link.startswith("#") or link[1:] not in page.ids] == []
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_page_loads_nothing_and_runs_nothing(page: Page) -> None:
+    assert set(page.tags).isdisjoint({"script", "link", "img", "iframe", "object", "embed", "form"})
+    style = page.source.partition("<style>")[2].partition("</style>")[0]
+    assert re.findall(r"url\(|@import|https?:", style) == []
+
+
+def test_rows_are_as_wide_as_their_headings(page: Page) -> None:
+    for section in page.sections.values():
+        if len(section.rows) > 2 and section.name != "about":
+            groups, headings, *rows = section.rows
+            assert sum(int(cell.attributes["colspan"]) for cell in groups) == len(headings)
+            assert {len(row) for row in rows} == {len(headings)}
+
+
+def test_each_unknown_figure_shows_a_dash_a_letter_and_its_reason(page: Page) -> None:
+    seen = 0
+    for section in page.sections.values():
+        for cell in (cell for row in section.rows for cell in row if "—" in cell.text):
+            match = re.fullmatch(r"—([a-z]) unknown: (.+)", cell.text)
+            assert match, cell
+            assert cell.attributes["title"] == match[2]
+            assert f"{match[1]} {match[2]}" in " ".join(section.text.split())
+            seen += 1
+    assert seen > 0
+
+
+def test_numbers_stand_right_under_a_heading_with_the_unit(out: Path) -> None:
+    page = Page(out / "report.html")
+    usage = column(page, "container_saturation", "GPU usage avg %")
+    assert [cell.text for cell in usage] == ["33.3", "33.3"]
+    assert {cell.attributes["class"] for cell in usage} == {"number share"}
+    assert [cell.text for cell in column(page, "container_saturation", "PCIe sent B/s")] == ["123 M", "123 M"]
+    assert [cell.text for cell in column(page, "container_saturation", "XID codes")] == ["31, 79", "31, 79"]
+    assert [cell.text for cell in column(page, "coverage", "coverage %")] == ["0"]
+
+
+def test_a_row_begins_with_its_name_as_a_heading(out: Path) -> None:
+    page = Page(out / "report.html")
+    assert {cell.attributes["scope"] for cell in column(page, "container_saturation", "pod")} == {"row"}
+    assert column(page, "device", "device UUID")[0].attributes["title"] == "GPU-11111111-2222"
+
+
+def test_hostile_names_stay_text(out: Path) -> None:
+    page = Page(out / "report.html")
+    assert SCRIPT in [cell.text for cell in column(page, "container_saturation", "namespace")]
+    assert FORMULA in [cell.text for cell in column(page, "container_saturation", "container")]
+    assert "one store is missing <b>" in page.text
+    assert "<script" not in page.source and "<b>" not in page.source
+
+
+def test_the_head_states_window_coverage_sources_and_failed_checks(out: Path) -> None:
+    text = " ".join(Page(out / "report.html").text.split())
+    for stated in (
+        "2026-11-20T00:00:00Z to 2026-11-20T01:00:00Z (1 h, UTC, end not included)",
+        "Device time seen90.0 %",
+        "Unknown10.0 %",
+        "Check failed. checks.overlap: Two rows at once. 3 row(s)",
+        "prometheus 2.53 warned: one store is missing",
+        "1,234 samples from prometheus 2.53 (read path remote-read)",
+        "Generated at 2026-11-21T05:00:00Z",
+    ):
+        assert stated in text
