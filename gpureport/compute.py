@@ -129,8 +129,8 @@ class _Work:
             return {table: self._stage(con, table, files[0].stem) for table in KEPT}, failures
 
     def _stage(self, con: duckdb.DuckDBPyConnection, table: str, part: str) -> int:
-        keys = ", ".join(self.queries[table].grain)
-        rows = con.sql(f"select * exclude (cluster) from {table} order by {keys}").to_arrow_table()
+        keys = [(name, "ascending") for name in self.queries[table].grain if name != "cluster"]
+        rows = con.sql(f"select * exclude (cluster) from {table}").to_arrow_table().sort_by(keys)
         where = (table.replace(".", "/"), self.partition.cluster, self.partition.date)
         self.change.write(*where, rows, part, self.metadata)
         return int(rows.num_rows)

@@ -119,22 +119,19 @@
 --   gpu_instance_profile                MIG profile, '' for the whole GPU
 --   pci_bus_id                          PCI address, '' where unknown
 --   driver_version                      GPU driver, '' where unknown
-with owned as (
-    select distinct
-        cluster,
-        device_uuid
-    from facts.ownership
-),
-
--- Every span with a constant set of owners: the hours without a change, and the pieces of the others.
-stretch as (
+with stretch as (
+    -- Every span with a constant set of owners: the hours without a change, and the pieces of the others.
     select
         hour.* exclude (node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, memory_threshold_ratio),
         hour.hour_start_at as start_at,
         hour.hour_start_at + interval 1 hour as end_at
     from facts.device_hour as hour
-    semi join owned
-        on hour.cluster = owned.cluster and hour.device_uuid = owned.device_uuid
+    semi join facts.ownership as owner
+        on
+            hour.cluster = owner.cluster
+            and hour.device_uuid = owner.device_uuid
+            and hour.hour_start_at < owner.end_at
+            and hour.hour_start_at + interval 1 hour > owner.start_at
     anti join facts.piece
         on
             hour.cluster = piece.cluster

@@ -186,14 +186,14 @@ sampled as (
             and date_trunc('hour', sample.seen_at::timestamp) = cut_hour.hour_start_at
 ),
 
--- A row that a change of owners cuts is a segment of its own, so that it can be shared out without a second scan.
+-- The last change before the row's end: the start of its piece, or within it. A row that a change cuts is a segment of
+-- its own, so that it can be shared out without a second scan.
 placed as (
     select
         *,
         case
-            when cuts_ms is null then null
-            when len([cut for cut in cuts_ms if cut > seen_ms and cut < held_until_ms]) > 0 then seen_ms
-            else [cut for cut in cuts_ms if cut <= seen_ms][-1]
+            when cuts_ms is not null
+                then least(seen_ms, [cut for cut in cuts_ms if cut < greatest(held_until_ms, seen_ms + 1)][-1])
         end as segment_start_ms
     from sampled
 )

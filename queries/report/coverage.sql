@@ -14,7 +14,7 @@
 --   expected_seconds  s in which those devices were seen
 --   observed_seconds  s in which the signal was known
 --   coverage_ratio    0..1, observed over expected
---   reason            not_collected, partial, or '' where it is whole
+--   reason            not_collected, partial (under 0.99), or '' where it is whole
 with within as (
     select
         *,
@@ -75,7 +75,8 @@ select
     coalesce(sum(seen_seconds), 0) / nullif(sum(observed_seconds), 0) as coverage_ratio,
     case
         when sum(seen_seconds) is null then 'not_collected'
-        when sum(seen_seconds) < sum(observed_seconds) then 'partial'
+        -- A counter's last sample of the day has no growth: that is no gap.
+        when sum(seen_seconds) < 0.99 * sum(observed_seconds) then 'partial'
         else ''
     end as reason
 from signal
