@@ -1,0 +1,102 @@
+"""Configuration: file, environment, flags; what is misspelt or out of range is said and not ignored."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.config import Config, load_config
+from gpureport.errors import UsageError
+
+
+def load(toml: str = "", environ: dict[str, str] | None = None, tmp: Path | None = None, **flags: object) -> Config:
+    path = None
+    if tmp is not None:
+        path = tmp / "gpureport.toml"
+        path.write_text(toml)
+    dotted = {name.replace("__", "."): value for name, value in flags.items()}
+    return load_config(path, environ or {}, dotted)[0]
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    toml = 'cluster = "file"\n[saturation]\nmemory_threshold_ratio = 0.5\n[compute]\nthreads = 3\n'
+    environ = {"GPUREPORT_CLUSTER": "environment", "GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO": "0.6"}
+    config = load(toml, environ, tmp_path, cluster="flag")
+    assert (config.cluster, config.saturation.memory_threshold_ratio, config.compute.threads) == ("flag", 0.6, 3)
+
+
+def test_a_flag_that_was_not_given_leaves_the_file_alone(tmp_path: Path) -> None:
+    assert load('cluster = "file"', None, tmp_path, cluster=None).cluster == "file"
+
+
+@pytest.mark.parametrize(
+    ("toml", "named"),
+    [
+        ("clutser = 'x'", "clutser"),
+        ("[saturation]\nmemory_treshold = 0.9", "saturation.memory_treshold"),
+        ("[saturation]\nmemory_threshold_ratio = 0", "saturation.memory_threshold_ratio"),
+        ("[saturation]\nmemory_threshold_ratio = 90", "saturation.memory_threshold_ratio"),
+        ("[prometheus]\nread_path = 'guess'", "prometheus.read_path"),
+        ("saturation = 1", "saturation"),
+        ("[export", "no TOML"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_named(tmp_path: Path, toml: str, named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        load(toml, None, tmp_path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="check --config"):
+        load_config(tmp_path / "nothing.toml", {}, {})
+
+
+def test_an_unknown_name_in_the_environment_is_an_error() -> None:
+    with pytest.raises(UsageError, match="sturation"):
+        load(environ={"GPUREPORT_STURATION__ENABLED": "false"})
+
+
+@pytest.mark.parametrize(("text", "enabled"), [("true", True), ("false", False), ("0", False), ("1", True)])
+def test_the_seeds_switch_is_honoured(text: str, enabled: bool) -> None:
+    assert load(environ={"GPU_SATURATION_METRICS_ENABLED": text}).saturation.enabled is enabled
+
+
+def test_the_seeds_threshold_is_honoured() -> None:
+    assert load(environ={"GPU_MEMORY_SATURATION_THRESHOLD": "0.75"}).saturation.memory_threshold_ratio == 0.75
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "nan", "ninety", ""])
+def test_the_seeds_threshold_out_of_range_falls_back_with_a_warning(text: str) -> None:
+    config, warnings = load_config(None, {"GPU_MEMORY_SATURATION_THRESHOLD": text}, {})
+    assert config.saturation.memory_threshold_ratio == 0.9
+    assert len(warnings) == 1
+    assert "GPU_MEMORY_SATURATION_THRESHOLD" in warnings[0]
+
+
+def test_our_own_name_wins_over_the_seeds() -> None:
+    environ = {"GPU_MEMORY_SATURATION_THRESHOLD": "0.75", "GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO": "0.8"}
+    assert load(environ=environ).saturation.memory_threshold_ratio == 0.8
+
+
+def test_lists_and_tables_may_come_from_the_environment() -> None:
+    row = '[{"metric": "m", "signal": "power_watts", "factor": "1", "kind": "gauge", "scope": "board"}]'
+    config = load(environ={"GPUREPORT_SIGNALS": row, "GPUREPORT_PROMETHEUS__HEADERS": '{"X-Scope-OrgID": "a"}'})
+    assert config.signals[0]["metric"] == "m"
+    assert config.prometheus.headers == {"X-Scope-OrgID": "a"}
+
+
+def test_the_configuration_travels_to_worker_processes() -> None:
+    assert pickle.loads(pickle.dumps(Config())) == Config()
+
+
+@given(st.floats())
+def test_no_threshold_outside_its_range_ever_gets_in(threshold: float) -> None:
+    if 0 < threshold <= 1:
+        assert load(saturation__memory_threshold_ratio=threshold).saturation.memory_threshold_ratio == threshold
+    else:
+        with pytest.raises(UsageError):
+            load(saturation__memory_threshold_ratio=threshold)

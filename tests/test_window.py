@@ -1,0 +1,70 @@
+"""Windows: half-open, UTC, never empty; times without a zone are refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.errors import UsageError
+from gpureport.window import Window, from_ms, parse_date, parse_instant, plain, rfc3339, to_ms
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def test_a_day_is_half_open() -> None:
+    window = Window.of_day(date(2026, 11, 20))
+    assert (rfc3339(window.start_at), rfc3339(window.end_at), window.seconds) == (
+        "2026-11-20T00:00:00Z",
+        "2026-11-21T00:00:00Z",
+        86400,
+    )
+    assert list(window.days()) == [date(2026, 11, 20)]
+
+
+def test_a_window_that_touches_midnight_from_both_sides_has_two_days() -> None:
+    window = Window(NOON, NOON + timedelta(hours=13))
+    assert list(window.days()) == [date(2026, 11, 20), date(2026, 11, 21)]
+
+
+@pytest.mark.parametrize("end", [NOON, NOON - timedelta(seconds=1)])
+def test_an_empty_window_is_refused(end: datetime) -> None:
+    with pytest.raises(UsageError, match="is empty"):
+        Window(NOON, end)
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2026-11-20", "2026-11-20T00:00:00Z"),
+        ("2026-11-20T23:51:40Z", "2026-11-20T23:51:40Z"),
+        ("2026-11-21T01:30:00+02:00", "2026-11-20T23:30:00Z"),
+        ("2026-11-20T23:51:40.575Z", "2026-11-20T23:51:40.575Z"),
+    ],
+)
+def test_times_are_read_as_utc(text: str, instant: str) -> None:
+    assert rfc3339(parse_instant(text)) == instant
+
+
+@pytest.mark.parametrize(("text", "words"), [("2026-11-20T12:00:00", "no time zone"), ("yesterday", "not a time"), ("", "not a time")])
+def test_other_times_are_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        parse_instant(text)
+
+
+@pytest.mark.parametrize("text", ["2026-13-01", "20.11.2026", ""])
+def test_other_dates_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="not a date"):
+        parse_date(text)
+
+
+@given(st.integers(-(10**12), 4 * 10**12))
+def test_milliseconds_survive_the_way_there_and_back(milliseconds: int) -> None:
+    assert to_ms(from_ms(milliseconds)) == milliseconds
+
+
+def test_plain_is_utc_whatever_the_zone() -> None:
+    berlin = timezone(timedelta(hours=1))
+    assert plain(datetime(2026, 11, 20, 13, tzinfo=berlin)) == datetime(2026, 11, 20, 12)
