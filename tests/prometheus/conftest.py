@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from . import edges
+from . import edges, fleet
 from .programs import fill_blocks, program, prometheus, victoria_metrics
 
 RECORDING = Path(__file__).parents[2] / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
@@ -73,3 +73,12 @@ def any_prometheus(request: pytest.FixtureRequest) -> str:
     """Both generations: 2.x has closed ranges, 3.x left-open ones."""
     url: str = request.getfixturevalue(request.param)
     return url
+
+
+@pytest.fixture(scope="session")
+def fleet_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Prometheus that holds a day of several nodes."""
+    folder = tmp_path_factory.mktemp("fleet")
+    fill_blocks(folder / "blocks", fleet.TEXT)
+    with prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url:
+        yield url

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,9 +17,14 @@ class Asked:
     """One request as it came."""
 
     method: str
-    path: str
+    target: str
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def path(self) -> str:
+        """The target without its question."""
+        return urlsplit(self.target).path
 
     @property
     def form(self) -> dict[str, str]:
@@ -72,17 +78,24 @@ def one_after_the_other(*replies: Reply) -> Answer:
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that was killed is part of the test."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 @contextmanager
-def replaying(routes: Routes) -> Iterator[Replay]:
-    """A server with these routes, and Go's 404 for everything else."""
+def replaying(routes: Routes, otherwise: Reply | Answer = NOT_FOUND) -> Iterator[Replay]:
+    """A server with these routes, and another answer (Go's 404) for everything else."""
     asked: list[Asked] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            request = Asked(self.command, urlsplit(self.path).path, dict(self.headers), body)
+            request = Asked(self.command, self.path, dict(self.headers), body)
             asked.append(request)
-            route = routes.get(request.path, NOT_FOUND)
+            route = routes.get(request.path, otherwise)
             self._send(route if isinstance(route, Reply) else route(request))
 
         do_POST = do_GET  # noqa: N815 (the library's name)
@@ -99,7 +112,7 @@ def replaying(routes: Routes) -> Iterator[Replay]:
         def log_message(self, *_: object) -> None:
             """Not on the tests' output."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

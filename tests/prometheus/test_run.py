@@ -1,0 +1,99 @@
+"""The nightly job against a real Prometheus: missing days are filled, late data is taken in, a second run leaves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gpureport.cli import main
+from gpureport.lake import open_lake
+from gpureport.lake.change import exclusive_run
+
+from .programs import fill_blocks, program, prometheus
+
+NOW = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
+DAY_SECONDS = 86_400
+METRIC = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
+
+
+def energy(day_shift: int, count: int) -> str:
+    """A GPU that takes 1 J a second, seen every 30 s from 12:00 of 2026-11-20 plus the shift."""
+    start = 1_795_176_000 + day_shift * DAY_SECONDS
+    labels = 'UUID="GPU-a",Hostname="n1",job="dcgm",instance="i:9400"'
+    lines = [f"{METRIC}{{{labels}}} {number * 30_000} {start + number * 30}" for number in range(count)]
+    return "\n".join([f"# TYPE {METRIC} gauge", *lines, "# EOF\n"])
+
+
+@pytest.fixture
+def three_days(tmp_path: Path) -> Iterator[str]:
+    """11-20 and 11-22 have data, 11-21 has none."""
+    fill_blocks(tmp_path / "blocks", energy(0, 21), energy(2, 41))
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+        yield url
+
+
+def run(url: str, folder: Path, day: str | None = None, now: datetime = NOW) -> int:
+    chosen = ["--date", day] if day else []
+    arguments = ["run", "--prometheus-url", url, "--lake", str(folder / "lake"), "--out", str(folder / "out"), *chosen]
+    return main(arguments, environ={}, now=now)
+
+
+def joules(folder: Path) -> dict[date, float]:
+    """Energy by day, from the facts."""
+    files = str(folder / "lake/facts/device_hour/*/*/*.parquet")
+    rows = duckdb.execute("select date, sum(energy_joules) from read_parquet(?) group by date order by date", [files]).fetchall()
+    return dict(rows)
+
+
+def test_a_run_reports_yesterday_by_default(three_days: str, tmp_path: Path) -> None:
+    assert run(three_days, tmp_path) == 0
+    assert joules(tmp_path) == {date(2026, 11, 22): 1200}
+    assert "2026-11-22" in (tmp_path / "out/report.html").read_text()
+
+
+def test_missing_days_are_filled_from_the_first_one_held(
+    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(three_days, tmp_path, "2026-11-20") == 0
+    capsys.readouterr()
+    assert run(three_days, tmp_path) == 0
+    assert joules(tmp_path) == {date(2026, 11, 20): 600, date(2026, 11, 22): 1200}
+    assert re.search("2026-11-21 stays missing: .* holds no series", capsys.readouterr().err)
+
+
+def test_a_day_without_any_series_is_exit_code_5(three_days: str, tmp_path: Path) -> None:
+    assert run(three_days, tmp_path, "2026-11-21") == 5
+    assert open_lake(tmp_path / "lake", create=True).partitions("device_sample") == []
+
+
+def test_late_data_is_taken_in_and_a_day_that_has_not_grown_is_left_alone(tmp_path: Path) -> None:
+    fill_blocks(tmp_path / "early", energy(1, 5), energy(2, 41))
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "early", tmp_path / "one") as url:
+        assert run(url, tmp_path, "2026-11-21", NOW) == 0
+    fill_blocks(tmp_path / "late", energy(1, 9), energy(2, 41))
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "two") as url:
+        assert run(url, tmp_path) == 0
+        assert joules(tmp_path) == {date(2026, 11, 21): 240, date(2026, 11, 22): 1200}
+        before = {path: path.stat().st_ino for path in (tmp_path / "lake").rglob("*.parquet")}
+        assert run(url, tmp_path) == 0
+    assert {path: path.stat().st_ino for path in (tmp_path / "lake").rglob("*.parquet")} == before
+
+
+def test_a_second_run_at_the_same_time_leaves_at_once(
+    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with exclusive_run(tmp_path / "lake"):
+        assert run(three_days, tmp_path) == 0
+    assert "another run" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_day_that_has_not_begun_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("http://127.0.0.1:9", tmp_path, "2026-11-24") == 2
+    assert "has not begun" in capsys.readouterr().err
+    assert not (tmp_path / "lake").exists()
