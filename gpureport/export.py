@@ -46,6 +46,10 @@ Progress = Callable[[int, int], None]
 """Told (groups done, groups in all)."""
 
 
+class NoSeriesError(SourceError):
+    """The server answers, but knows none of the catalogue's series on that day."""
+
+
 @dataclass(frozen=True)
 class ExportSettings:
     """What to ask, of whom, and how gently."""
@@ -93,7 +97,7 @@ class _Done:
 def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: Progress, only_if_grown: bool = False) -> Exported:
     """Write one day's partitions whole; with ``only_if_grown`` only where more samples came than the lake holds.
 
-    SourceError where the server cannot be read or holds none of the catalogue's series for the day.
+    SourceError where the server cannot be read, NoSeriesError where it holds none of the catalogue's series for the day.
     """
     connection = open_connection(settings.prometheus, settings.environ)
     server = probe(connection)
@@ -126,7 +130,7 @@ def _series(connection: Connection, settings: ExportSettings, day: date) -> tupl
     metrics = one_of(METRIC_LABEL, (row.metric for row in settings.catalog.rows))
     series, warnings = list_series(connection, [metrics], Window.of_day(day).widened(MARGIN))
     if not series:
-        raise SourceError(
+        raise NoSeriesError(
             f"{settings.prometheus.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )

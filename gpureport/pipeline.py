@@ -18,7 +18,7 @@ from gpureport.catalog import Catalog, load_catalog
 from gpureport.compute import ComputeSettings, ReportSettings, compute_day, connection, facts_hash, report_tables
 from gpureport.config import Config
 from gpureport.errors import CoverageError, LakeError, UsageError
-from gpureport.export import Exported, ExportSettings, export_day
+from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
 from gpureport.lake.change import LakeBusyError, disk_errors, exclusive_run
@@ -169,7 +169,12 @@ def run(config: Config, environ: Mapping[str, str], last_day: date, now: datetim
     try:
         with exclusive_run(config.lake):
             for day in _days_to_do(config, last_day):
-                _run_day(config, environ, day, say)
+                try:
+                    _run_day(config, environ, day, say)
+                except NoSeriesError as error:
+                    if day == last_day:
+                        raise
+                    say(f"{day} stays missing: {error}")
             return report(config, Window.of_day(last_day), config.out, now)
     except LakeBusyError:
         say(f"another run over {config.lake} is at work; this one leaves")
