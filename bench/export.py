@@ -1,6 +1,7 @@
 """Export against curl and prometheus-api-client, from the same server, in turns.
 
-GPUS (1000) and ROUNDS (3) set the size; the day is the same for all.
+GPUS (1000), POD_LIFE_FACTOR (8: on most GPUs one pod stays for the day; 1: three or four come and go, which makes four
+times as many series) and ROUNDS (3) set the size.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ METRICS = (
     "DCGM_FI_PROF_DRAM_ACTIVE",
 )
 GPUS = int(os.environ.get("GPUS", "1000"))
+POD_LIFE_FACTOR = float(os.environ.get("POD_LIFE_FACTOR", "8"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 
 
@@ -42,7 +44,7 @@ def main() -> None:
     """Measure in turns and print."""
     # No copies: 12 series a GPU at a time, so that every sample downloaded is one that the lake keeps.
     plan = SimulationPlan(GPUS, 1, DAY, signals=METRICS, mig_share=0, sharing_share=0, dra_share=0, kube_state_step_seconds=0)
-    folder = filled_folder(plan, f"prometheus-{GPUS}-gpus-12-metrics")
+    folder = filled_folder(plan, f"prometheus-{GPUS}-gpus-12-metrics-life-{POD_LIFE_FACTOR:g}")
     samples = int((folder / "filled").read_text())
     binary = prometheus_binary()
     print(f"{machine()}, Prometheus {version(binary)}; {GPUS:,} GPUs x 12 metrics x 24 h at 30 s = {samples:,} samples")

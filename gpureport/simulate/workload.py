@@ -158,7 +158,7 @@ def _slot_pods(plan: SimulationPlan, slot: Slot, downs: list[tuple[int, int]]) -
     draw = random(plan, _PURPOSE, slot.node.index, slot.index + 1)
     start, number = plan.start_second - int(draw.integers(0, 4 * _HOUR)), 0
     while start < plan.end_second:
-        life = _draw_life(start, downs, draw)
+        life = _draw_life(plan, start, downs, draw)
         yield _draw_pod(plan, slot, number, life, draw)
         pause = int(draw.integers(2, 40)) * 60 if draw.random() < 0.8 else int(draw.integers(1, 6)) * _HOUR
         start, number = life.end + pause, number + 1
@@ -168,10 +168,11 @@ def _second(plan: SimulationPlan, step: int) -> int:
     return plan.start_second + step * plan.step_seconds
 
 
-def _draw_life(start: int, downs: list[tuple[int, int]], draw: np.random.Generator) -> Life:
+def _draw_life(plan: SimulationPlan, start: int, downs: list[tuple[int, int]], draw: np.random.Generator) -> Life:
     """Nothing starts while the driver is being reloaded, and a reload ends what runs."""
     kind = KINDS[int(draw.choice(len(KINDS), p=[kind.weight for kind in KINDS]))]
-    length, wait = int(draw.integers(*kind.life_minutes)) * 60 + int(draw.integers(60)), int(draw.integers(3, 600))
+    minutes, wait = int(draw.integers(*kind.life_minutes)), int(draw.integers(3, 600))
+    length = int(minutes * 60 * plan.pod_life_factor) + int(draw.integers(60))
     start = next((up + wait for down, up in downs if down <= start < up), start)
     met = next((down for down, _ in downs if start < down < start + length), None)
     return Life(kind, start - wait, start, start + length if met is None else met, met is not None)

@@ -15,6 +15,7 @@ from gpureport.simulate import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_s
         ({"step_seconds": 7}, "step-seconds is 7"),
         ({"step_seconds": 7200}, "step-seconds is 7200"),
         ({"kube_state_step_seconds": 50_000}, "kube-state-step-seconds is 50000"),
+        ({"pod_life_factor": 0.0}, "pod-life-factor is 0.0"),
         ({"mig_share": 1.5}, "mig-share is 1.5"),
         ({"sharing_share": -0.1}, "sharing-share is -0.1"),
         ({"signals": ("DCGM_FI_DEV_POWER",)}, "DCGM_FI_DEV_POWER is not simulated"),
