@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport import __version__
@@ -30,7 +31,7 @@ KEPT = ("facts.ownership", "facts.device_hour", "facts.container_hour", "facts.x
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""
 
 _LAKE_TABLES = ("device_sample", "owner_label", "device_label")
-_SAMPLES_AT_ONCE = 1_500_000
+_SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
 
 
@@ -99,13 +100,20 @@ def batches(partition: Partition) -> list[list[Path]]:
     found: list[list[Path]] = []
     room = 0
     for file in partition.files:
-        count = pq.read_metadata(file).num_rows
+        count = _footer(file).num_rows
         if not found or count > room:
             found.append([])
             room = _SAMPLES_AT_ONCE
         found[-1].append(file)
         room -= count
     return found
+
+
+def _footer(file: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise LakeError(f"{file} cannot be read ({error}); export or import that day again") from error
 
 
 @dataclass(frozen=True)
@@ -162,7 +170,7 @@ def _leave_out_columns(con: duckdb.DuckDBPyConnection, files: list[Path]) -> Non
 
 
 def _null_columns(file: Path) -> Iterator[str]:
-    metadata = pq.read_metadata(file)
+    metadata = _footer(file)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     nullable = {column.name for column in DEVICE_SAMPLE.columns if column.nullable}
     for index, name in enumerate(metadata.schema.names):
@@ -234,8 +242,8 @@ def _refuse_unequal_facts(lake: Lake, window: Window) -> None:
     for partition in facts:
         made[_made_by(partition)].add(partition.date)
     if len(made) > 1:
-        newest = max(made)
-        stale = set.union(*(dates for made_by, dates in made.items() if made_by != newest))
+        kept = max(made, key=lambda made_by: (len(made[made_by]), max(made[made_by])))
+        stale = set.union(*(dates for made_by, dates in made.items() if made_by != kept))
         raise LakeError(
             f"the facts of {_listed(stale)} were made by another version or configuration than the other days'; "
             "run 'gpureport compute --date' for each, then report again"
@@ -243,7 +251,7 @@ def _refuse_unequal_facts(lake: Lake, window: Window) -> None:
 
 
 def _made_by(partition: Partition) -> tuple[str, str]:
-    metadata = pq.read_metadata(partition.files[0]).metadata or {}
+    metadata = _footer(partition.files[0]).metadata or {}
     return metadata.get(b"gpureport_version", b"").decode(), metadata.get(b"config_hash", b"").decode()
 
 

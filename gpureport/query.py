@@ -133,6 +133,8 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     try:
         # The view that opens a kept table may stand under this name.
         con.execute(f"create or replace table {query.table} as {query.sql}", {name: params[name] for name in query.params})
+    except duckdb.OutOfMemoryException as error:
+        raise QueryError(f"{query.table} ran out of memory; raise compute.memory_limit") from error
     except duckdb.Error as error:
         raise QueryError(f"{query.table} ({query.path.name}) failed: {_first_line(error)}") from error
     hold_to_grain(con, query)

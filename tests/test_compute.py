@@ -154,6 +154,14 @@ def test_a_memory_limit_that_is_no_size_is_named(tmp_path):
         compute_day(lake, "c", DAY, ComputeSettings(memory_limit="lots"))
 
 
+def test_a_damaged_file_is_named(tmp_path):
+    lake = fill(tmp_path / "lake", TWO_DEVICES)
+    lake.partitions("device_sample")[0].files[1].write_bytes(b"PAR1 no more")
+    with pytest.raises(LakeError, match=r"part-0001\.parquet cannot be read .* export or import that day again"):
+        compute_day(lake, "c", DAY, ComputeSettings())
+    assert lake.partitions("facts/device_hour") == []
+
+
 def test_report_tables_stand_in_the_connection(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     compute_day(lake, "c", DAY, ComputeSettings())
@@ -208,7 +216,7 @@ def test_facts_of_different_settings_are_refused_by_name(tmp_path):
     compute_day(lake, "c", DAY, ComputeSettings(), version="1.0")
     compute_day(lake, "c", next_day, ComputeSettings(), version="2.0")
     window = Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=1))
-    with connection() as con, pytest.raises(LakeError, match="facts of 2026-03-01 were made by another version"):
+    with connection() as con, pytest.raises(LakeError, match="facts of 2026-03-01 were made by another version or configuration"):
         report_tables(con, lake, window, ReportSettings())
     compute_day(lake, "c", DAY, ComputeSettings(), version="2.0")
     with connection() as con:
