@@ -128,4 +128,4 @@ def duration(seconds: float | None) -> str:
 
 def words(name: str) -> str:
     """A column's or table's name as a heading, with names of the field as the field writes them."""
-    return " ".join(_SPELLED.get(word, word) for word in name.split("_"))
+    return " ".join(_SPELLED.get(word, word) for word in name.replace("_", " ").split(" "))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from gpureport.definitions import REASONS
 from gpureport.query import Query
 from gpureport.resources import QUERIES
 
@@ -13,18 +14,6 @@ _FLOORS = {
     "report": "One file per table that the reader sees.",
     "checks": "Rows that must not exist. `fail` stops the run, `warn` is shown.",
 }
-REASONS = {
-    "not_collected": "no sample of the metric was seen",
-    "low_coverage": "the metric was seen for less than `--figure-min-coverage` of the time in which the device was",
-    "single_sample": "a counter with samples too few or too far apart to tell its growth",
-    "disabled": "`saturation.enabled` is false",
-    "board_scope": "a MIG instance: the figure is the board's, see the row of kind gpu",
-    "instance_scope": "a board in MIG mode: the figure is the instances', see the rows of kind mig",
-    "lifetime_unknown": "labels do not say when the owner's life on the device began and ended",
-    "not_attributed": "power is not attributed to owners",
-}
-"""What the codes in ``unknown_reasons`` mean."""
-
 _HEAD = """# The queries
 
 Generated from the headers of the SQL files; do not edit. The path is the table: `facts/device_hour.sql` makes

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from gpureport.report.results import REASONS, Result
+from gpureport.report.results import REASONS_COLUMN, Result
 from gpureport.window import rfc3339
 
 
@@ -30,8 +30,8 @@ def to_csv(result: Result) -> str:
     """The table as CSV text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    has_reasons = REASONS in result.query.columns
-    writer.writerow([*result.rows.columns, *([REASONS] if has_reasons else [])])
+    has_reasons = REASONS_COLUMN in result.query.columns
+    writer.writerow([*result.rows.columns, *([REASONS_COLUMN] if has_reasons else [])])
     for number, row in enumerate(result.rows.iter_rows()):
         reasons = orjson.dumps(dict(result.reasons[number]), option=orjson.OPT_SORT_KEYS).decode()
         writer.writerow([*map(cell, row), *([reasons] if has_reasons else [])])

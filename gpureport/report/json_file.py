@@ -11,7 +11,7 @@ import orjson
 
 from gpureport.report.allocation import allocations
 from gpureport.report.header import Header
-from gpureport.report.results import REASONS, Result
+from gpureport.report.results import REASONS_COLUMN, Result
 from gpureport.window import rfc3339
 
 SCHEMA_VERSION = 1
@@ -33,9 +33,9 @@ def write_json(results: Sequence[Result], header: Header, path: Path) -> Path:
 
 def _rows(result: Result) -> list[dict[str, Any]]:
     rows = list(result.rows.iter_rows(named=True))
-    if REASONS not in result.query.columns:
+    if REASONS_COLUMN not in result.query.columns:
         return rows
-    return [{**row, REASONS: dict(sorted(result.reasons[number].items()))} for number, row in enumerate(rows)]
+    return [{**row, REASONS_COLUMN: dict(sorted(result.reasons[number].items()))} for number, row in enumerate(rows)]
 
 
 def _plain(found: Any) -> Any:

@@ -11,7 +11,7 @@ import polars as pl
 
 from gpureport.query import Query
 
-REASONS = "unknown_reasons"
+REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""
 SIGNIFICANT_DIGITS = 9
 
@@ -41,13 +41,13 @@ def read_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -
 
 def _read(con: duckdb.DuckDBPyConnection, query: Query) -> Result:
     order = ", ".join(query.grain)
-    has_reasons = REASONS in query.columns
-    chosen = f"* replace (map_entries({REASONS}) as {REASONS})" if has_reasons else "*"
+    has_reasons = REASONS_COLUMN in query.columns
+    chosen = f"* replace (map_entries({REASONS_COLUMN}) as {REASONS_COLUMN})" if has_reasons else "*"
     frame = rounded(con.sql(f"select {chosen} from {query.table} order by {order}").pl())
     if not has_reasons:
         return Result(query, frame, tuple({} for _ in range(frame.height)))
-    reasons = tuple(_pairs(entries) for entries in frame[REASONS].to_list())
-    return Result(query, frame.drop(REASONS), reasons)
+    reasons = tuple(_pairs(entries) for entries in frame[REASONS_COLUMN].to_list())
+    return Result(query, frame.drop(REASONS_COLUMN), reasons)
 
 
 def _pairs(entries: list[dict[str, Any]] | None) -> dict[str, str]:

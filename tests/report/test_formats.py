@@ -1,0 +1,76 @@
+"""Numbers as people read them: units by column name, unknown never zero, a trace never nothing."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport import formats
+
+
+@pytest.mark.parametrize(
+    ("column", "found", "shown"),
+    [
+        ("gpu_usage_avg", None, "—"),
+        ("gpu_usage_avg", 0.0, "0"),
+        ("gpu_usage_avg", 0.00004, "< 0.1"),
+        ("gpu_usage_avg", 0.2344, "23.4"),
+        ("coverage_ratio", 0.99997, "> 99.9"),
+        ("coverage_ratio", 1.0, "100.0"),
+        ("power_violation_ratio", 1.25, "125.0"),  # a fault of the source, shown as it is
+        ("duty_cycle_percent", 41.0, "41.0"),
+        ("observed_seconds", 86399.0, "86,399"),
+        ("memory_total_bytes", 150_754_820_096.0, "140 Gi"),
+        ("energy_joules", 149_906.558, "150 k"),
+        ("power_watts_avg", 312.3, "312"),
+        ("pcie_tx_bytes_per_second_avg", 3_058_578_640.0, "3.06 G"),
+        ("xid_error_count", 12, "12"),
+        ("xid_codes", [], "none"),
+        ("xid_codes", [31, 79], "31, 79"),
+        ("is_shared", True, "yes"),
+        ("start_at", datetime(2026, 11, 20, 23, 51, 40), "2026-11-20 23:51:40"),
+        ("energy_joules", 0.0000004, "< 0.001"),
+    ],
+)
+def test_a_value_is_written_by_its_columns_unit(column: str, found: Any, shown: str) -> None:
+    assert formats.value(column, found) == shown
+
+
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [("gpu_usage_avg", "%"), ("power_watts_avg", "W"), ("gpu_temp_celsius_max", "°C"), ("nvlink_rx_bytes_per_second_avg", "B/s"),
+     ("observed_seconds", "s"), ("free_gpu_hours", "GPU-h"), ("xid_error_count", ""), ("pod", "")],
+)  # fmt: skip
+def test_a_heading_has_the_unit(column: str, unit: str) -> None:
+    assert formats.unit(column) == unit
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(None, "—"), (0, "0 s"), (480, "8 min"), (90, "1 min 30 s"), (93_600, "1 d 2 h"), (2_592_000, "30 d")],
+)
+def test_a_duration_has_two_units_at_most(seconds: float | None, shown: str) -> None:
+    assert formats.duration(seconds) == shown
+
+
+def test_headings_spell_names_as_the_field_does() -> None:
+    assert formats.words("gpu_util avg") == "GPU utilisation avg"
+    assert formats.words("nvlink_rx") == "NVLink received"
+
+
+def test_uuids_are_cut_and_names_are_not() -> None:
+    assert formats.shortened("device_uuid", "GPU-58cba95d-ca2a-6e6a-c26d-68000d48365c") == "GPU-58cba95d…"
+    assert formats.shortened("pod_uid", "6a25abae-7d8f-5e1b-a566-c3e32c2cd872") == "6a25abae…"
+    assert formats.shortened("pod", "a-very-long-name-of-a-pod-in-a-cluster") == "a-very-long-name-of-a-pod-in-a-cluster"
+
+
+@given(st.floats(min_value=1e-300, max_value=1.0, allow_nan=False))
+def test_a_share_that_is_not_nothing_is_not_shown_as_nothing_nor_part_as_all(share: float) -> None:
+    shown = formats.value("any_ratio", share)
+    assert shown not in ("0", "0.0")
+    assert (shown == "100.0") == math.isclose(share, 1.0, rel_tol=1e-15)

@@ -1,0 +1,35 @@
+"""Every figure of the report is defined, every signal in a definition exists, every reason has a sentence."""
+
+from __future__ import annotations
+
+import re
+
+from gpureport.definitions import FIGURES, REASONS
+from gpureport.query import load
+from gpureport.tables import SIGNAL_BY_NAME
+
+QUERIES = load()
+REPORT = {name: query for name, query in QUERIES.items() if query.layer == "report"}
+UNIT = re.compile(r"_(ratio|avg|max|min|joules|watts|bytes|hertz|celsius|gpu_hours|codes)$|^(xid_error|pcie_replay)_count$")
+
+
+def test_every_figure_of_the_report_is_defined() -> None:
+    figures = {column for query in REPORT.values() for column in query.columns if UNIT.search(column)}
+    assert figures - FIGURES.keys() == set()
+
+
+def test_every_defined_figure_stands_in_a_report_table() -> None:
+    columns = {column for query in REPORT.values() for column in query.columns}
+    assert FIGURES.keys() - columns == set()
+
+
+def test_every_signal_of_a_definition_exists() -> None:
+    assert {signal for figure in FIGURES.values() for signal in figure.signals} - SIGNAL_BY_NAME.keys() == set()
+
+
+def test_every_reason_in_the_queries_has_a_sentence() -> None:
+    judged = QUERIES["facts.window_figure"].sql + QUERIES["report.coverage"].sql
+    every = "\n".join(query.sql for query in QUERIES.values())
+    given = {*re.findall(r"\bthen '(\w+)'", judged), *re.findall(r"'reason': '(\w+)'", every)}
+    assert {"not_collected", "low_coverage", "lifetime_unknown"} <= given
+    assert given - REASONS.keys() == set()
