@@ -112,7 +112,7 @@ with part as (
         if(count(nvlink_tx_bytes_per_second_avg) = count(*), sum(nvlink_tx_bytes_per_second_avg), null) as nvlink_tx_bytes_per_second_avg,
         if(count(nvlink_rx_bytes_per_second_avg) = count(*), sum(nvlink_rx_bytes_per_second_avg), null) as nvlink_rx_bytes_per_second_avg,
         max(any_throttle_ratio_min) as any_throttle_ratio_min,
-        -- Why it is null on a device: of several reasons the first by letter.
+        -- Why it is null on a device: of several reasons the first by letter; a sum that lacks a device has a reason of its own.
         min(unknown_reasons['power_violation_ratio']) as power_violation_ratio_reason,
         min(unknown_reasons['thermal_violation_ratio']) as thermal_violation_ratio_reason,
         min(unknown_reasons['sync_boost_violation_ratio']) as sync_boost_violation_ratio_reason,
@@ -126,15 +126,15 @@ with part as (
         min(unknown_reasons['any_throttle_ratio']) as any_throttle_ratio_reason,
         min(unknown_reasons['memory_used_ratio_max']) as memory_used_ratio_max_reason,
         min(unknown_reasons['memory_pressure_ratio']) as memory_pressure_ratio_reason,
-        min(unknown_reasons['xid_error_count']) as xid_error_count_reason,
-        min(unknown_reasons['xid_codes']) as xid_codes_reason,
         min(unknown_reasons['dram_active_max']) as dram_active_max_reason,
         min(unknown_reasons['sm_active_max']) as sm_active_max_reason,
-        min(unknown_reasons['pcie_tx_bytes_per_second_avg']) as pcie_tx_bytes_per_second_avg_reason,
-        min(unknown_reasons['pcie_rx_bytes_per_second_avg']) as pcie_rx_bytes_per_second_avg_reason,
-        min(unknown_reasons['nvlink_tx_bytes_per_second_avg']) as nvlink_tx_bytes_per_second_avg_reason,
-        min(unknown_reasons['nvlink_rx_bytes_per_second_avg']) as nvlink_rx_bytes_per_second_avg_reason,
-        min(unknown_reasons['any_throttle_ratio_min']) as any_throttle_ratio_min_reason
+        min(unknown_reasons['any_throttle_ratio_min']) as any_throttle_ratio_min_reason,
+        if(count(xid_error_count) > 0, 'partial_devices', min(unknown_reasons['xid_error_count'])) as xid_error_count_reason,
+        if(count(xid_codes) > 0, 'partial_devices', min(unknown_reasons['xid_codes'])) as xid_codes_reason,
+        if(count(pcie_tx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_tx_bytes_per_second_avg'])) as pcie_tx_bytes_per_second_avg_reason,
+        if(count(pcie_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_rx_bytes_per_second_avg'])) as pcie_rx_bytes_per_second_avg_reason,
+        if(count(nvlink_tx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_tx_bytes_per_second_avg'])) as nvlink_tx_bytes_per_second_avg_reason,
+        if(count(nvlink_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_rx_bytes_per_second_avg'])) as nvlink_rx_bytes_per_second_avg_reason
     from facts.window_figure
     where subject = 'container_device'
     group by all
