@@ -45,6 +45,16 @@ def test_without_streamed_remote_read_the_matrix_is_read(routes: Routes) -> None
     assert rows_of(reading.batch) == {frozenset(DEVICE.items()): SAMPLES}
 
 
+@pytest.mark.parametrize("end", ["", "/"])
+def test_an_api_below_a_prefix_is_read(end: str) -> None:
+    routes = {f"/select/0/prometheus{path}": answer for path, answer in backends.prometheus().items()}
+    with replaying(routes) as server:
+        connection = connect(f"{server.url}/select/0/prometheus{end}")
+        reading = read(connection, probe(connection), [GPU], WINDOW)
+    assert reading.read_path == "remote-read"
+    assert rows_of(reading.batch) == {frozenset(DEVICE.items()): SAMPLES}
+
+
 def test_warnings_of_a_successful_answer_are_kept_once() -> None:
     with replaying(backends.thanos(STORE_DOWN)) as server:
         connection = connect(server.url, max_samples_per_request=50)

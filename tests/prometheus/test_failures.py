@@ -28,6 +28,8 @@ AT_PROBING: dict[str, tuple[Reply, type[SourceError], str]] = {
     "401": (Reply(401, b"Unauthorized", "text/plain"), AuthError, "check token, user or header"),
     "a web page": (Reply(200, b"<!DOCTYPE html><title>Sign in</title>", "text/html"), SourceError, "web page.*check the URL"),
 }
+SIGN_IN = {"Location": f"https://sso.example/login?state={TOKEN}"}
+AT_PROBING["a redirect"] = (Reply(302, headers=SIGN_IN), SourceError, "redirects to https://sso.example/login; give the URL")
 AT_READING: dict[str, tuple[Reply, type[SourceError], str]] = {
     "401": (Reply(401, b"Unauthorized", "text/plain"), AuthError, "refuses these credentials"),
     "403": (Reply(403, REFUSED), AuthError, "refuses these credentials .403.*Forbidden"),

@@ -88,3 +88,13 @@ def test_groups_and_worker_processes_change_nothing(prometheus2: str, imported_l
     assert len(list(tmp_path.glob("device_sample/**/*.parquet"))) > 1
     for table in TABLES:
         assert_same_rows(tmp_path, imported_lake, table)
+
+
+def test_external_labels_are_kept_apart_from_a_series_own(prometheus2: str, tmp_path: Path) -> None:
+    exported_lake(prometheus2, "remote-read", tmp_path)
+    query = f"select distinct external_labels from '{tmp_path}/series/**/*.parquet'"
+    assert duckdb.sql(query).fetchall() == [({"replica": "r0", "region": "north"},)]
+    (count,) = duckdb.sql(
+        f"select count(*) from '{tmp_path}/series/**/*.parquet' where labels['replica'] is not null"
+    ).fetchall()[0]
+    assert count == 0

@@ -96,7 +96,9 @@ class Connection:
 
     def _send(self, method: str, path: str, arguments: Mapping[str, Any]) -> requests.Response:
         # Said for each request, or a bundle named in the environment would go before the configured CA.
-        return self._http.request(method, self.url + path, timeout=self._timeout, verify=self._http.verify, **arguments)
+        # A redirect is not followed: it would make POST a GET, and take headers with secrets to another host.
+        fixed: dict[str, Any] = {"timeout": self._timeout, "verify": self._http.verify, "allow_redirects": False}
+        return self._http.request(method, self.url + path, **fixed, **arguments)
 
     def _guarded(self, path: str, response: requests.Response) -> Iterator[requests.Response]:
         try:
@@ -111,6 +113,9 @@ class Connection:
         status = response.status_code
         if status < 300:
             return
+        if status < 400:
+            target = response.headers.get("Location", "").partition("?")[0]
+            raise NoApiError(f"{self.url}{path} redirects to {target or 'nowhere'}; give the URL behind it, or check the token")
         text = _excerpt(_body(response))
         if status in (401, 403):
             hint = "set the tenant with --header 'X-Scope-OrgID: …'" if "no org id" in text else "check token, user or header"

@@ -1,0 +1,87 @@
+"""What an export holds in memory is a group of nodes, not the fleet."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import cramjam
+import pytest
+
+from gpureport.series import METRIC_LABEL
+from gpureport.window import Window
+
+from . import fleet
+from .backends import STREAMED, chunked, frame
+from .replay import BUILD_INFO, Asked, Reply, Routes, replaying, success
+from .samples import bits
+from .xor_oracle import encode
+
+METRICS = ("DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_POWER_USAGE")
+GPUS_PER_NODE = 8
+STEPS_PER_DAY = 2880  # one each 30 s
+SAMPLES_PER_NODE = GPUS_PER_NODE * len(METRICS) * 120 * 25  # what an export plans for: an hour's 120, the margins counted in
+MAIN = (
+    "import resource, sys\nfrom gpureport.cli import main\ncode = main(sys.argv[1:])\n"
+    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\nsys.exit(code)\n"
+)
+
+
+@pytest.fixture(scope="module")
+def chunks() -> list[bytes]:
+    start_ms = Window.of_day(fleet.DAY).start_ms
+    samples = [(start_ms + step * 30_000, bits(float(step % 97))) for step in range(STEPS_PER_DAY)]
+    return [encode(samples[first : first + 120]) for first in range(0, STEPS_PER_DAY, 120)]
+
+
+def labels_of(node: str) -> list[dict[str, str]]:
+    return [
+        {METRIC_LABEL: metric, "Hostname": node, "UUID": f"GPU-{node}-{gpu}", "gpu": str(gpu)}
+        for gpu in range(GPUS_PER_NODE)
+        for metric in METRICS
+    ]
+
+
+def routes(node_count: int, chunks: list[bytes]) -> Routes:
+    nodes = [f"node-{number:02d}" for number in range(node_count)]
+    bodies = {node: b"".join(frame(chunked(labels, chunks)) for labels in labels_of(node)) for node in nodes}
+
+    def read(asked: Asked) -> Reply:
+        """The nodes that the request's condition names."""
+        named = re.findall(r"node-\d\d", bytes(cramjam.snappy.decompress_raw(asked.body)).decode("latin-1"))
+        return Reply(body=b"".join(bodies[node] for node in named), content_type=STREAMED)
+
+    return {
+        BUILD_INFO: success({"version": "2.99.0"}),
+        "/api/v1/status/config": success({"yaml": ""}),
+        "/api/v1/series": success([labels for node in nodes for labels in labels_of(node)]),
+        "/api/v1/query": success({"resultType": "vector", "result": [{"metric": {}, "value": [0, "120"]}]}),
+        "/api/v1/read": read,
+    }
+
+
+def peak_kib(node_count: int, nodes_per_group: int, chunks: list[bytes], lake: Path) -> int:
+    """Peak memory of a whole export in one process."""
+    settings = {"GPUREPORT_EXPORT__SAMPLES_PER_GROUP": str(SAMPLES_PER_NODE * nodes_per_group)}
+    with replaying(routes(node_count, chunks)) as server:
+        flags = fleet.export_command(server.url, lake, "--concurrency", "1")[3:]
+        outcome = subprocess.run(
+            [sys.executable, "-c", MAIN, *flags],
+            env=fleet.environment(**settings),
+            cwd=lake.parent,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+        assert server.count("/api/v1/read") == 1 + -(-node_count // nodes_per_group)
+    return int(outcome.stdout.split()[-1])
+
+
+def test_memory_is_bounded_by_the_group_and_not_by_the_fleet(chunks: list[bytes], tmp_path: Path) -> None:
+    one = peak_kib(1, 1, chunks, tmp_path / "one")
+    in_groups = peak_kib(12, 1, chunks, tmp_path / "groups")
+    at_once = peak_kib(12, 12, chunks, tmp_path / "at-once")
+    assert in_groups - one < (at_once - one) / 2
