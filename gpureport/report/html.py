@@ -178,6 +178,6 @@ def _row(result: Result, headings: Sequence[Heading], notes: Mapping[str, Note],
 
 
 def _cell(heading: Heading, found: Any, note: Note | None) -> Cell:
-    is_share = heading.unit == "%" and isinstance(found, float) and 0 <= found <= 1
+    is_share = heading.unit == "%" and isinstance(found, float) and 0 < found <= 1
     text = formats.value(heading.name, found)
     return Cell(formats.shortened(heading.name, text), text, note, round(found * 100, 1) if is_share else None)
