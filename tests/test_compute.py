@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,27 @@ def add_second(found: dict[str, float], row: dict[str, Any]) -> None:
         add("memory_pressure_seconds", 1 if row["fb_used_bytes"] >= 50 else 0)
 
 
+def held_by_pod(runs: list[tuple[str, int, int]]) -> dict[str, list[tuple[int, int]]]:
+    """Each pod's runs, and its absences of up to 180 s in which another pod came and went."""
+    named = {
+        pod: stretches({second for who, low, high in runs if who == pod for second in range(low, high)}) for pod, _, _ in runs
+    }
+    held = {pod: list(found) for pod, found in named.items()}
+    for pod, found in named.items():
+        others = [stretch for other in named if other != pod for stretch in named[other]]
+        for (_, left), (back, _) in pairwise(found):
+            if back - left <= 180 and any(left <= low and high <= back for low, high in others):
+                held[pod].append((left, back))
+    return held
+
+
+def stretches(seconds: set[int]) -> list[tuple[int, int]]:
+    """Seconds as [low, high) without breaks."""
+    lows = sorted(second for second in seconds if second - 1 not in seconds)
+    highs = sorted(second + 1 for second in seconds if second + 1 not in seconds)
+    return list(zip(lows, highs, strict=True))
+
+
 @st.composite
 def device_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Rows one after another from some second of the day on, cut at full hours, with holes between some."""
@@ -328,7 +350,7 @@ def test_sums_over_pieces_and_hours_are_the_integral(typed, rows, runs):
     found = build_facts(typed, rows, [owner("GPU-a", pod, start, end) for pod, start, end in runs])
 
     assert found["device"] == [("GPU-a", *map(close, integrate(rows, [(0, 86400)])))]
-    by_pod = {pod: integrate(rows, [run[1:] for run in runs if run[0] == pod]) for pod, _, _ in runs}
+    by_pod = {pod: integrate(rows, held) for pod, held in held_by_pod(runs).items()}
     expected = [(pod, *map(close, sums)) for pod, sums in sorted(by_pod.items()) if sums[0] is not None]
     assert found["container"] == expected
 
