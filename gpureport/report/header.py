@@ -53,8 +53,14 @@ class Header:
 
     @property
     def coverage_ratio(self) -> float | None:
-        """Seen ÷ expected device-seconds; None without a device."""
-        return self.observed_seconds / self.expected_seconds if self.expected_seconds else None
+        """Seen ÷ expected device-seconds; None without a device.
+
+        An hour that the window cuts counts fully, so that more may be seen than the window holds: then it is 1.
+        """
+        if not self.expected_seconds:
+            return None
+        ratio = self.observed_seconds / self.expected_seconds
+        return ratio if self.is_whole_hours else min(1.0, ratio)
 
     @property
     def unknown_ratio(self) -> float | None:
