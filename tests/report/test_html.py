@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from .conftest import FORMULA, SCRIPT
+from gpureport.query import Query
+from gpureport.report import write_report
+
+from .conftest import FORMULA, SCRIPT, a_header, fill
 from .page import Cell, Page
 
 
@@ -100,3 +104,27 @@ def test_the_head_states_window_coverage_sources_and_failed_checks(out: Path) ->
         "Generated at 2026-11-21T05:00:00Z",
     ):
         assert stated in text
+
+
+def test_a_table_without_rows_says_so(queries: dict[str, Query], tmp_path: Path) -> None:
+    with duckdb.connect() as con:
+        con.execute("create schema report; create schema facts")
+        for query in queries.values():
+            fill(con, query, [])
+        write_report(con, queries, a_header(), tmp_path)
+    page = Page(tmp_path / "report.html")
+    assert "No rows in this window." in page.sections["container_saturation"].text
+    assert (tmp_path / "csv/device.csv").read_text().splitlines() == [",".join(queries["report.device"].columns)]
+
+
+def test_a_long_table_is_cut_on_the_page_only_and_says_so(queries: dict[str, Query], tmp_path: Path) -> None:
+    with duckdb.connect() as con:
+        con.execute("create schema report; create schema facts")
+        for query in queries.values():
+            fill(con, query, [])
+        con.execute("insert into report.coverage (cluster, signal, node_name) select 'lab', 's' || range, 'n' from range(501)")
+        write_report(con, queries, a_header(), tmp_path)
+    page = Page(tmp_path / "report.html")
+    assert len(page.sections["coverage"].rows) == 2 + 500
+    assert "500 of 501 rows are shown" in page.sections["coverage"].text
+    assert len((tmp_path / "csv/coverage.csv").read_text().splitlines()) == 1 + 501
