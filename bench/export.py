@@ -44,7 +44,7 @@ def main() -> None:
     """Measure in turns and print."""
     # No copies: 12 series a GPU at a time, so that every sample downloaded is one that the lake keeps.
     plan = SimulationPlan(GPUS, 1, DAY, signals=METRICS, mig_share=0, sharing_share=0, dra_share=0, kube_state_step_seconds=0)
-    folder = filled_folder(plan, f"prometheus-{GPUS}-gpus-12-metrics-life-{POD_LIFE_FACTOR:g}")
+    folder = filled_folder(plan, f"prometheus-{GPUS}-gpus-12-metrics")
     samples = int((folder / "filled").read_text())
     binary = prometheus_binary()
     print(f"{machine()}, Prometheus {version(binary)}; {GPUS:,} GPUs x 12 metrics x 24 h at 30 s = {samples:,} samples")
@@ -100,11 +100,12 @@ def _print(runs: dict[str, list[Measured]], samples: int, lake: Path) -> None:
     }
     rows = []
     for name, text in names.items():
+        cpu = median([run.cpu_seconds for run in runs[name]])
         peak = max(runs[name], key=lambda run: run.tree_mb)
-        rows.append([text, wall[name], wall["export"] / wall[name], peak.process_mb, peak.tree_mb])
+        rows.append([text, wall[name], wall["export"] / wall[name], cpu, peak.process_mb, peak.tree_mb])
     print_table(
         f"Export, median of {ROUNDS}",
-        ["what", "wall s", "export / this", "peak MB, largest process", "peak MB, all processes"],
+        ["what", "wall s", "export / this", "own CPU s", "peak MB, largest process", "peak MB, all processes"],
         rows,
     )
     sizes = {path: path.stat().st_size for path in lake.rglob("*.parquet")}

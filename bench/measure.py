@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ class Measured:
     """``process_mb``: the largest process' high-water mark; ``tree_mb``: all of them at once, shared pages once."""
 
     wall_seconds: float
+    cpu_seconds: float
     process_mb: float
     tree_mb: float
     stdout: str
@@ -33,7 +35,7 @@ class Measured:
 
 def measure(command: Sequence[str | Path], environ: Mapping[str, str] | None = None) -> Measured:
     """Run a command to its end; CalledProcessError where it fails."""
-    start = time.perf_counter()
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(
         [str(part) for part in command], stdout=subprocess.PIPE, text=True, env={**os.environ, **(environ or {})}
     )
@@ -42,12 +44,13 @@ def measure(command: Sequence[str | Path], environ: Mapping[str, str] | None = N
     assert process.stdout
     stdout = process.stdout.read()
     status = process.wait()
-    wall = time.perf_counter() - start
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     watcher.is_ended.set()
     watcher.join()
     if status:
         raise subprocess.CalledProcessError(status, list(map(str, command)), stdout)
-    return Measured(wall, watcher.process_mb, watcher.tree_mb, stdout)
+    return Measured(wall, cpu, watcher.process_mb, watcher.tree_mb, stdout)
 
 
 class _TreeWatcher(threading.Thread):
@@ -108,7 +111,8 @@ def _text(value: object) -> str:
 
 
 def machine() -> str:
-    """Cores, memory and versions, for the head of a run's output."""
+    """Cores, memory, what else was running, and versions, for the head of a run's output."""
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     versions = f"Python {platform.python_version()}, DuckDB {duckdb.__version__}, pyarrow {pa.__version__}"
-    return f"{os.cpu_count()} cores, {memory_gb:.0f} GB, {versions}, numpy {np.__version__}"
+    load = f"load average {os.getloadavg()[0]:.1f} before the run"
+    return f"{os.cpu_count()} cores, {memory_gb:.0f} GB, {load}; {versions}, numpy {np.__version__}"
