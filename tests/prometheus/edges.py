@@ -15,6 +15,10 @@ REGULAR = {"__name__": "edge_regular", "host": "a", "job": "x.y+z (1|2)"}
 ODD = {"__name__": "edge_odd", "host": "a"}
 JUST_OUTSIDE = {"__name__": "edge_outside", "host": "b"}
 
+ESCAPED = ['quote"d', "back\\slash", "two\nlines"]
+HOSTS = ["plain", "a.b", "axb", "a+", "(a|b)", "[ab]", "a$", "^a", "a{2}", "aa", "a*?", "日本 ü", *ESCAPED]
+"""Label values that a selector must take literally."""
+
 # From one step before the window to one after it, a sample on each bound.
 REGULAR_SAMPLES = [(START_MS + n * STEP_MS, f"{n}.5") for n in range(-1, 42)]
 ODD_SAMPLES = [
@@ -22,5 +26,6 @@ ODD_SAMPLES = [
     for n, value in enumerate(["+Inf", "-Inf", "NaN", "0", "-0", "1e-320", "1.7976931348623157e308"])
 ]
 OUTSIDE_SAMPLES = [(START_MS - 1, "1"), (END_MS, "2")]
+NAMED = [({"__name__": "named", "host": host}, [(START_MS, str(number))]) for number, host in enumerate(HOSTS)]
 
-TEXT = text_of([(REGULAR, REGULAR_SAMPLES), (ODD, ODD_SAMPLES), (JUST_OUTSIDE, OUTSIDE_SAMPLES)])
+TEXT = text_of([(REGULAR, REGULAR_SAMPLES), (ODD, ODD_SAMPLES), (JUST_OUTSIDE, OUTSIDE_SAMPLES), *NAMED])

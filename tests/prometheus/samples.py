@@ -55,9 +55,13 @@ def text_of(rows: Iterable[tuple[Labels, Sequence[tuple[int, str]]]]) -> str:
     """OpenMetrics of (labels, [(milliseconds, value as text)])."""
     lines = []
     for labels, samples in rows:
-        inner = ",".join(f'{name}="{value}"' for name, value in labels.items() if name != "__name__")
+        inner = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items() if name != "__name__")
         lines += [f"{labels['__name__']}{{{inner}}} {value} {time_ms / 1000:.3f}" for time_ms, value in samples]
     return "\n".join([*lines, "# EOF\n"])
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def connect(url: str, environ: Mapping[str, str] | None = None, **settings: object) -> Connection:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from gpureport.series import METRIC_LABEL
-from gpureport.sources.prometheus import Matcher, probe, read
+from gpureport.sources.prometheus import Matcher, list_series, one_of, probe, read, samples_per_hour
 from gpureport.window import Window, from_ms
 
 from . import edges
@@ -76,3 +76,19 @@ def test_cuts_on_the_instant_of_a_sample_lose_and_double_nothing(any_prometheus:
         for series, samples in rows_of(read(connection, server, [GPU], part).batch).items():
             together.setdefault(series, []).extend(samples)
     assert together == rows_of(read(connection, server, [GPU], whole).batch)
+
+
+PICKED = [slice(0, 1), slice(4, 5), slice(12, 13), slice(13, 14), slice(14, 15), slice(0, 15, 2), slice(1, 15, 2)]
+
+
+@pytest.mark.parametrize("picked", PICKED, ids=str)
+def test_label_values_are_taken_literally(path_and_url: tuple[str, str], picked: slice) -> None:
+    path, url = path_and_url
+    connection = connect(url, read_path=path)
+    wanted = edges.HOSTS[picked]
+    conditions = [Matcher(METRIC_LABEL, "=", "named"), one_of("host", wanted)]
+    batch = read(connection, probe(connection), conditions, edges.WINDOW).batch
+    assert sorted(labels["host"] for labels in batch.labels) == sorted(wanted)
+    series, _ = list_series(connection, conditions, edges.WINDOW)
+    assert sorted(labels["host"] for labels in series) == sorted(wanted)
+    assert [samples_per_hour(connection, labels, edges.WINDOW) for labels in series] == [1] * len(wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -135,6 +136,14 @@ def test_a_damaged_export_of_victoria_metrics_is_an_error(reply: Reply) -> None:
 def test_a_server_that_is_not_there_is_one_sentence() -> None:
     with one_sentence(SourceError, r"cannot reach http://127\.0\.0\.1:\d+ \(connection refused\); check the address"):
         probe(secretly(f"http://127.0.0.1:{free_port()}", retries=1))
+
+
+def test_a_server_that_does_not_answer_is_one_sentence() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        one_sentence(SourceError, "no answer within 0.2 s; raise read_timeout_seconds"),
+    ):
+        probe(secretly(f"http://127.0.0.1:{listener.getsockname()[1]}", read_timeout_seconds=0.2))
 
 
 def test_a_name_that_is_none_is_one_sentence() -> None:

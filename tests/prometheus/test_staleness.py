@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpureport.series import METRIC_LABEL, SeriesBatch, is_stale
-from gpureport.sources.prometheus import Matcher, Server, read
+from gpureport.sources.prometheus import Matcher, Server, list_series, read, samples_per_hour
 from gpureport.sources.prometheus.probe import ReadPath
 from gpureport.window import Window
 
@@ -69,3 +69,18 @@ def test_remote_read_shows_the_end_of_a_series_and_the_matrix_does_not(scraping:
     assert by_matrix.values.tolist() == [2.0] * (by_read.sample_count - 1)
     assert np.array_equal(by_matrix.times_ms, by_read.times_ms[:-1])
     assert not is_stale(read_now(scraping, "remote-read", "stays").values).any()
+
+
+UTF8 = Reply(body=b'gpu{"k8s.node.name"="a",zone="b"} 1\n', content_type="text/plain; version=1.0.0; escaping=allow-utf-8")
+
+
+@pytest.mark.parametrize("scraping", ["PROMETHEUS3_BIN"], indirect=True)
+def test_label_names_beyond_the_classic_ones_can_be_asked_for(scraping: str, shown: list[Reply]) -> None:
+    shown.append(UTF8)
+    for path in ("remote-read", "matrix"):
+        wait_until(lambda path=path: read_now(scraping, path, "gpu").sample_count >= 3)  # type: ignore[misc]
+    now = datetime.now(UTC)
+    window = Window(now - timedelta(minutes=30), now + timedelta(minutes=30))
+    ((labels,), _) = list_series(connect(scraping), [Matcher("k8s.node.name", "=", "a")], window)
+    assert labels["zone"] == "b"
+    assert (samples_per_hour(connect(scraping), labels, window) or 0) >= 3

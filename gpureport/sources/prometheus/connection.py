@@ -135,6 +135,10 @@ class Connection:
     def _failed(self, path: str, error: requests.RequestException) -> SourceError:
         if isinstance(error, requests.exceptions.ChunkedEncodingError | requests.exceptions.ContentDecodingError):
             return self._broken_off(path, error)
+        if isinstance(error, requests.exceptions.ReadTimeout):
+            return NoApiError(
+                f"{self.url}{path}: no answer within {self._timeout[1]:g} s; raise read_timeout_seconds, or ask for less"
+            )
         if isinstance(error, requests.exceptions.SSLError):
             return NoApiError(f"no TLS with {self.url} ({_cause(error)}); check ca_file, cert_file, key_file, or the address")
         return NoApiError(f"cannot reach {self.url} ({_cause(error)}); check the address, and that the server is up")

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+_CLASSIC_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 Operator = Literal["=", "!=", "=~", "!~"]
 
 
@@ -20,8 +22,9 @@ class Matcher:
     value: str
 
     def to_selector(self) -> str:
-        """The condition as PromQL."""
-        return f"{self.name}{self.operator}{json.dumps(self.value, ensure_ascii=False)}"
+        """The condition as PromQL; names beyond the classic ones are quoted, as 3.x has it."""
+        name = self.name if _CLASSIC_NAME.fullmatch(self.name) else json.dumps(self.name, ensure_ascii=False)
+        return f"{name}{self.operator}{json.dumps(self.value, ensure_ascii=False)}"
 
 
 def selector(matchers: Sequence[Matcher]) -> str:
