@@ -14,8 +14,16 @@ from golden_case import Row, expected_rows, report_rows, run_case
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(path.parent for path in GOLDEN.rglob("samples.csv"))
-TABLES = {"expect.csv": "container_saturation", "expect_device.csv": "device"}
-KEYS = {"container_saturation": ("pod",), "device": ("device_uuid", "gpu_instance_id")}
+TABLES = {
+    "expect.csv": "container_saturation",
+    "expect_device.csv": "device",
+    "expect_container.csv": "container",
+}
+KEYS = {
+    "container_saturation": ("pod", "device_uuid"),
+    "device": ("device_uuid", "gpu_instance_id"),
+    "container": ("pod",),
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.relative_to(GOLDEN)))
