@@ -227,6 +227,13 @@ def report_tables(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, se
     return {table: queries[table] for table in targets}
 
 
+def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
+    """The checks of severity warn that found something in the tables of a report."""
+    rows = con.execute("select table_schema, table_name from information_schema.tables").fetchall()
+    built = {f"{schema}.{name}" for schema, name in rows}
+    return run_checks(con, [query for query in load().values() if query.layer == "checks" and set(query.reads) <= built], {})
+
+
 def _refuse_unequal_facts(lake: Lake, window: Window) -> None:
     days = set(window.days())
     facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gpureport import file_import
 from gpureport.catalog import Catalog, load_catalog
-from gpureport.compute import ComputeSettings, ReportSettings, compute_day, connection, facts_hash, report_tables
+from gpureport.compute import ComputeSettings, ReportSettings, compute_day, connection, facts_hash, failed_checks, report_tables
 from gpureport.config import Config
 from gpureport.errors import CoverageError, LakeError, UsageError
 from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
@@ -122,7 +122,7 @@ def _open_report(
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "saturation_enabled": config.saturation.enabled,
     }
-    return read_header(con, window, now, facts_hash(load(), _compute_settings(config)), (), shown), queries
+    return read_header(con, window, now, facts_hash(load(), _compute_settings(config)), tuple(failed_checks(con)), shown), queries
 
 
 def sql(config: Config, statement: str | None, output: Output, now: datetime) -> None:

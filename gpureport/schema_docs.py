@@ -9,7 +9,7 @@ from gpureport import formats
 from gpureport.catalog import Catalog
 from gpureport.definitions import FIGURES, REASONS, Figure
 from gpureport.query import Query
-from gpureport.tables import SCHEMA_VERSION, TABLES, Table
+from gpureport.tables import SCHEMA_VERSION, TABLES, Column, Table
 
 _SCHEMA_INTRO = f"""# Schema
 
@@ -60,8 +60,12 @@ def _is_report(table: str) -> bool:
     return table.startswith("report.")
 
 
+def _type(column: Column) -> str:
+    return str(column.type) if column.decimals is None else f"{column.type}, in files decimal(18, {column.decimals})"
+
+
 def _lake_table(table: Table) -> str:
-    rows = [(column.name, str(column.type), "yes" if column.nullable else "", column.doc) for column in table.columns]
+    rows = [(column.name, _type(column), "yes" if column.nullable else "", column.doc) for column in table.columns]
     grain = ", ".join(f"`{name}`" for name in table.grain)
     head = f"### lake.{table.name}\n\n{table.doc}\nOne row per {grain}.\n\n"
     return head + _markdown(("column", "type", "null", "meaning"), rows)

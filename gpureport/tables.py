@@ -86,6 +86,8 @@ class Column:
     type: pa.DataType
     doc: str
     nullable: bool = False
+    decimals: int | None = None
+    """Places after the point with which files hold it: as whole numbers, exact and a third of the size; views give doubles."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +109,22 @@ def _value_type(signal: Signal) -> pa.DataType:
     return pa.int32() if signal.kind in ("bitmask", "code") else pa.float64()
 
 
+# What exporters print: DCGM gives ratios with six decimals, NVML milliwatts and millijoules.
+_DECIMALS = {"ratio": 6, "watts": 3, "joules": 3}
+
+
 def _signal_columns(signal: Signal) -> list[Column]:
-    columns = [Column(signal.name, _value_type(signal), f"{signal.doc} ({signal.kind}, {signal.scope})", True)]
+    decimals = _DECIMALS.get(signal.name.rpartition("_")[2])
+    columns = [Column(signal.name, _value_type(signal), f"{signal.doc} ({signal.kind}, {signal.scope})", True, decimals)]
     if signal.kind == "counter":
         columns += [
             Column(
                 signal.increase_name,
                 pa.float64(),
-                "growth from this sample to the next, over exactly held_seconds; null on the last sample, before a gap and over a reset",
+                "growth to the next sample, over exactly held_seconds; null on the last one, before a gap and over a reset",
                 True,
+                # Six, not three: a growth is cut at full hours in proportion, and the parts must still add up.
+                6 if decimals else None,
             ),
             Column(
                 signal.gap_increase_name,

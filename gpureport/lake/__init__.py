@@ -1,7 +1,7 @@
 """The lake: Parquet partitions that are written whole or not at all, and the DuckDB views over them."""
 
-from gpureport.lake.change import Change, write_part
+from gpureport.lake.change import Change
 from gpureport.lake.layout import Lake, Partition, open_lake
 from gpureport.lake.views import views
 
-__all__ = ["Change", "Lake", "Partition", "open_lake", "views", "write_part"]
+__all__ = ["Change", "Lake", "Partition", "open_lake", "views"]

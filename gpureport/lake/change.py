@@ -17,7 +17,7 @@ import pyarrow as pa
 from gpureport.errors import LakeError
 from gpureport.lake.layout import MARKER, Lake, partition_folder
 from gpureport.lake.parquet import write_parquet
-from gpureport.tables import SCHEMA_VERSION
+from gpureport.tables import SCHEMA_VERSION, TABLE_BY_NAME
 
 _STAGING = ".staging"
 _LOCK = ".lock"
@@ -48,19 +48,14 @@ class Change:
     ) -> None:
         """Stage one part of a partition; the partition will hold the staged parts and nothing else."""
         with disk_errors(self.lake_path):
-            write_part(self.staging / partition_folder(table, cluster, day), rows, part, metadata or {})
+            path = self.staging / partition_folder(table, cluster, day) / f"{part}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_parquet(rows, path, metadata or {}, TABLE_BY_NAME.get(table))
+            _sync(path)
 
     def abandon(self) -> None:
         """Leave the lake as it is when the block ends."""
         (self.staging / _ABANDONED).touch()
-
-
-def write_part(folder: Path, rows: pa.Table, part: str, metadata: Mapping[str, str]) -> None:
-    """One durable Parquet file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{part}.parquet"
-    write_parquet(rows, path, metadata)
-    _sync(path)
 
 
 @contextmanager

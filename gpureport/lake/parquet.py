@@ -8,18 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from gpureport.tables import Table
+
 ROW_GROUP_ROWS = 122_880
 _PROBE_ROWS = 20_000
+_DECIMAL_DIGITS = 18
+"""As many as a 64-bit integer holds."""
 _DICTIONARY_SHARE = 0.25
 """Up to this share of distinct values a dictionary is the smaller form."""
 
 
-def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str]) -> None:
-    """Write rows to a file; the bytes depend on rows and metadata alone."""
+def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str], table: Table | None = None) -> None:
+    """Write rows to a file; the bytes depend on rows and metadata alone. A lake table says which columns are decimals."""
+    rows = _with_decimals(rows, table) if table else rows
     dictionary, encodings = _encodings(rows)
     if metadata:
         rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), **metadata})
@@ -32,7 +38,28 @@ def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str]) -> No
         use_dictionary=dictionary,
         column_encoding=encodings,
         write_statistics=True,
+        store_decimal_as_integer=True,
     )
+
+
+def _with_decimals(rows: pa.Table, table: Table) -> pa.Table:
+    for number, column in enumerate(table.columns):
+        if column.decimals is not None:
+            rows = rows.set_column(number, column.name, _to_decimal(rows.column(column.name), column.decimals))
+    return rows
+
+
+def _to_decimal(column: pa.ChunkedArray, places: int) -> pa.ChunkedArray | pa.Array:
+    """The numbers as decimals; left as they are where one is too large for it, for a wrong value must stay visible."""
+    array = column.combine_chunks()
+    if array.null_count == len(array):
+        return pa.nulls(len(array), pa.decimal64(_DECIMAL_DIGITS, places))
+    is_null = np.asarray(array.is_null())
+    scaled = np.rint(np.asarray(array.fill_null(0.0)) * 10.0**places)
+    if np.abs(scaled).max() >= 10.0**_DECIMAL_DIGITS:
+        return column
+    whole = pa.array(scaled.astype(np.int64), mask=is_null if is_null.any() else None)
+    return pa.Array.from_buffers(pa.decimal64(_DECIMAL_DIGITS, places), len(whole), whole.buffers(), whole.null_count)
 
 
 def _encodings(rows: pa.Table) -> tuple[list[str], dict[str, str]]:
@@ -58,6 +85,6 @@ def _is_repetitive(column: pa.ChunkedArray) -> bool:
 def _plain_encoding(kind: pa.DataType) -> str | None:
     if pa.types.is_floating(kind):
         return "BYTE_STREAM_SPLIT"
-    if pa.types.is_integer(kind) or pa.types.is_timestamp(kind):
+    if pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_decimal(kind):
         return "DELTA_BINARY_PACKED"
     return "PLAIN" if pa.types.is_boolean(kind) else None

@@ -11,7 +11,7 @@ from gpureport.shape.identity import DeviceKey, DeviceLabels, Workload
 from gpureport.shape.long import LongRows
 from gpureport.shape.owners import Run
 from gpureport.shape.prepare import Prepared
-from gpureport.shape.spans import Times
+from gpureport.shape.spans import Times, is_among
 from gpureport.shape.wide import DeviceRows
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES, Table
 from gpureport.window import Window
@@ -90,7 +90,7 @@ def raw_sample_table(series: Iterable[Prepared], window: Window) -> pa.Table:
         inside = (each.raw_times_ms >= window.start_ms) & (each.raw_times_ms < window.end_ms)
         times.append(each.raw_times_ms[inside])
         values.append(each.raw_values[inside])
-        stale.append(np.isin(times[-1], each.points.stale_ms))
+        stale.append(is_among(times[-1], each.points.stale_ms))
         ids.append(np.full(times[-1].size, each.series_id, np.uint64))
     return _table(
         RAW_SAMPLE,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.shape.identity import Provenance
-from gpureport.shape.spans import GAP_STEPS, Times, Values, distinct
+from gpureport.shape.spans import GAP_STEPS, Times, Values, distinct, is_among
 
 
 @dataclass(frozen=True)
@@ -86,5 +86,5 @@ def _is_silent(speaking_ms: Times, asked_ms: Times) -> NDArray[np.bool_]:
     inner = (after > 0) & (after < speaking_ms.size)
     bridged = np.zeros(asked_ms.size, np.bool_)
     bridged[inner] = steps[after[inner] - 1] <= limit
-    exact = np.isin(asked_ms, speaking_ms)
+    exact = is_among(asked_ms, speaking_ms)
     return ~(bridged | exact)

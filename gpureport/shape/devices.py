@@ -6,14 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from gpureport.catalog import Catalog
 from gpureport.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
 from gpureport.shape.identity import DeviceKey, Provenance
 from gpureport.shape.prepare import Prepared, Tally
-from gpureport.shape.spans import StepFallback, Times, median_step_ms
-from gpureport.window import DAY_MS
+from gpureport.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
 
 # In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
@@ -90,12 +87,9 @@ def _without_pod_scope(signal: str, series: list[Prepared]) -> tuple[list[Prepar
     bare = [each for each in series if not each.identity.is_owned]
     if signal not in _MAY_BE_POD_SCOPE or not owned or not bare:
         return series, []
-    labelled = np.unique(np.concatenate([each.points.times_ms for each in owned]))
-    own = np.unique(np.concatenate([each.points.times_ms for each in bare]))
-    twin_days = np.unique(np.intersect1d(labelled, own) // DAY_MS)
-    if twin_days.size == 0:
-        return series, []
-    return bare, owned
+    own = distinct([each.points.times_ms for each in bare])
+    has_twin = any(is_among(each.points.times_ms, own).any() for each in owned)
+    return (bare, owned) if has_twin else (series, [])
 
 
 def _one(series: list[Prepared], tally: Tally) -> Points:

@@ -99,7 +99,10 @@ def identify(labels: Labels, catalog: Catalog) -> Identity | None:
 
 
 def _first(labels: Labels, *names: str) -> str:
-    return next((value for name in names if (value := labels.get(name, ""))), "")
+    for name in names:  # a loop, not a generator: it runs for every series
+        if value := labels.get(name):
+            return value
+    return ""
 
 
 def _workload(labels: Labels) -> Workload:

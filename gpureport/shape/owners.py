@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpureport.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
 from gpureport.shape.identity import NOBODY, DeviceLabels, Identity, Provenance, Workload
-from gpureport.shape.spans import Spans, StepFallback, Times, distinct, spans
+from gpureport.shape.spans import Spans, StepFallback, Times, distinct, is_among, spans
 from gpureport.window import Window
 
 
@@ -38,7 +38,7 @@ def owner_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: W
         # Other jobs may scrape the same device without naming workloads; their instants do not end a run.
         grid = _grid(job_series, fallback_step_ms)
         for workload, times in _times_by_workload(job_series).items():
-            runs[workload] += _runs(grid, _is_in(grid.times_ms, times), window)
+            runs[workload] += _runs(grid, is_among(grid.times_ms, times), window)
     return {workload: _union(found) for workload, found in runs.items() if found}
 
 
@@ -105,14 +105,6 @@ def _with_uids(times: dict[Workload, Times]) -> dict[Workload, Times]:
         target = siblings[0] if len(siblings) == 1 else workload
         merged[target] = np.union1d(merged[target], found) if target in merged else found
     return merged
-
-
-def _is_in(grid_ms: Times, times_ms: Times) -> NDArray[np.bool_]:
-    """Which instants of a sorted grid are among sorted times."""
-    if np.array_equal(grid_ms, times_ms):
-        return np.ones(grid_ms.size, np.bool_)
-    at = np.minimum(np.searchsorted(times_ms, grid_ms), times_ms.size - 1)
-    return np.asarray(times_ms[at] == grid_ms)
 
 
 def _runs(grid: Spans, named: NDArray[np.bool_], window: Window) -> list[Run]:

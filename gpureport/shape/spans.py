@@ -33,6 +33,14 @@ def distinct(arrays: Sequence[Times]) -> Times:
     return merged[np.append(True, ~repeats)] if repeats.any() else merged
 
 
+def is_among(instants_ms: Times, times_ms: Times) -> Flags:
+    """Which of the instants are among sorted times."""
+    if times_ms.size == 0:
+        return np.zeros(instants_ms.size, np.bool_)
+    at = np.minimum(np.searchsorted(times_ms, instants_ms), times_ms.size - 1)
+    return np.asarray(times_ms[at] == instants_ms)
+
+
 StepFallback = Callable[[], int | None]
 """Gives the step (ms) of hours with too few samples of their own, or None; asked only where it is needed."""
 

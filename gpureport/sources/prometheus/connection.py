@@ -205,7 +205,7 @@ def _excerpt(body: bytes) -> str:
     """The server's own words: the error of a JSON reply, else its text; of long ones the beginning and the end."""
     try:
         reply = orjson.loads(body)
-        text = str(reply.get("error") or reply) if isinstance(reply, dict) else str(reply)
+        text = str(reply.get("error") or reply.get("message") or reply) if isinstance(reply, dict) else str(reply)
     except orjson.JSONDecodeError:
         text = body.decode("utf-8", "replace")
     text = " ".join(text.split()) or "nothing"
