@@ -14,9 +14,10 @@ from datetime import date
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.measure import CACHE, Measured, machine, measure, median, print_table
+from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
 from gpureport.compute import ComputeSettings, compute_day
 from gpureport.lake import open_lake
 from gpureport.simulate import SIGNALS_14, SimulationPlan, fill_lake
@@ -59,15 +60,15 @@ def main() -> None:
 
 
 def _lake(gpus: int) -> Path:
-    path = CACHE / f"lake-{gpus}-gpus"
-    if not (path / "facts-ready").exists():
+    plan = SimulationPlan(gpus, 1, DAY, signals=SIGNALS_14, kube_state_step_seconds=0)
+    path = CACHE / f"lake-{gpus}-gpus-{fingerprint(plan)}"
+    if not (path / "filled").exists():
         print(f"filling {path} (once) …", flush=True)
-        plan = SimulationPlan(gpus, 1, DAY, signals=SIGNALS_14, kube_state_step_seconds=0)
         begun = time.perf_counter()
         samples = fill_lake(plan, path, CLUSTER)
         seconds = time.perf_counter() - begun
         print(f"simulate --lake: {samples:,} raw samples of {gpus:,} GPUs in {seconds:.0f} s")
-        (path / "facts-ready").touch()
+        (path / "filled").touch()
     return path
 
 
@@ -83,7 +84,7 @@ def _numbers(lake: Path) -> list[str]:
     return [
         field.name
         for index, field in enumerate(schema)
-        if str(field.type) in ("double", "float", "int16", "int32")
+        if (pa.types.is_floating(field.type) or pa.types.is_integer(field.type) or pa.types.is_decimal(field.type))
         and any(group.column(index).statistics.null_count < group.num_rows for group in groups)
     ]
 

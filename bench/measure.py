@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import resource
@@ -17,6 +18,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+
+import gpureport
+from gpureport.simulate import SimulationPlan
 
 CACHE = Path(".cache/bench")
 _SAMPLE_SECONDS = 0.1
@@ -88,6 +92,14 @@ def _kilobytes(pid: int, file: str, name: str) -> float:
     except OSError:
         return 0.0
     return sum(int(line.split()[1]) for line in lines if line.startswith(name)) * 1.024
+
+
+def fingerprint(plan: SimulationPlan) -> str:
+    """Changes with the plan and with the code that makes data of it, so that what is kept is what would be made."""
+    package = Path(gpureport.__file__).parent
+    sources = [package / "tables.py", *(path for part in ("simulate", "shape", "lake") for path in (package / part).glob("*.py"))]
+    told = repr(plan).encode() + b"".join(path.read_bytes() for path in sorted(sources))
+    return hashlib.sha256(told).hexdigest()[:8]
 
 
 def median(values: Sequence[float]) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import socket
@@ -18,8 +17,7 @@ import numpy as np
 import requests
 from numpy.typing import NDArray
 
-import gpureport.simulate
-from bench.measure import CACHE
+from bench.measure import CACHE, fingerprint
 from gpureport.series import SeriesBatch, concatenate
 from gpureport.simulate import SimulationPlan, simulate_batches
 
@@ -96,16 +94,9 @@ def _await_quiet(url: str) -> None:
         time.sleep(2)
 
 
-def _fingerprint(plan: SimulationPlan) -> str:
-    """Changes with the plan and with the simulation itself, so that what is kept is what would be made."""
-    sources = sorted(Path(gpureport.simulate.__file__).parent.glob("*.py"))
-    told = repr(plan).encode() + b"".join(path.read_bytes() for path in sources)
-    return hashlib.sha256(told).hexdigest()[:8]
-
-
 def filled_folder(plan: SimulationPlan, name: str) -> Path:
     """A data folder that holds the plan's samples; kept for the next run."""
-    folder = CACHE / f"{name}-{_fingerprint(plan)}"
+    folder = CACHE / f"{name}-{fingerprint(plan)}"
     if (folder / "filled").exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
