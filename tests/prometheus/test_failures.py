@@ -33,7 +33,7 @@ SIGN_IN = {"Location": f"https://sso.example/login?state={TOKEN}"}
 AT_PROBING["a redirect"] = (Reply(302, headers=SIGN_IN), SourceError, "redirects to https://sso.example/login; give the URL")
 AT_READING: dict[str, tuple[Reply, type[SourceError], str]] = {
     "401": (Reply(401, b"Unauthorized", "text/plain"), AuthError, "refuses these credentials"),
-    "403": (Reply(403, REFUSED), AuthError, "refuses these credentials .403.*Forbidden"),
+    "403": (Reply(403, REFUSED), AuthError, "refuses these credentials .403: Forbidden"),
     "a web page": (Reply(200, b"\n <html>", "text/html"), SourceError, "web page"),
     "not JSON": (Reply(200, b"OK", "text/plain"), SourceError, "did not answer with JSON: OK"),
     "cut JSON": (Reply(200, b'{"status":"success","data":{"resul'), SourceError, "did not answer with JSON"),
