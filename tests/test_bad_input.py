@@ -467,9 +467,13 @@ def test_a_disk_that_fills_up_during_compute_leaves_the_lake_as_it_was(lake: Pat
     assert digests(lake) == before
 
 
-def test_a_disk_that_fills_up_during_report_says_so(lake: Path, tmp_path: Path) -> None:
+IN_DUCKDB = pytest.mark.xfail(strict=True, reason="a traceback where DuckDB, not Python, meets the full disk")
+
+
+@pytest.mark.parametrize("limit", [20_000, pytest.param(400_000, marks=IN_DUCKDB)])
+def test_a_disk_that_fills_up_during_report_says_so(limit: int, lake: Path, tmp_path: Path) -> None:
     before = digests(lake)
-    done = child(tmp_path, ["report", "--since", DAY, "--lake", "lake", "--out", "out"], limit=20_000)
+    done = child(tmp_path, ["report", "--since", DAY, "--lake", "lake", "--out", "out"], limit=limit)
     assert done.returncode == FAILURE, done.stderr
     assert_one_sentence(done.stderr)
     assert "out" in done.stderr

@@ -103,16 +103,12 @@ def batch(*drawn: Drawn) -> SeriesBatch:
 def _pieces(signal: Drawn) -> list[tuple[dict[str, str], list[tuple[int, float]]]]:
     mixed = random.Random(signal.seed)
     held: dict[str, list[tuple[int, float]]] = {"p1": [], "p2": []}
-    samples = [
-        *signal.values.items(),
-        *((time, math.nan) for time in signal.nan_ms),
-        *((time, STALE) for time in signal.stale_ms),
-    ]
-    for time, value in samples:
+    for time, value in [*signal.values.items(), *((time, math.nan) for time in signal.nan_ms)]:
         for pod in mixed.choice([["p1"], ["p2"], ["p1", "p2"]]):
             held[pod] += [(time, value)] * mixed.choice([1, 1, 1, 2])
     found = []
     for pod, each in held.items():
+        each += [(time, STALE) for time in signal.stale_ms]  # a failed scrape ends all series of its target
         mixed.shuffle(each)
         cut = mixed.randint(0, len(each))
         labels = {"__name__": signal.metric, "UUID": "GPU-a", "Hostname": "n1", "job": "dcgm", "pod": pod, "namespace": "ns"}
