@@ -129,9 +129,11 @@ def import_(invocation: Invocation, /, files: Sequence[Path], **flags: Any) -> N
     Example: gpureport import metrics.openmetrics.txt.gz --cluster lab --lake lake
     """
     config = invocation.config(**flags)
-    imported = pipeline.import_files(config, files)
+    imported = pipeline.import_files(config, files, invocation.now)
     days = ", ".join(map(str, imported.days))
     _say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
+    for metric, count in imported.nameless.items():
+        _say(f"warning: {count:,} values of {metric} have no UUID label, so they are nobody's and were left out")
     click.echo(str(config.lake))
 
 

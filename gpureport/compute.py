@@ -204,13 +204,15 @@ def _check(
     return failures
 
 
-def report_tables(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, settings: ReportSettings) -> dict[str, Query]:
+def report_tables(
+    con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, settings: ReportSettings, made_with: str = ""
+) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries, by table.
 
     Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are
-    missing or were made by different versions or settings.
+    missing or were made by different versions or settings, or by others than the hash ``made_with``.
     """
-    _refuse_unequal_facts(lake, window)
+    _refuse_unequal_facts(lake, window, made_with)
     views(con, lake, [table.replace(".", "/") for table in KEPT], dates=list(window.days()))
     queries = load()
     params = {
@@ -234,7 +236,7 @@ def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
     return run_checks(con, [query for query in load().values() if query.layer == "checks" and set(query.reads) <= built], {})
 
 
-def _refuse_unequal_facts(lake: Lake, window: Window) -> None:
+def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
     days = set(window.days())
     facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
     held = {(each.cluster, each.date) for each in facts}
@@ -248,6 +250,11 @@ def _refuse_unequal_facts(lake: Lake, window: Window) -> None:
     made: dict[tuple[str, str], set[date]] = defaultdict(set)
     for partition in facts:
         made[_made_by(partition)].add(partition.date)
+    if others := set.union(set(), *(dates for (_, made_by), dates in made.items() if made_with not in ("", made_by))):
+        raise LakeError(
+            f"the facts of {_listed(others)} were made with another configuration or another version's SQL; "
+            "run 'gpureport compute --date' for each, then report again"
+        )
     if len(made) > 1:
         kept = max(made, key=lambda made_by: (len(made[made_by]), max(made[made_by])))
         stale = set.union(*(dates for made_by, dates in made.items() if made_by != kept))

@@ -69,7 +69,7 @@ class Export(_Section):
 class Compute(_Section):
     """DuckDB's limits."""
 
-    memory_limit: str = "1GB"
+    memory_limit: str = Field("1GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B|%)$")
     threads: int = Field(2, gt=0)
 
 

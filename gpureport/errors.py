@@ -5,6 +5,7 @@ GpureportError (1)
 ├── SourceError (5)      a server or file did not give a whole answer: retry later, or fix the address
 │   ├── AuthError        the server refuses these credentials
 │   └── PartialAnswerError   the server answered with warnings where a whole answer was demanded
+├── OutputError (1)      the report's folder cannot be written
 ├── LakeError (1)        the lake cannot be read or written as it is
 ├── QueryError (1)       a SQL file breaks its own header, grain or check: a defect of gpureport
 ├── CoverageError (4)    the report is written, but covers less than was demanded
@@ -42,6 +43,10 @@ class PartialAnswerError(SourceError):
 
 class LakeError(GpureportError):
     """The lake cannot be read or written as it is."""
+
+
+class OutputError(GpureportError):
+    """The report's folder cannot be written."""
 
 
 class QueryError(GpureportError):

@@ -7,6 +7,8 @@ worker processes, whatever the size of the fleet. Nothing becomes visible before
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -131,7 +133,7 @@ def _series(connection: Connection, settings: ExportSettings, day: date) -> tupl
     series, warnings = list_series(connection, [metrics], Window.of_day(day).widened(MARGIN))
     if not series:
         raise NoSeriesError(
-            f"{settings.prometheus.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
+            f"{connection.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )
     return list(series), tuple(warnings)
@@ -153,11 +155,24 @@ def _run(tasks: Sequence[_Task], concurrency: int, progress: Progress) -> Iterat
             progress(number, len(tasks))
         return
     # Forked before this process has threads of its own: a worker is ready in milliseconds, with everything imported.
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, mp_context=fork, initializer=_end_with_parent) as pool:
         futures = [pool.submit(_export_group, task) for task in tasks]
         _await(futures, progress)
         for future in futures:
             yield future.result()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed ends too: it would hold the lake's lock, inherited with the fork, for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _await(futures: Sequence[Future[_Done]], progress: Progress) -> None:

@@ -6,7 +6,7 @@ twice changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -18,15 +18,17 @@ import pyarrow.parquet as pq
 from gpureport.catalog import Catalog
 from gpureport.errors import LakeError, SourceError
 from gpureport.lake import Change, Lake, Partition, open_lake
-from gpureport.provenance import Origin, source_table
+from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate
-from gpureport.shape import shape
+from gpureport.shape import Tally, shape
 from gpureport.shape.prepare import series_id
 from gpureport.sources.openmetrics import read_openmetrics
-from gpureport.window import DAY_MS, Window
+from gpureport.window import DAY_MS, Window, from_ms, rfc3339, to_ms
 
 MARGIN = timedelta(minutes=15)
 """Samples around a day that tell how far its first and last ones reach."""
+AHEAD = timedelta(hours=1)
+"""How far clocks may differ."""
 
 
 @dataclass(frozen=True)
@@ -36,25 +38,49 @@ class Imported:
     days: tuple[date, ...]
     series_count: int
     sample_count: int
+    nameless: Mapping[str, int]
+    """Values left out because no UUID label says whose they are, by metric."""
 
 
-def import_files(lake_path: Path, files: Sequence[Path], cluster: str, catalog: Catalog) -> Imported:
+def import_files(lake_path: Path, files: Sequence[Path], cluster: str, catalog: Catalog, now: datetime | None = None) -> Imported:
     """Read the files and write every day that they touch; nothing is written unless all of them are whole.
 
-    SourceError for a file that cannot be read or holds no sample; LakeError where an export without raw samples
-    already filled one of the days.
+    SourceError for a file that cannot be read, holds nothing of use, or reaches beyond ``now``; LakeError where an export
+    without raw samples already filled one of the days.
     """
     fresh = concatenate([read_openmetrics(path) for path in files])
+    named = ", ".join(map(str, files))
     if fresh.sample_count == 0:
-        raise SourceError(f"{', '.join(map(str, files))}: no samples; give OpenMetrics text with timestamps")
+        raise SourceError(f"{named}: no samples; give OpenMetrics text with timestamps")
+    _refuse_the_future(fresh, named, now)
     lake = open_lake(lake_path, create=True)
     touched = _days(fresh)
     with lake.change() as change:
         batch = distinct(concatenate([*_kept_raw(lake, cluster, _with_neighbours(touched)), fresh]))
         days = [day for day in _with_neighbours(touched) if day in touched or _raw_partition(lake, cluster, day)]
-        for day in days:
-            _write_day(change, cluster, day, batch, catalog)
-    return Imported(tuple(sorted(touched)), fresh.series_count, fresh.sample_count)
+        tallies = add_tallies(_write_day(change, cluster, day, batch, catalog) for day in days)
+        _refuse_nothing(tallies, named)
+    nameless = {metric: tally.dropped["nameless"] for metric, tally in sorted(tallies.items()) if tally.dropped["nameless"]}
+    return Imported(tuple(sorted(touched)), fresh.series_count, fresh.sample_count, nameless)
+
+
+def _refuse_the_future(batch: SeriesBatch, named: str, now: datetime | None) -> None:
+    last = int(batch.times_ms.max())
+    if now is not None and last > to_ms(now + AHEAD):
+        raise SourceError(
+            f"{named}: samples reach to {rfc3339(from_ms(last))}, in the future; check the clock that stamped them, or ours"
+        )
+
+
+def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
+    """Raised within the change, so that nothing is written."""
+    if any(tally.series_count for tally in tallies.values()):
+        return
+    if any(tally.dropped["nameless"] for tally in tallies.values()):
+        raise SourceError(
+            f"{named}: no value has a UUID label, so none can be put to a device; scrape with the exporter's own labels"
+        )
+    raise SourceError(f"{named}: no metric that gpureport knows; see queries/catalog/signal.csv, or add rows under [[signals]]")
 
 
 def _days(batch: SeriesBatch) -> set[date]:
@@ -90,9 +116,9 @@ def _kept_raw(lake: Lake, cluster: str, days: Iterable[date]) -> list[SeriesBatc
 
 def _read_raw(lake: Lake, raw: Partition) -> SeriesBatch:
     folder = raw.files[0].parent.relative_to(lake.path / "raw_sample")
-    series = pq.read_table(lake.path / "series" / folder, columns=["series_id", "metric", "labels"], partitioning=None)
+    series = _table(lake.path / "series" / folder, ["series_id", "metric", "labels"])
     labels = {row["series_id"]: {METRIC_LABEL: row["metric"], **dict(row["labels"])} for row in series.to_pylist()}
-    rows = pq.read_table(raw.files[0].parent, partitioning=None)
+    rows = _table(raw.files[0].parent, None)
     ids = rows["series_id"].to_numpy()
     first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if ids.size else np.empty(0, np.int64)
     return SeriesBatch(
@@ -103,6 +129,17 @@ def _read_raw(lake: Lake, raw: Partition) -> SeriesBatch:
     )
 
 
+def _table(folder: Path, columns: list[str] | None) -> pa.Table:
+    """A partition's rows; LakeError naming the file that cannot be read."""
+    parts = []
+    for file in sorted(folder.glob("*.parquet")):
+        try:
+            parts.append(pq.read_table(file, columns=columns, partitioning=None))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise LakeError(f"{file} cannot be read ({str(error).splitlines()[0]}); import that day again") from error
+    return pa.concat_tables(parts)
+
+
 def _raw_values(column: pa.ChunkedArray) -> np.ndarray:
     """Values with staleness markers back in place of nulls."""
     is_marker = np.asarray(column.is_null())
@@ -111,13 +148,14 @@ def _raw_values(column: pa.ChunkedArray) -> np.ndarray:
     return bits.view(np.float64)
 
 
-def _write_day(change: Change, cluster: str, day: date, batch: SeriesBatch, catalog: Catalog) -> None:
+def _write_day(change: Change, cluster: str, day: date, batch: SeriesBatch, catalog: Catalog) -> Mapping[str, Tally]:
     window = Window.of_day(day)
     shaped = shape(between(batch, window.widened(MARGIN)), catalog, window, keep_raw=True)
     for table, rows in shaped.tables().items():
         change.write(table, cluster, day, rows)
     origin = Origin("file", "OpenMetrics", "openmetrics")
     change.write("source", cluster, day, source_table(shaped.tallies, catalog, origin, window))
+    return shaped.tallies
 
 
 def distinct(batch: SeriesBatch) -> SeriesBatch:

@@ -9,19 +9,29 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 from duckdb import DuckDBPyConnection
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gpureport import file_import
 from gpureport.catalog import Catalog, load_catalog
-from gpureport.compute import ComputeSettings, ReportSettings, compute_day, connection, facts_hash, failed_checks, report_tables
+from gpureport.compute import (
+    KEPT,
+    ComputeSettings,
+    ReportSettings,
+    compute_day,
+    connection,
+    facts_hash,
+    failed_checks,
+    report_tables,
+)
 from gpureport.config import Config
-from gpureport.errors import CoverageError, LakeError, UsageError
+from gpureport.errors import CoverageError, LakeError, OutputError, UsageError
 from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
-from gpureport.lake.change import LakeBusyError, disk_errors, exclusive_run
+from gpureport.lake.change import LakeBusyError, exclusive_run
 from gpureport.query import Query, load
 from gpureport.report import write_report
 from gpureport.report.header import Header, read_header
@@ -48,14 +58,14 @@ Say = Callable[[str], None]
 def demo(config: Config, out: Path, now: datetime) -> list[Path]:
     """The bundled recording through every stage; the files written. The lake stands in ``out/lake``."""
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER})
-    import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"])
+    import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
     compute(own, DEMO_WINDOW.start_at.date())
     return report(own, DEMO_WINDOW, out, now)
 
 
-def import_files(config: Config, files: Sequence[Path]) -> Imported:
+def import_files(config: Config, files: Sequence[Path], now: datetime) -> Imported:
     """OpenMetrics files into the lake."""
-    return file_import.import_files(config.lake, files, config.cluster, _catalog(config))
+    return file_import.import_files(config.lake, files, config.cluster, _catalog(config), now)
 
 
 def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool = False) -> Exported:
@@ -99,7 +109,7 @@ def report(config: Config, window: Window, out: Path, now: datetime) -> list[Pat
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         header, queries = _open_report(con, config, lake, window, now)
-        with disk_errors(out):
+        with out_errors(out):
             written = write_report(con, queries, header, out)
     ratio = header.coverage_ratio or 0.0
     if ratio < config.report.min_coverage_ratio:
@@ -115,26 +125,23 @@ def _open_report(
 ) -> tuple[Header, dict[str, Query]]:
     """report.* built over the facts of the window, and what the report says of itself."""
     settings = ReportSettings(config.report.figure_min_coverage_ratio, config.saturation.enabled)
-    queries = report_tables(con, lake, window, settings)
+    made_with = facts_hash(load(), _compute_settings(config))
+    queries = report_tables(con, lake, window, settings, made_with)
     views(con, lake, ["source"], dates=list(window.days()))
     shown = {
         "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "saturation_enabled": config.saturation.enabled,
     }
-    return read_header(con, window, now, facts_hash(load(), _compute_settings(config)), tuple(failed_checks(con)), shown), queries
+    return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries
 
 
 def sql(config: Config, statement: str | None, output: Output, now: datetime) -> None:
     """One statement's rows on standard output, or a prompt; report.* spans all days that have facts."""
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        views(con, lake, [table.name for table in TABLES])
-        days = [each.date for each in lake.partitions("facts/device_hour")]
-        if days:
-            window = Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1))
-            _open_report(con, config, lake, window, now)
-        views(con, lake, [table.name for table in TABLES])
+        _open_report_if_whole(con, config, lake, now)
+        views(con, lake, [*(table.name for table in TABLES), *(table.replace(".", "/") for table in KEPT)])
         if statement:
             answer(con, statement, output, sys.stdout)
         else:
@@ -148,12 +155,23 @@ def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: P
     plan = SimulationPlan(start_date=start, signals=choose_signals(asked["signals"]), **chosen)
     written: list[Path] = []
     if out is not None:
-        with disk_errors(out):
+        with out_errors(out):
             written += [*write_openmetrics(plan, out), *write_kubernetes(plan, out), write_truth(plan, out)]
     if lake is not None:
         fill_lake(plan, lake, config.cluster)
         written.append(lake)
     return written
+
+
+def _open_report_if_whole(con: DuckDBPyConnection, config: Config, lake: Lake, now: datetime) -> None:
+    """report.* over all days that have facts; where they do not fit together, lake.* and facts.* must do, which is said."""
+    days = [each.date for each in lake.partitions("facts/device_hour")]
+    if not days:
+        return
+    try:
+        _open_report(con, config, lake, Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1)), now)
+    except LakeError as error:
+        print(f"warning: no report.* here: {error}", file=sys.stderr)
 
 
 def schema() -> str:
@@ -210,6 +228,16 @@ def _compute_settings(config: Config) -> ComputeSettings:
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,
     )
+
+
+@contextmanager
+def out_errors(out: Path) -> Iterator[None]:
+    """What the disk refuses of a report, as a sentence; DuckDB and Python say it in their own ways."""
+    try:
+        yield
+    except (OSError, duckdb.IOException, duckdb.FatalException) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise OutputError(f"{out} cannot be written ({reason}); free space, or give another --out") from error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from gpureport.shape import Tally
 from gpureport.tables import SOURCE
 from gpureport.window import Window
 
-_DROPPED = ("duplicate", "copy", "blank", "nan", "infinite")
+_DROPPED = ("duplicate", "copy", "blank", "nan", "infinite", "nameless")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,13 @@ def _row(meaning: Meaning, tally: Tally, catalog: Catalog, origin: Origin, windo
         **{f"{reason}_count": tally.dropped[reason] for reason in _DROPPED},
         "joined_ratio": tally.joined_count / tally.row_count if tally.row_count else None,
         "warnings": list(origin.warnings),
-        "reason": "" if tally.series_count else "no series of this name in the window",
+        "reason": _reason(tally),
         "catalog_version": catalog.version,
         "gpureport_version": __version__,
     }
+
+
+def _reason(tally: Tally) -> str:
+    if tally.series_count:
+        return ""
+    return "no series carries a UUID label" if tally.dropped["nameless"] else "no series of this name in the window"

@@ -261,6 +261,7 @@ SOURCE = Table(
         Column("blank_count", pa.int64(), "values dropped: DCGM blanks"),
         Column("nan_count", pa.int64(), "values dropped: NaN"),
         Column("infinite_count", pa.int64(), "values dropped: infinite where the signal allows none"),
+        Column("nameless_count", pa.int64(), "values dropped: no UUID label says which device they are of"),
         Column("joined_ratio", pa.float64(), "share of the signal's rows whose value was sampled earlier", True),
         Column("warnings", pa.list_(pa.string()), "what the server warned of; not empty means the answer may be partial"),
         Column("reason", pa.string(), "why nothing came; '' where something did"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import TypeVar
 
 from gpureport.errors import UsageError
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
+DayOrInstant = TypeVar("DayOrInstant", date, datetime)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -33,10 +35,14 @@ def day_start(day: date) -> datetime:
     return datetime.combine(day, time(), tzinfo=UTC)
 
 
+_YEARS = range(2000, 2200)
+"""GPUs and calendars with room for a day before and after."""
+
+
 def parse_date(text: str) -> date:
     """A calendar date; UsageError for anything else."""
     try:
-        return date.fromisoformat(text)
+        return _in_our_time(date.fromisoformat(text))
     except ValueError:
         raise UsageError(f"{text!r} is not a date; write it as 2026-11-20") from None
 
@@ -44,16 +50,22 @@ def parse_date(text: str) -> date:
 def parse_instant(text: str) -> datetime:
     """An RFC 3339 time, or a date for its midnight UTC; a time without a zone is a UsageError."""
     try:
-        return day_start(date.fromisoformat(text))
+        return day_start(_in_our_time(date.fromisoformat(text)))
     except ValueError:
         pass
     try:
-        instant = datetime.fromisoformat(text)
+        instant = _in_our_time(datetime.fromisoformat(text))
     except ValueError:
         raise UsageError(f"{text!r} is not a time; write 2026-11-20 or 2026-11-20T23:51:40Z") from None
     if instant.tzinfo is None:
         raise UsageError(f"{text!r} has no time zone; add Z for UTC, as in {text}Z")
     return instant.astimezone(UTC)
+
+
+def _in_our_time(day: DayOrInstant) -> DayOrInstant:
+    if day.year not in _YEARS:
+        raise ValueError(day)
+    return day
 
 
 @dataclass(frozen=True)

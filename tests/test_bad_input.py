@@ -125,7 +125,6 @@ def test_a_time_without_a_zone_is_a_usage_error(refused: Refused) -> None:
     assert "add Z" in refused(USAGE, "report", "--since", "2026-11-20T10:00:00")
 
 
-@pytest.mark.xfail(strict=True, reason="OverflowError where the day after --since is past the calendar")
 def test_the_last_day_of_the_calendar_is_no_crash(refused: Refused) -> None:
     refused(USAGE, "report", "--since", "9999-12-31")
 
@@ -137,7 +136,6 @@ def test_days_that_were_imported_but_not_computed_are_named(refused: Refused, la
     assert "gpureport compute" in sentence
 
 
-@pytest.mark.xfail(strict=True, reason="the header prints the threshold of now beside figures made with another")
 def test_facts_of_another_threshold_are_not_reported_as_this_one(refused: Refused, tmp_path: Path) -> None:
     config = write(tmp_path / "half.toml", "[saturation]\nmemory_threshold_ratio = 0.5\n")
     sentence = refused(FAILURE, "--config", config, "report", "--since", DAY, "--out", tmp_path / "out")
@@ -181,7 +179,6 @@ def test_a_folder_that_is_no_lake_is_not_read_as_one(refused: Refused, tmp_path:
     assert "no gpureport lake" in refused(FAILURE, "compute", "--date", DAY, at=other)
 
 
-@pytest.mark.xfail(strict=True, reason="import makes a lake of any folder, and adopts a lake whose marker is gone")
 def test_a_folder_with_somebodys_files_does_not_become_a_lake(refused: Refused, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -202,16 +199,13 @@ def test_a_file_in_the_lakes_place_is_named(refused: Refused, tmp_path: Path) ->
     assert "folder" in refused(FAILURE, "import", file, at=file)
 
 
-UNNAMED = pytest.mark.xfail(strict=True, reason="the library's error comes through as it is")
-
-
 @pytest.mark.parametrize(
     ("table", "command"),
     [
         ("device_sample", ["compute", "--date", DAY]),
-        pytest.param("raw_sample", ["import", "good.txt", "--cluster", "lab"], marks=UNNAMED),
+        ("raw_sample", ["import", "good.txt", "--cluster", "lab"]),
         ("facts/device_hour", ["report", "--since", DAY]),
-        pytest.param("device_sample", ["sql", "from lake.device_sample"], marks=UNNAMED),
+        ("device_sample", ["sql", "from lake.device_sample"]),
     ],
     ids=["compute", "import", "report", "sql"],
 )
@@ -225,7 +219,6 @@ def test_a_damaged_file_of_the_lake_is_named(
     assert "part-0000.parquet" in refused(FAILURE, *command)
 
 
-@pytest.mark.xfail(strict=True, reason="ValueError from a folder date=garbage")
 def test_a_folder_that_is_no_day_is_named(refused: Refused, lake: Path) -> None:
     stray = lake / "device_sample" / "cluster=lab" / "date=garbage"
     stray.mkdir()
@@ -261,7 +254,6 @@ def test_the_seeds_threshold_out_of_range_falls_back_with_a_warning(lake: Path, 
     assert "0.9" in warning
 
 
-@pytest.mark.xfail(strict=True, reason="exit 1 where the contract says 2 for configuration")
 def test_a_memory_limit_that_is_no_size_is_a_usage_error(refused: Refused, tmp_path: Path) -> None:
     config = write(tmp_path / "wrong.toml", "[compute]\nmemory_limit = 'abc'\n")
     assert "memory_limit" in refused(CONFIG, "--config", config, "compute", "--date", DAY)
@@ -347,19 +339,16 @@ def test_a_file_without_samples_is_a_source_error(text: str, refused: Refused, t
     assert "none.txt" in refused(SOURCE, "import", write(tmp_path / "none.txt", text))
 
 
-@pytest.mark.xfail(strict=True, reason="says imported, though no metric was one it knows")
 def test_a_file_of_unknown_metrics_is_a_source_error(refused: Refused, tmp_path: Path) -> None:
     file = write(tmp_path / "other.txt", metrics(f"node_load1 1 {NOON}", f"up 1 {NOON}"))
     assert "other.txt" in refused(SOURCE, "import", file)
 
 
-@pytest.mark.xfail(strict=True, reason="says imported, though every value was left out")
 def test_a_file_whose_device_values_name_no_device_is_a_source_error(refused: Refused, tmp_path: Path) -> None:
     file = write(tmp_path / "nodevice.txt", metrics(f'DCGM_FI_DEV_POWER_USAGE{{gpu="0",Hostname="n1"}} 100 {NOON}'))
     assert "UUID" in refused(SOURCE, "import", file)
 
 
-@pytest.mark.xfail(strict=True, reason="values without a UUID are left out in silence")
 def test_a_metric_with_half_its_labels_is_imported_as_far_as_it_goes_and_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -395,7 +384,6 @@ def test_samples_out_of_order_and_twice_make_the_same_lake(tmp_path: Path) -> No
     assert digests(lakes[0]) == digests(lakes[1])
 
 
-@pytest.mark.xfail(strict=True, reason="owner runs take the gap limit of all signals mixed: 266 s of 607 s")
 def test_exporters_whose_clocks_differ_are_put_side_by_side(tmp_path: Path) -> None:
     """Used at 0, 60, …; free seven seconds later. Used holds from 0, free from 7: both for 593 s of the 607 s seen."""
     used = [scrape("DEV_FB_USED", 60 * n, 3000) for n in range(10)]
@@ -407,7 +395,6 @@ def test_exporters_whose_clocks_differ_are_put_side_by_side(tmp_path: Path) -> N
     assert (row["observed_seconds"], row["memory_seen_seconds"]) == (607, 593)
 
 
-@pytest.mark.xfail(strict=True, reason="no sample is too late for import")
 def test_samples_of_the_future_are_a_source_error(refused: Refused, tmp_path: Path) -> None:
     file = write(tmp_path / "ahead.txt", metrics(*GOOD, scrape("DEV_POWER_USAGE", 10 * 86_400, 1)))
     sentence = refused(SOURCE, "import", file)
@@ -467,10 +454,7 @@ def test_a_disk_that_fills_up_during_compute_leaves_the_lake_as_it_was(lake: Pat
     assert digests(lake) == before
 
 
-IN_DUCKDB = pytest.mark.xfail(strict=True, reason="a traceback where DuckDB, not Python, meets the full disk")
-
-
-@pytest.mark.parametrize("limit", [20_000, pytest.param(400_000, marks=IN_DUCKDB)])
+@pytest.mark.parametrize("limit", [20_000, 400_000])
 def test_a_disk_that_fills_up_during_report_says_so(limit: int, lake: Path, tmp_path: Path) -> None:
     before = digests(lake)
     done = child(tmp_path, ["report", "--since", DAY, "--lake", "lake", "--out", "out"], limit=limit)
@@ -480,7 +464,6 @@ def test_a_disk_that_fills_up_during_report_says_so(limit: int, lake: Path, tmp_
     assert digests(lake) == before
 
 
-@pytest.mark.xfail(strict=True, reason="says that the lake is full")
 def test_a_report_that_cannot_be_written_names_the_folder_and_not_the_lake(refused: Refused, tmp_path: Path) -> None:
     file = write(tmp_path / "taken", "")
     sentence = refused(FAILURE, "report", "--since", DAY, "--out", file)

@@ -51,7 +51,9 @@ def test_the_cookbook_agrees_with_the_recording(demo: Path) -> None:
     assert energy * 3.6e6 == pytest.approx(149_906.558)
 
 
-@pytest.mark.parametrize(("name", "text"), [("schema.md", render_schema(load())), ("figures.md", render_figures(load(), load_catalog()))])
+@pytest.mark.parametrize(
+    ("name", "text"), [("schema.md", render_schema(load())), ("figures.md", render_figures(load(), load_catalog()))]
+)
 def test_generated_documents_are_current(name: str, text: str) -> None:
     assert (DOCS / name).read_text() == text, f"run 'make docs' to write docs/{name} anew"
 

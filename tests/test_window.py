@@ -48,7 +48,9 @@ def test_times_are_read_as_utc(text: str, instant: str) -> None:
     assert rfc3339(parse_instant(text)) == instant
 
 
-@pytest.mark.parametrize(("text", "words"), [("2026-11-20T12:00:00", "no time zone"), ("yesterday", "not a time"), ("", "not a time")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("2026-11-20T12:00:00", "no time zone"), ("yesterday", "not a time"), ("", "not a time")]
+)
 def test_other_times_are_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         parse_instant(text)

@@ -60,7 +60,10 @@ class Lake:
 
 def _partition(table: str, folder: Path) -> Partition:
     cluster = folder.parent.name.removeprefix("cluster=")
-    day = date.fromisoformat(folder.name.removeprefix("date="))
+    try:
+        day = date.fromisoformat(folder.name.removeprefix("date="))
+    except ValueError:
+        raise LakeError(f"{folder} is no day of a lake; move it elsewhere") from None
     return Partition(table, cluster, day, tuple(sorted(folder.glob("*.parquet"))))
 
 
@@ -73,6 +76,8 @@ def open_lake(path: Path, create: bool = False) -> Lake:
     marker = path / MARKER
     if marker.exists():
         _check_version(marker)
+    elif create and path.is_dir() and any(not each.name.startswith(".") for each in path.iterdir()):
+        raise LakeError(f"{path} holds files but is no gpureport lake (it has no {MARKER}); give a new or empty folder")
     elif not create:
         raise LakeError(f"{path} is no gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
     return Lake(path)

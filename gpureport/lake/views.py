@@ -8,6 +8,7 @@ from datetime import date
 import duckdb
 import pyarrow as pa
 
+from gpureport.errors import LakeError
 from gpureport.lake.layout import Lake, Partition
 from gpureport.tables import TABLE_BY_NAME, Table
 
@@ -51,10 +52,13 @@ def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Co
 
 def _create_view(con: duckdb.DuckDBPyConnection, name: str, files: list[str], table: Table | None) -> None:
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-    con.execute(
-        f"create or replace view {name} as select *{_doubles(table)} from read_parquet([{listed}], hive_partitioning = true, "
-        "hive_types = {'cluster': varchar, 'date': date}, union_by_name = true)"
-    )
+    try:
+        con.execute(
+            f"create or replace view {name} as select *{_doubles(table)} from read_parquet([{listed}], "
+            "hive_partitioning = true, hive_types = {'cluster': varchar, 'date': date}, union_by_name = true)"
+        )
+    except duckdb.Error as error:
+        raise LakeError(f"{name} cannot be read ({str(error).splitlines()[0]}); export or import that day again") from error
 
 
 def _doubles(table: Table | None) -> str:

@@ -34,12 +34,12 @@ class Seen:
 def owner_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[Workload, list[Run]]:
     """The runs of each workload named on one device's series, within the window."""
     runs: dict[Workload, list[Run]] = defaultdict(list)
-    for job_series in _by_job(series).values():
-        # Other jobs may scrape the same device without naming workloads; their instants do not end a run.
-        grid = _grid(job_series, fallback_step_ms)
-        for workload, times in _times_by_workload(job_series).items():
+    for signal_series in _distinct_signals(series):
+        # Signal by signal: another exporter may scrape the device at other instants, or without naming anybody.
+        grid = _grid(signal_series, fallback_step_ms)
+        for workload, times in _times_by_workload(signal_series).items():
             runs[workload] += _runs(grid, is_among(grid.times_ms, times), window)
-    return {workload: _union(found) for workload, found in runs.items() if found}
+    return {workload: _union(found) for workload, found in _with_uids(runs).items() if found}
 
 
 def label_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[DeviceLabels, Run]:
@@ -49,22 +49,38 @@ def label_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: W
         by_labels[each.identity.device_labels].append(each)
     found = {}
     for labels, group in by_labels.items():
-        grid = _grid(group, fallback_step_ms)
-        start, end = max(int(grid.times_ms[0]), window.start_ms), min(int(grid.ends_ms[-1]), window.end_ms)
+        grids = [_grid(signal, fallback_step_ms) for signal in _distinct_signals(group)]
+        start = max(min(int(grid.times_ms[0]) for grid in grids), window.start_ms)
+        end = min(max(int(grid.ends_ms[-1]) for grid in grids), window.end_ms)
         if start < end:
             found[labels] = Run(start, end)
     return found
 
 
-def _by_job(series: Iterable[Seen]) -> Mapping[str, list[Seen]]:
-    jobs: dict[str, list[Seen]] = defaultdict(list)
+def _distinct_signals(series: Iterable[Seen]) -> list[list[Seen]]:
+    """The series of each metric and job, those left out that say the same as another's: most metrics share a scrape."""
+    signals: dict[tuple[str, str], list[Seen]] = defaultdict(list)
     for each in series:
-        jobs[each.identity.provenance.job].append(each)
-    return jobs
+        signals[each.identity.provenance.job, each.identity.meaning.metric].append(each)
+    known: list[list[Seen]] = []
+    for group in signals.values():
+        group.sort(key=lambda seen: (seen.identity.workload, seen.identity.provenance, int(seen.points.times_ms[0])))
+        if not any(_says_the_same(group, other) for other in known):
+            known.append(group)
+    return known
+
+
+def _says_the_same(group: list[Seen], other: list[Seen]) -> bool:
+    return len(group) == len(other) and all(
+        one.identity.workload == two.identity.workload
+        and one.identity.provenance == two.identity.provenance
+        and _is_same(one.points, two.points)
+        for one, two in zip(group, other, strict=True)
+    )
 
 
 def _grid(series: list[Seen], fallback_step_ms: StepFallback) -> Spans:
-    """The instants at which a job saw the device, copies of its targets merged as the values are."""
+    """The instants at which a metric showed the device, copies of its targets merged as the values are."""
     targets: dict[Provenance, list[Points]] = defaultdict(list)
     for each in series:
         known = targets[each.identity.provenance]
@@ -92,18 +108,17 @@ def _times_by_workload(series: list[Seen]) -> dict[Workload, Times]:
     for each in series:
         if each.identity.workload != NOBODY:
             named[each.identity.workload].append(each)
-    return _with_uids({workload: _all_times(group) for workload, group in named.items()})
+    return {workload: _all_times(group) for workload, group in named.items()}
 
 
-def _with_uids(times: dict[Workload, Times]) -> dict[Workload, Times]:
-    """Series without a pod uid join the one pod of that name whose uid a sibling series carries."""
-    merged = {workload: found for workload, found in times.items() if workload.pod_uid}
-    for workload, found in times.items():
+def _with_uids(runs: Mapping[Workload, list[Run]]) -> dict[Workload, list[Run]]:
+    """Runs of series without a pod uid join the one pod of that name whose uid a sibling series carries."""
+    merged = {workload: list(found) for workload, found in runs.items() if workload.pod_uid}
+    for workload, found in runs.items():
         if workload.pod_uid:
             continue
         siblings = [other for other in merged if other._replace(pod_uid="") == workload]
-        target = siblings[0] if len(siblings) == 1 else workload
-        merged[target] = np.union1d(merged[target], found) if target in merged else found
+        merged.setdefault(siblings[0] if len(siblings) == 1 else workload, []).extend(found)
     return merged
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpureport.catalog import Catalog, Meaning
 from gpureport.errors import SourceError
-from gpureport.series import Labels, SeriesBatch, is_stale
+from gpureport.series import METRIC_LABEL, Labels, SeriesBatch, is_stale
 from gpureport.shape.copies import Points
 from gpureport.shape.identity import Identity, identify
 from gpureport.shape.spans import Times, Values
@@ -55,23 +55,30 @@ def prepare(batch: SeriesBatch, catalog: Catalog) -> tuple[list[Prepared], dict[
 
     Series handed over in several pieces become one. SourceError when two label sets share a hash.
     """
+    tallies: dict[str, Tally] = {}
     pieces: dict[int, list[int]] = {}
     known: dict[int, Identity] = {}
     for number, labels in enumerate(batch.labels):
         identity = identify(labels, catalog)
         if identity is None:
+            _count_nameless(labels, int(batch.offsets[number + 1] - batch.offsets[number]), catalog, tallies)
             continue
         key = series_id(labels)
         if _present(known.setdefault(key, identity).labels) != _present(labels):
             raise SourceError(f"two series share the hash {key:016x}: {dict(labels)} and {dict(known[key].labels)}; report this")
         pieces.setdefault(key, []).append(number)
-    tallies: dict[str, Tally] = {}
     prepared = []
     for key, numbers in pieces.items():
         identity = known[key]
         tally = tallies.setdefault(identity.meaning.metric, Tally())
         prepared.append(_prepare_one(key, identity, *_samples(batch, numbers, tally), tally))
     return prepared, tallies
+
+
+def _count_nameless(labels: Labels, count: int, catalog: Catalog, tallies: dict[str, Tally]) -> None:
+    metric = labels.get(METRIC_LABEL, "")
+    if metric in catalog.by_metric:
+        tallies.setdefault(metric, Tally()).dropped["nameless"] += count
 
 
 def _present(labels: Labels) -> dict[str, str]:

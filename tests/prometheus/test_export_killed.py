@@ -146,7 +146,6 @@ def test_killed_while_it_writes_it_leaves_partitions_whole(
     assert {folder: after[folder] for folder in whole} == whole
 
 
-@pytest.mark.xfail(strict=True, reason="workers outlive an export whose main process alone is killed, and keep its lock")
 def test_workers_of_a_killed_export_do_not_keep_the_lake_locked(fleet_prometheus: str, tmp_path: Path) -> None:
     """Only the main process is killed, as the kernel does when memory is short."""
     lake = tmp_path / "lake"
