@@ -64,7 +64,7 @@ def prepare(batch: SeriesBatch, catalog: Catalog) -> tuple[list[Prepared], dict[
             _count_nameless(labels, int(batch.offsets[number + 1] - batch.offsets[number]), catalog, tallies)
             continue
         key = series_id(labels)
-        if _present(known.setdefault(key, identity).labels) != _present(labels):
+        if known.setdefault(key, identity) is not identity and _present(known[key].labels) != _present(labels):
             raise SourceError(f"two series share the hash {key:016x}: {dict(labels)} and {dict(known[key].labels)}; report this")
         pieces.setdefault(key, []).append(number)
     prepared = []

@@ -23,10 +23,15 @@ METRICS = ("DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE",
 GPUS_PER_NODE = 8
 STEPS_PER_DAY = 2880  # one each 30 s
 SAMPLES_PER_NODE = GPUS_PER_NODE * len(METRICS) * 120 * 25  # what an export plans for: an hour's 120, the margins counted in
-MAIN = (
-    "import resource, sys\nfrom gpureport.cli import main\ncode = main(sys.argv[1:])\n"
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\nsys.exit(code)\n"
-)
+# VmHWM, not getrusage: a process begins with the peak of the one that started it in the latter.
+MAIN = """
+import re, sys
+from pathlib import Path
+from gpureport.cli import main
+code = main(sys.argv[1:])
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+sys.exit(code)
+"""
 
 
 @pytest.fixture(scope="module")

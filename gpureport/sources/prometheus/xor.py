@@ -53,18 +53,9 @@ def _decode_batch(chunks: Sequence[bytes], counts: Ints, times: Ints, values: Bi
     """Fill the samples of some chunks, end to end in their order."""
     # Longest chunks first, so that those still running are always a leading slice.
     order = np.argsort(-counts, kind="stable")
-    longest = int(counts[order[0]])
-    by_step = (np.empty((longest, counts.size), np.int64), np.empty((longest, counts.size), np.uint64))
-    running_at = np.searchsorted(-counts[order], -np.arange(longest), side="left")
-    _Steps(chunks, order).run(running_at, *by_step)
-    # Back from step by step to chunk by chunk, in the order the chunks came.
-    if counts[order[-1]] == longest:
-        times[:], values[:] = (found.T.reshape(-1) for found in by_step)
-        return
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    inside = np.arange(longest) < counts[:, None]
-    times[:], values[:] = (found.T[place][inside] for found in by_step)
+    running_at = np.searchsorted(-counts[order], -np.arange(counts[order[0]]), side="left")
+    first_at = (np.cumsum(counts) - counts)[order]
+    _Steps(chunks, order).run(running_at, first_at, times, values)
 
 
 class _Steps:
@@ -86,8 +77,9 @@ class _Steps:
         self._width: Bits = np.ones(order.size, np.uint64)
         self._trailing: Bits = np.zeros(order.size, np.uint64)
 
-    def run(self, running_at: Ints, times: Ints, values: Bits) -> None:
-        """Fill ``times`` and ``values`` sample by sample; column i is the i-th longest chunk."""
+    def run(self, running_at: Ints, first_at: Ints, times: Ints, values: Bits) -> None:
+        """Fill ``times`` and ``values`` sample by sample; the i-th longest chunk's first one is at ``first_at[i]``."""
+        at = first_at.copy()
         for sample, running in enumerate(running_at.tolist()):
             bit = self._bit[:running]
             if sample == 0:
@@ -96,8 +88,9 @@ class _Steps:
                 bit += _u(64)
             else:
                 self._advance(bit, running, is_second=sample == 1)
-            times[sample, :running] = self._time[:running]
-            values[sample, :running] = self._value[:running]
+            times[at[:running]] = self._time[:running]
+            values[at[:running]] = self._value[:running]
+            at += 1
         if (self._bit > self._end_bit).any():
             raise CorruptChunkError(f"a chunk ends before its last sample; {_DAMAGED}")
 
