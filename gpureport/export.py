@@ -6,6 +6,7 @@ worker processes, whatever the size of the fleet. Nothing becomes visible before
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import threading
@@ -156,15 +157,19 @@ def _run(tasks: Sequence[_Task], concurrency: int, progress: Progress) -> Iterat
         return
     # Forked before this process has threads of its own: a worker is ready in milliseconds, with everything imported.
     fork = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(workers, mp_context=fork, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker) as pool:
         futures = [pool.submit(_export_group, task) for task in tasks]
         _await(futures, progress)
         for future in futures:
             yield future.result()
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed ends too: it would hold the lake's lock, inherited with the fork, for ever."""
+def _start_worker() -> None:
+    """A worker ends with a parent that was killed, or it would hold the lake's lock, inherited with the fork, for ever.
+
+    It collects no cycles: it makes none, and looking for them among the labels of thousands of series is a fifth of its time.
+    """
+    gc.disable()
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 from duckdb import DuckDBPyConnection
@@ -33,21 +33,14 @@ from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
 from gpureport.lake.change import LakeBusyError, exclusive_run
 from gpureport.query import Query, load
-from gpureport.report import write_report
-from gpureport.report.header import Header, read_header
 from gpureport.resources import RECORDING
 from gpureport.schema_docs import render_schema
-from gpureport.simulate import (
-    SimulationPlan,
-    choose_signals,
-    fill_lake,
-    write_kubernetes,
-    write_openmetrics,
-    write_truth,
-)
 from gpureport.sql_prompt import Output, answer, prompt
 from gpureport.tables import TABLES
 from gpureport.window import Window, day_start, parse_date, parse_instant
+
+if TYPE_CHECKING:
+    from gpureport.report.header import Header
 
 DEMO_CLUSTER = "h200-recording"
 DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
@@ -106,6 +99,8 @@ def compute(config: Config, day: date) -> list[str]:
 
 def report(config: Config, window: Window, out: Path, now: datetime) -> list[Path]:
     """Every form of the report of a window; CoverageError, after they are written, where too little was seen."""
+    from gpureport.report import write_report  # polars and jinja2: an export should not wait for them
+
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         header, queries = _open_report(con, config, lake, window, now)
@@ -124,6 +119,8 @@ def _open_report(
     con: DuckDBPyConnection, config: Config, lake: Lake, window: Window, now: datetime
 ) -> tuple[Header, dict[str, Query]]:
     """report.* built over the facts of the window, and what the report says of itself."""
+    from gpureport.report.header import read_header
+
     settings = ReportSettings(config.report.figure_min_coverage_ratio, config.saturation.enabled)
     made_with = facts_hash(load(), _compute_settings(config))
     queries = report_tables(con, lake, window, settings, made_with)
@@ -150,6 +147,9 @@ def sql(config: Config, statement: str | None, output: Output, now: datetime) ->
 
 def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: Path | None, today: date) -> list[Path]:
     """A synthetic cluster as files, as a lake, or both; what was written."""
+    # Imported here: no other command should wait for it.
+    from gpureport.simulate import SimulationPlan, choose_signals, fill_lake, write_kubernetes, write_openmetrics, write_truth
+
     start = parse_date(asked["start"]) if asked["start"] else today - timedelta(days=asked["days"])
     chosen = {name: found for name, found in asked.items() if name not in ("start", "signals")}
     plan = SimulationPlan(start_date=start, signals=choose_signals(asked["signals"]), **chosen)
