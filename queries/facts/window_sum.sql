@@ -1,7 +1,7 @@
 -- The hourly sums of devices, of containers on each device, and of containers over all of theirs, added over the window.
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
--- reads:  facts.container_hour, facts.device_hour
+-- reads:  facts.container_hour, facts.device_hour, facts.ownership
 -- params: since_at, until_at
 -- source: facts.device_hour, facts.container_hour
 -- columns:
@@ -147,35 +147,41 @@ within as (
     where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
 ),
 
--- The devices of a container are seen at the same time: the union of their spans in an hour is taken as the longest.
-watched_hour as (
+-- A container is seen while any of its devices is: the union of its spans, within the hours that count.
+owned as (
     select
-        subject,
         cluster,
         namespace,
         pod,
         pod_uid,
         container,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        max(observed_seconds) as observed_seconds
-    from within
-    group by all
+        greatest(start_at, date_trunc('hour', $since_at)) as start_at,
+        least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
+    from facts.ownership
 ),
 
-watched as (
+followed as (
     select
-        subject,
+        *,
+        max(end_at) over (
+            partition by cluster, namespace, pod, pod_uid, container
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ) as covered_until_at
+    from owned
+    where start_at < end_at
+),
+
+united as (
+    select
         cluster,
         namespace,
         pod,
         pod_uid,
         container,
-        device_uuid,
-        gpu_instance_id,
-        sum(observed_seconds) as observed_seconds
-    from watched_hour
+        sum(epoch_ms(end_at) - epoch_ms(greatest(start_at, coalesce(covered_until_at, start_at)))) / 1000 as observed_seconds
+    from followed
+    where covered_until_at is null or end_at > covered_until_at
     group by all
 ),
 
@@ -327,15 +333,12 @@ summed as (
 
 select
     summed.*,
-    watched.observed_seconds
+    if(summed.subject = 'container', united.observed_seconds, summed.device_seconds) as observed_seconds
 from summed
-inner join watched
+left join united
     on
-        summed.subject = watched.subject
-        and summed.cluster = watched.cluster
-        and summed.namespace = watched.namespace
-        and summed.pod = watched.pod
-        and summed.pod_uid = watched.pod_uid
-        and summed.container = watched.container
-        and summed.device_uuid = watched.device_uuid
-        and summed.gpu_instance_id = watched.gpu_instance_id
+        summed.cluster = united.cluster
+        and summed.namespace = united.namespace
+        and summed.pod = united.pod
+        and summed.pod_uid = united.pod_uid
+        and summed.container = united.container
