@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from gpureport.series import METRIC_LABEL
 from gpureport.shape.identity import DeviceKey, DeviceLabels, Workload
 from gpureport.shape.long import LongRows
 from gpureport.shape.owners import Run
@@ -104,29 +105,43 @@ def raw_sample_table(series: Iterable[Prepared], window: Window) -> pa.Table:
 
 def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mapping[str, str], window: Window) -> pa.Table:
     """The labels of every series, each with its scope, that has a sample within the window."""
-    rows = []
+    found: list[tuple[Prepared, str, int]] = []
     for each, scope in sorted(series, key=lambda one: one[0].series_id):
-        inside = (each.raw_times_ms >= window.start_ms) & (each.raw_times_ms < window.end_ms)
-        if inside.any():
-            rows.append(_series_row(each, scope, external_labels, int(inside.sum())))
-    return pa.Table.from_pylist(rows, SERIES.schema)
-
-
-def _series_row(series: Prepared, scope: str, external_labels: Mapping[str, str], count: int) -> dict[str, object]:
-    identity = series.identity
-    device = identity.device or identity.holder_device or DeviceKey("", "")
-    return {
-        "series_id": series.series_id,
-        "metric": identity.meaning.metric,
-        "signal": identity.meaning.signal,
-        "scope": scope,
-        **device._asdict(),
-        **identity.workload._asdict(),
-        "node_name": identity.device_labels.node_name,
-        "labels": sorted((name, value) for name, value in identity.labels.items() if name != "__name__" and value != ""),
-        "external_labels": sorted(external_labels.items()),
-        "sample_count": count,
+        first, end = np.searchsorted(each.raw_times_ms, (window.start_ms, window.end_ms))
+        if end > first:
+            found.append((each, scope, int(end - first)))
+    identities = [each.identity for each, _, _ in found]
+    devices = [identity.device or identity.holder_device or DeviceKey("", "") for identity in identities]
+    texts = {
+        "metric": [identity.meaning.metric for identity in identities],
+        "signal": [identity.meaning.signal for identity in identities],
+        "scope": [scope for _, scope, _ in found],
+        "device_uuid": [device.device_uuid for device in devices],
+        "gpu_instance_id": [device.gpu_instance_id for device in devices],
+        "namespace": [identity.workload.namespace for identity in identities],
+        "pod": [identity.workload.pod for identity in identities],
+        "pod_uid": [identity.workload.pod_uid for identity in identities],
+        "container": [identity.workload.container for identity in identities],
+        "node_name": [identity.device_labels.node_name for identity in identities],
     }
+    own = [sorted((name, value) for name, value in each.labels.items() if value and name != METRIC_LABEL) for each in identities]
+    return _table(
+        SERIES,
+        {
+            **{name: pa.array(column, pa.string()) for name, column in texts.items()},
+            "series_id": pa.array([each.series_id for each, _, _ in found], pa.uint64()),
+            "labels": _maps(own),
+            "external_labels": _maps([sorted(external_labels.items())] * len(found)),
+            "sample_count": pa.array([count for _, _, count in found], pa.int64()),
+        },
+    )
+
+
+def _maps(rows: Sequence[Sequence[tuple[str, str]]]) -> pa.Array:
+    """Maps from their pairs, built column by column: a tenth of the time that pairs take one by one."""
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)]).astype(np.int32)
+    keys = pa.array([name for row in rows for name, _ in row], pa.string())
+    return pa.MapArray.from_arrays(offsets, keys, pa.array([value for row in rows for _, value in row], pa.string()))
 
 
 def owner_label_table(owners: Sequence[tuple[DeviceKey, Mapping[Workload, Sequence[Run]]]]) -> pa.Table:
