@@ -43,7 +43,8 @@ ROUNDS = int(os.environ.get("ROUNDS", "3"))
 def main() -> None:
     """Measure in turns and print."""
     # No copies: 12 series a GPU at a time, so that every sample downloaded is one that the lake keeps.
-    plan = SimulationPlan(GPUS, 1, DAY, signals=METRICS, mig_share=0, sharing_share=0, dra_share=0, kube_state_step_seconds=0)
+    alone = {"mig_share": 0, "sharing_share": 0, "dra_share": 0, "kube_state_step_seconds": 0}
+    plan = SimulationPlan(GPUS, 1, DAY, signals=METRICS, pod_life_factor=POD_LIFE_FACTOR, **alone)
     folder = filled_folder(plan, f"prometheus-{GPUS}-gpus-12-metrics")
     samples = int((folder / "filled").read_text())
     binary = prometheus_binary()
