@@ -1,7 +1,7 @@
 """Export against curl and prometheus-api-client, from the same server, in turns.
 
-GPUS (1000), POD_LIFE_FACTOR (8: on most GPUs one pod stays for the day; 1: three or four come and go, which makes four
-times as many series) and ROUNDS (3) set the size.
+GPUS (1000), POD_LIFE_FACTOR (8: on most GPUs one pod stays for the day; 1: three or four come and go, which makes more
+than twice as many series) and ROUNDS (3) set the size.
 """
 
 from __future__ import annotations
