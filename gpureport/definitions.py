@@ -5,6 +5,7 @@ Plain values, read by the page, by ``docs/figures.md`` and by the tests that hol
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 REASONS = {
@@ -30,6 +31,13 @@ class Figure:
     signals: tuple[str, ...] = ()
     absent: str = ""
     """When it is null, where that is not simply 'no sample of its signals'."""
+    ways: tuple[tuple[str, ...], ...] = ()
+    """Sets of its signals of which one suffices, the most direct first; () where it needs all of ``signals``."""
+
+    def missing(self, present: Set[str]) -> tuple[str, ...]:
+        """The signals to add so that it becomes known: of the way that lacks the fewest; () where it is known."""
+        lacks = [tuple(signal for signal in way if signal not in present) for way in self.ways or (self.signals,)]
+        return min(lacks, key=len)
 
 
 _BOARD = "no sample of the signal; a MIG instance, for which only the board's is known"
@@ -54,6 +62,8 @@ def _reason_bits(bits: str) -> Figure:
 
 
 _MEMORY = ("fb_used_bytes", "fb_free_bytes")
+_POWERS = ("energy_joules", "power_watts")
+_EITHER = (("energy_joules",), ("power_watts",))
 _VIOLATIONS = (
     "power_violation_seconds",
     "thermal_violation_seconds",
@@ -80,11 +90,20 @@ FIGURES = {
     "hw_thermal_ratio": _reason_bits("0x40"),
     "hw_power_brake_ratio": _reason_bits("0x80"),
     "any_throttle_ratio": _reason_bits("any bit of 0xfc"),
-    "any_throttle_ratio_min": Figure("largest of the four violation ratios", _VIOLATIONS, "none of the four is known"),
+    "any_throttle_ratio_min": Figure(
+        "largest of the four violation ratios",
+        _VIOLATIONS,
+        "none of the four is known",
+        tuple((violation,) for violation in _VIOLATIONS),
+    ),
     "memory_used_ratio_avg": Figure("∫ used ÷ (used + free) dt ÷ s in which both were known", _MEMORY),
     "memory_used_ratio_max": Figure("largest used ÷ (used + free) of one instant", _MEMORY),
     "memory_pressure_ratio": Figure("s with used ÷ (used + free) ≥ the threshold ÷ s in which both were known", _MEMORY),
-    "memory_total_bytes": Figure("total; used + free + reserved where it is not published", ("fb_total_bytes", *_MEMORY)),
+    "memory_total_bytes": Figure(
+        "total; used + free + reserved where it is not published",
+        ("fb_total_bytes", *_MEMORY),
+        ways=(("fb_total_bytes",), _MEMORY),
+    ),
     "xid_error_count": Figure("times the code changed to another non-zero one: a lower bound", ("xid_code",), _BOARD),
     "xid_codes": Figure("their distinct codes", ("xid_code",), _BOARD),
     "dram_active_avg": _mean("dram_active_ratio"),
@@ -97,7 +116,7 @@ FIGURES = {
     "pcie_rx_bytes_per_second_avg": _mean("pcie_rx_bytes_per_second", _BOARD),
     "nvlink_tx_bytes_per_second_avg": _mean("nvlink_tx_bytes_per_second", _BOARD),
     "nvlink_rx_bytes_per_second_avg": _mean("nvlink_rx_bytes_per_second", _BOARD),
-    "energy_joules": Figure("growth of the counter, over gaps too; else ∫ power dt", ("energy_joules", "power_watts"), _BOARD),
+    "energy_joules": Figure("growth of the counter, over gaps too; else ∫ power dt", _POWERS, _BOARD, _EITHER),
     "power_watts_avg": _mean("power_watts", _BOARD),
     "power_watts_max": _largest("power_watts", _BOARD),
     "power_limit_watts_max": _largest("power_limit_watts", _BOARD),
@@ -115,11 +134,11 @@ FIGURES = {
     ),
     **dict.fromkeys(
         ("idle_joules", "attributed_joules", "unattributed_joules", "closing_error_joules"),
-        Figure("the device's energy, split; the parts add up to it", ("energy_joules", "power_watts"), _POWER),
+        Figure("the device's energy, split; the parts add up to it", _POWERS, _POWER, _EITHER),
     ),
     **dict.fromkeys(
         ("active_joules", "held_joules", "active_joules_kepler", "active_watts_avg", "idle_watts"),
-        Figure("the container's part of the device's energy", ("energy_joules", "power_watts"), _POWER),
+        Figure("the container's part of the device's energy", _POWERS, _POWER, _EITHER),
     ),
 }
 """Every figure of the report tables, in the order of the tables; seconds behind a ratio are named after it."""
