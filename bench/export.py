@@ -130,7 +130,7 @@ def _values(lake: Path) -> int:
     """How many sampled values the lake holds of the twelve signals."""
     from gpureport.catalog import load_catalog
 
-    columns = [load_catalog().by_metric[metric].signal for metric in METRICS]
+    columns = [load_catalog().metrics[metric][0].signal for metric in METRICS]
     counted = " + ".join(f"count({column})" for column in columns)
     files = [str(path) for path in (lake / "device_sample").rglob("*.parquet")]
     row = duckdb.execute(f"select {counted} from read_parquet(?) where not is_carried", [files]).fetchone()

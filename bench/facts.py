@@ -93,8 +93,8 @@ def _size(lake: Path) -> tuple[int, int]:
     """Rows, and values of the fourteen signals."""
     from gpureport.catalog import load_catalog
 
-    by_metric = load_catalog().by_metric
-    counted = " + ".join(f"count({by_metric[metric].signal})" for metric in SIGNALS_14)
+    metrics = load_catalog().metrics
+    counted = " + ".join(f"count({metrics[metric][0].signal})" for metric in SIGNALS_14)
     row = duckdb.execute(f"select count(*), {counted} from read_parquet(?)", [_files(lake)]).fetchone()
     assert row
     return int(row[0]), int(row[1])

@@ -8,44 +8,91 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
 from gpureport.errors import UsageError
 from gpureport.resources import QUERIES
+from gpureport.series import METRIC_LABEL, Labels
 from gpureport.tables import SIGNAL_BY_NAME
 
-Kind = Literal["gauge", "counter", "bitmask", "code", "rate"]
-Scope = Literal["board", "instance", "pod", "cluster"]
-COLUMNS = ("metric", "signal", "factor", "kind", "scope", "vendor", "exporter", "versions", "needs")
+Kind = Literal["gauge", "counter", "bitmask", "code", "rate", "bit", "info"]
+Scope = Literal["board", "instance", "pod", "detail", "cluster"]
+COLUMNS = (
+    "metric",
+    "labels",
+    "signal",
+    "factor",
+    "kind",
+    "scope",
+    "per",
+    "vendor",
+    "exporter",
+    "versions",
+    "needs",
+    "source",
+)
+_NEEDED = ("metric", "signal", "kind", "scope")
+PER_SECOND = "second"
+DEVICE_INFO = "device_info"
+"""Signal of the metrics whose labels describe a device and whose value says nothing."""
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """One catalogue row: how a metric is read."""
+    """One catalogue row: how a metric is read.
+
+    ``kind`` bit: a 0/1 flag that stands for bit ``factor`` of the mask; info: only the labels count. ``scope`` detail: of a
+    device, but split further (per XID code, say). ``per``: what a counter's growth is divided by to feed a gauge:
+    "second", or another counter's metric.
+    """
 
     metric: str
+    labels: str
     signal: str
     factor: float
     kind: Kind
     scope: Scope
+    per: str
     vendor: str
     exporter: str
     versions: str
     needs: str
+    source: str
 
     @property
     def is_device(self) -> bool:
         """Whether it describes a device (a column of device_sample) and not a pod or the cluster."""
-        return self.scope in ("board", "instance")
+        return self.scope in ("board", "instance") and self.kind != "info"
+
+    @property
+    def names_device(self) -> bool:
+        """Whether its series carry a device's identity."""
+        return self.scope in ("board", "instance", "detail")
 
     @property
     def allows_infinite(self) -> bool:
         """Whether an infinite value means something (a quota without a limit)."""
         return "infinite" in self.needs
+
+    @property
+    def may_be_percent(self) -> bool:
+        """Whether the name says ratio and a version says percent (DCGM 4.6 aliases): decided per cluster and day."""
+        return "ratio or percent" in self.needs
+
+    @cached_property
+    def conditions(self) -> tuple[tuple[str, str], ...]:
+        """Labels that a series must carry, and their values; ``*`` is any."""
+        pairs = (condition.partition("=") for condition in self.labels.split())
+        return tuple((name, value) for name, _, value in pairs)
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether a series of the metric is meant."""
+        return all((found := labels.get(name, "")) != "" and value in ("*", found) for name, value in self.conditions)
 
 
 @dataclass(frozen=True)
@@ -55,9 +102,46 @@ class Catalog:
     rows: tuple[Meaning, ...]
 
     @cached_property
-    def by_metric(self) -> Mapping[str, Meaning]:
-        """Meaning by metric name."""
-        return {row.metric: row for row in self.rows}
+    def metrics(self) -> Mapping[str, tuple[Meaning, ...]]:
+        """Rows by metric: more than one where labels decide, or growths are divided."""
+        found: dict[str, list[Meaning]] = defaultdict(list)
+        for row in self.rows:
+            found[row.metric].append(row)
+        return {metric: tuple(rows) for metric, rows in found.items()}
+
+    @cached_property
+    def rank(self) -> Mapping[tuple[str, str], int]:
+        """Place in the order of preference, by metric and labels."""
+        return {(row.metric, row.labels): number for number, row in enumerate(self.rows)}
+
+    @cached_property
+    def divisors(self) -> Mapping[str, Meaning]:
+        """Counters by whose growth another one's is divided, by metric; their signal is the metric's name."""
+        return {
+            row.per: replace(row, metric=row.per, labels="", signal=row.per, factor=1.0, per="")
+            for row in self.rows
+            if row.per not in ("", PER_SECOND)
+        }
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """Names of all metrics to ask for, divisors among them."""
+        return tuple(dict.fromkeys([*self.metrics, *self.divisors]))
+
+    def read_as(self, metric: str) -> tuple[Meaning, ...]:
+        """Every row of a metric; more than one where labels decide."""
+        return self.metrics.get(metric) or ((self.divisors[metric],) if metric in self.divisors else ())
+
+    def meaning(self, labels: Labels) -> Meaning | None:
+        """How a series is read; None for a metric, or labels, that the catalogue does not name."""
+        for row in self.read_as(labels.get(METRIC_LABEL, "")):
+            if not row.labels or row.matches(labels):
+                return row
+        return None
+
+    def candidates(self, signal: str) -> tuple[Meaning, ...]:
+        """The rows that can carry a signal, preferred first."""
+        return tuple(row for row in self.rows if row.signal == signal)
 
     @cached_property
     def version(self) -> str:
@@ -66,19 +150,21 @@ class Catalog:
 
 
 def load_catalog(own_rows: Iterable[Mapping[str, str]] = (), path: Path = QUERIES / "catalog" / "signal.csv") -> Catalog:
-    """The bundled catalogue with the user's own rows before it; a user's row replaces a bundled one of its metric."""
+    """The bundled catalogue with the user's own rows before it; a user's row replaces bundled ones of its metric and labels."""
     with path.open(newline="") as file:
         bundled = [_meaning(row, path.name) for row in csv.DictReader(file)]
-    own = [_meaning({"factor": "1", **row}, "signals") for row in own_rows]
-    replaced = {row.metric for row in own}
-    return Catalog((*own, *(row for row in bundled if row.metric not in replaced)))
+    own = [_meaning({"factor": "1", "source": "configuration", **row}, "signals") for row in own_rows]
+    replaced = {(row.metric, row.labels) for row in own}
+    return Catalog((*own, *(row for row in bundled if (row.metric, row.labels) not in replaced)))
 
 
 def _meaning(row: Mapping[str, str], where: str) -> Meaning:
     unknown = set(row) - set(COLUMNS)
     if unknown or not row.get("metric"):
-        raise UsageError(f"{where}: a signal row needs {', '.join(COLUMNS[:5])}; unknown: {', '.join(sorted(unknown)) or 'none'}")
+        raise UsageError(f"{where}: a signal row needs {', '.join(_NEEDED)}; unknown: {', '.join(sorted(unknown)) or 'none'}")
     text = {column: str(row.get(column, "") or "") for column in COLUMNS}
+    if text["kind"] == "info":
+        text["signal"] = DEVICE_INFO
     _check(text, where)
     return Meaning(**{**text, "factor": float(text["factor"])})  # type: ignore[arg-type]
 
@@ -87,8 +173,11 @@ def _check(text: Mapping[str, str], where: str) -> None:
     metric = text["metric"]
     if text["kind"] not in get_args(Kind) or text["scope"] not in get_args(Scope):
         raise UsageError(f"{where}: {metric}: kind must be one of {get_args(Kind)} and scope one of {get_args(Scope)}")
-    if text["scope"] in ("board", "instance") and text["signal"] not in SIGNAL_BY_NAME:
+    is_column = text["scope"] in ("board", "instance") and text["kind"] != "info"
+    if is_column and text["signal"] not in SIGNAL_BY_NAME:
         raise UsageError(f"{where}: {metric}: {text['signal']!r} is no device signal; see docs/schema.md, device_sample")
+    if any("=" not in condition for condition in text["labels"].split()):
+        raise UsageError(f"{where}: {metric}: labels {text['labels']!r} are not written as name=value name=*")
     try:
         float(text["factor"])
     except ValueError:

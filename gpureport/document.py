@@ -8,7 +8,7 @@ from gpureport.catalog import load_catalog
 from gpureport.query import load
 from gpureport.query_docs import render_index
 from gpureport.resources import QUERIES
-from gpureport.schema_docs import render_figures, render_schema
+from gpureport.schema_docs import render_figures, render_metrics, render_schema
 
 
 def documents() -> dict[Path, str]:
@@ -16,7 +16,8 @@ def documents() -> dict[Path, str]:
     queries = load()
     return {
         Path("docs/schema.md"): render_schema(queries),
-        Path("docs/figures.md"): render_figures(queries, load_catalog()),
+        Path("docs/figures.md"): render_figures(queries),
+        Path("docs/metrics.md"): render_metrics(load_catalog()),
         Path("queries/README.md"): render_index(queries),
     }
 

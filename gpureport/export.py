@@ -23,7 +23,7 @@ from gpureport.errors import SourceError
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, Labels
-from gpureport.shape import Tally, shape
+from gpureport.shape import Reading, Tally, reading_of, relabelled_jobs, shape
 from gpureport.sources.prometheus import (
     Connection,
     Group,
@@ -88,6 +88,7 @@ class _Task:
     day: date
     number: int
     group: Group
+    reading: Reading
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,9 @@ def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: P
     lake = open_lake(lake_path, create=True)
     held = held_sample_count(lake, settings.cluster, day) if only_if_grown else -1
     with lake.change() as change:
-        tasks = [_Task(settings, server, change, day, number, group) for number, group in enumerate(groups)]
-        done = list(_run(tasks, settings.prometheus.max_concurrency, progress))
+        reading = Reading(relabelled_jobs(series))
+        tasks = [_Task(settings, server, change, day, number, group, reading) for number, group in enumerate(groups)]
+        done = _read_right(tasks, settings.prometheus.max_concurrency, progress)
         exported = _exported(day, server, len(series), done, warnings)
         if exported.sample_count <= held:
             change.abandon()
@@ -130,7 +132,7 @@ def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
 
 
 def _series(connection: Connection, settings: ExportSettings, day: date) -> tuple[list[Labels], tuple[str, ...]]:
-    metrics = one_of(METRIC_LABEL, (row.metric for row in settings.catalog.rows))
+    metrics = one_of(METRIC_LABEL, settings.catalog.asked)
     series, warnings = list_series(connection, [metrics], Window.of_day(day).widened(MARGIN))
     if not series:
         raise NoSeriesError(
@@ -145,6 +147,14 @@ def _plan(connection: Connection, settings: ExportSettings, series: Sequence[Lab
     window = Window.of_day(day).widened(MARGIN)
     hourly = samples_per_hour(connection, series[0], window) or ASSUMED_SAMPLES_PER_HOUR
     return plan_groups(series, settings.samples_per_group, round(hourly * window.seconds / 3600))
+
+
+def _read_right(tasks: Sequence[_Task], concurrency: int, progress: Progress) -> list[_Done]:
+    """Every group's outcome; once more where the whole day shows that a metric was read in the wrong unit (DCGM 4.6)."""
+    done = list(_run(tasks, concurrency, progress))
+    assumed = tasks[0].reading
+    reading = reading_of(add_tallies(each.tallies for each in done), assumed.relabelled_jobs)
+    return done if reading == assumed else list(_run([replace(task, reading=reading) for task in tasks], concurrency, progress))
 
 
 def _run(tasks: Sequence[_Task], concurrency: int, progress: Progress) -> Iterator[_Done]:
@@ -197,7 +207,7 @@ def _export_group(task: _Task) -> _Done:
     connection = open_connection(settings.prometheus, settings.environ)
     around = window.widened(MARGIN)
     reading = read(connection, task.server, task.group.matchers, around, task.group.expected_samples)
-    shaped = shape(reading.batch, settings.catalog, window, settings.keep_raw)
+    shaped = shape(reading.batch, settings.catalog, window, settings.keep_raw, task.reading)
     for table, rows in shaped.tables().items():
         if rows.num_rows or table == "device_sample":
             task.change.write(table, settings.cluster, task.day, rows, part=f"part-{task.number:04d}")

@@ -20,7 +20,7 @@ from gpureport.errors import LakeError, SourceError
 from gpureport.lake import Change, Lake, Partition, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate
-from gpureport.shape import Tally, shape
+from gpureport.shape import Reading, Shaped, Tally, reading_of, relabelled_jobs, shape
 from gpureport.shape.prepare import series_id
 from gpureport.sources.openmetrics import read_openmetrics
 from gpureport.window import DAY_MS, Window, from_ms, rfc3339, to_ms
@@ -150,12 +150,20 @@ def _raw_values(column: pa.ChunkedArray) -> np.ndarray:
 
 def _write_day(change: Change, cluster: str, day: date, batch: SeriesBatch, catalog: Catalog) -> Mapping[str, Tally]:
     window = Window.of_day(day)
-    shaped = shape(between(batch, window.widened(MARGIN)), catalog, window, keep_raw=True)
+    shaped = _shape(between(batch, window.widened(MARGIN)), catalog, window)
     for table, rows in shaped.tables().items():
         change.write(table, cluster, day, rows)
     origin = Origin("file", "OpenMetrics", "openmetrics")
     change.write("source", cluster, day, source_table(shaped.tallies, catalog, origin, window))
     return shaped.tallies
+
+
+def _shape(batch: SeriesBatch, catalog: Catalog, window: Window) -> Shaped:
+    """Shape a day; once more where its values show that a metric was read in the wrong unit (DCGM 4.6)."""
+    assumed = Reading(relabelled_jobs(batch.labels))
+    shaped = shape(batch, catalog, window, keep_raw=True, reading=assumed)
+    reading = reading_of(shaped.tallies, assumed.relabelled_jobs)
+    return shaped if reading == assumed else shape(batch, catalog, window, keep_raw=True, reading=reading)
 
 
 def distinct(batch: SeriesBatch) -> SeriesBatch:

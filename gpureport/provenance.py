@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import __version__
-from gpureport.catalog import Catalog, Meaning
+from gpureport.catalog import Catalog
 from gpureport.shape import Tally
 from gpureport.tables import SOURCE
 from gpureport.window import Window
 
-_DROPPED = ("duplicate", "copy", "blank", "nan", "infinite", "nameless")
+_DROPPED = ("duplicate", "copy", "blank", "nan", "infinite", "out_of_range", "not_applicable", "nameless")
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,21 @@ def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
             found.dropped.update(tally.dropped)
             found.joined_count += tally.joined_count
             found.row_count += tally.row_count
+            found.unit.merge(tally.unit)
     return total
 
 
 def source_table(tallies: Mapping[str, Tally], catalog: Catalog, origin: Origin, window: Window) -> pa.Table:
     """One row per metric of the catalogue, also for those of which nothing came."""
-    rows = [_row(meaning, tallies.get(meaning.metric, Tally()), catalog, origin, window) for meaning in catalog.rows]
+    rows = [_row(metric, tallies.get(metric, Tally()), catalog, origin, window) for metric in catalog.asked]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
 
 
-def _row(meaning: Meaning, tally: Tally, catalog: Catalog, origin: Origin, window: Window) -> dict[str, object]:
+def _row(metric: str, tally: Tally, catalog: Catalog, origin: Origin, window: Window) -> dict[str, object]:
     return {
         "kind": origin.kind,
-        "asked": meaning.metric,
-        "signal": meaning.signal,
+        "asked": metric,
+        "signal": ", ".join(dict.fromkeys(row.signal for row in catalog.read_as(metric))),
         "server": origin.server,
         "read_path": origin.read_path,
         "start_at": np.datetime64(window.start_ms, "ms"),

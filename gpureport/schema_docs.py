@@ -1,4 +1,4 @@
-"""docs/schema.md and docs/figures.md, written from tables.py, definitions.py, the catalogue and the headers of the SQL."""
+"""docs/schema.md, figures.md and metrics.md, written from tables.py, definitions.py, the catalogue and the SQL's headers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpureport import formats
-from gpureport.catalog import Catalog
+from gpureport.catalog import Catalog, Meaning
 from gpureport.definitions import FIGURES, REASONS, Figure
 from gpureport.query import Query
-from gpureport.tables import SCHEMA_VERSION, TABLES, Column, Table
+from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, SIGNALS, TABLES, Column, Table
 
 _SCHEMA_INTRO = f"""# Schema
 
@@ -20,8 +20,9 @@ and `date` (UTC day) are columns of every lake table, read from the path. Instan
 """
 _FIGURES_INTRO = """# Figures
 
-Generated from `gpureport/definitions.py`, the catalogue `queries/catalog/signal.csv` and the headers of `queries/report`: for
-each figure of the report its formula, its unit, the metrics it is made from, and when it is absent.
+Generated from `gpureport/definitions.py` and the headers of `queries/report`: for
+each figure of the report its formula, its unit, the signals it is made from, and when it is absent. Which metrics carry a
+signal is in [metrics.md](metrics.md); which one served stands in `source_metrics`.
 
 A ratio is over the time in which its own signal was seen, and that time stands beside it as `…_seconds`. An average is weighted
 by time. Over several devices of a container the roll-up is that of `report.container`, below. Absent is null, with an entry in
@@ -32,28 +33,60 @@ saturation figures where `saturation.enabled` is false.
 
 """
 
+_METRICS_INTRO = """# Metrics
+
+Generated from `queries/catalog/signal.csv`: which metrics carry each signal, the preferred one first. Where several are there,
+the first serves, and the others only while it is silent; `lake.device_signal` and `source_metrics` say which one served.
+A value times the factor is in the unit of the signal's name. Own rows (`[[signals]]` in the configuration) come before these.
+
+How a metric is read: gauge (holds until the next sample), counter (grows), rate (a gauge that calls itself a counter), bitmask,
+bit (a flag worth a bit of the mask), code, info (only its labels count), growth per second or over another counter's (a gauge
+made from counters). Scope: board (the whole GPU, also where every MIG instance repeats it), instance, detail (of a device,
+split further), pod, cluster. `name=*` asks for a label that is there.
+"""
+
 
 def render_schema(queries: Mapping[str, Query]) -> str:
     """docs/schema.md."""
-    parts = [_SCHEMA_INTRO, "## Lake\n", *map(_lake_table, TABLES), "## Facts\n", *_query_tables(queries, "facts")]
+    dropped = _markdown(("reason", "meaning"), DROP_REASONS.items())
+    lake = ["## Lake\n", *map(_lake_table, TABLES), "### Reasons in device_signal.dropped\n", dropped]
+    parts = [_SCHEMA_INTRO, *lake, "## Facts\n", *_query_tables(queries, "facts")]
     return "\n".join([*parts, "## Report\n", *_query_tables(queries, "report")])
 
 
-def render_figures(queries: Mapping[str, Query], catalog: Catalog) -> str:
+def render_figures(queries: Mapping[str, Query]) -> str:
     """docs/figures.md."""
     reasons = _markdown(("reason", "meaning"), REASONS.items())
-    figures = [_figure(name, figure, queries, catalog) for name, figure in FIGURES.items()]
-    table = _markdown(("figure", "unit", "formula", "metrics", "absent", "tables"), figures)
-    parts = [_FIGURES_INTRO + reasons, "## Formula, unit, metrics\n", table, "## By table\n"]
+    figures = [_figure(name, figure, queries) for name, figure in FIGURES.items()]
+    table = _markdown(("figure", "unit", "formula", "signals", "absent", "tables"), figures)
+    parts = [_FIGURES_INTRO + reasons, "## Formula, unit, signals\n", table, "## By table\n"]
     return "\n".join([*parts, *_query_tables(queries, "report", with_source=True)])
 
 
-def _figure(name: str, figure: Figure, queries: Mapping[str, Query], catalog: Catalog) -> tuple[str, ...]:
-    metrics = [f"`{meaning.metric}`" for meaning in catalog.rows if meaning.is_device and meaning.signal in figure.signals]
+def _figure(name: str, figure: Figure, queries: Mapping[str, Query]) -> tuple[str, ...]:
+    signals = ", ".join(f"`{signal}`" for signal in figure.signals)
     tables = [table.removeprefix("report.") for table in sorted(queries) if name in queries[table].columns and _is_report(table)]
     unit = "0..1" if formats.unit(name) == "%" else formats.unit(name)
     absent = figure.absent or ("no sample of its signals" if figure.signals else "never")
-    return name, unit, figure.formula, ", ".join(metrics), absent, ", ".join(tables)
+    return name, unit, figure.formula, signals, absent, ", ".join(tables)
+
+
+def render_metrics(catalog: Catalog) -> str:
+    """docs/metrics.md."""
+    columns = [signal.name for signal in SIGNALS]
+    others = [signal for signal in dict.fromkeys(row.signal for row in catalog.rows) if signal not in columns]
+    tables = [f"### {signal}\n\n" + _metrics(catalog.candidates(signal)) for signal in columns if catalog.candidates(signal)]
+    beside = _metrics([row for signal in others for row in catalog.candidates(signal)])
+    return "\n".join([_METRICS_INTRO, "## Device signals\n", *tables, "## Everything else\n", beside])
+
+
+def _metrics(rows: Iterable[Meaning]) -> str:
+    def line(row: Meaning) -> tuple[str, ...]:
+        name = f"{row.metric}{{{row.labels}}}" if row.labels else row.metric
+        read = f"growth per {row.per}" if row.per == "second" else f"growth over that of {row.per}" if row.per else row.kind
+        return name, f"{row.factor:g}", read, row.scope, f"{row.exporter} {row.versions}", row.needs, row.source
+
+    return _markdown(("metric", "factor", "read as", "scope", "exporter", "needs", "source"), map(line, rows))
 
 
 def _is_report(table: str) -> bool:

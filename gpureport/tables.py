@@ -47,6 +47,8 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("energy_joules", "counter", "board", "energy since the driver was loaded"),
     Signal("gpu_util_ratio", "gauge", "board", "share of time in which any kernel ran (NVML utilisation)"),
     Signal("mem_copy_util_ratio", "gauge", "board", "share of time in which memory was read or written (NVML)"),
+    Signal("enc_util_ratio", "gauge", "board", "share of time in which the video encoder worked (NVML)"),
+    Signal("dec_util_ratio", "gauge", "board", "share of time in which the video decoder worked (NVML)"),
     Signal("fb_used_bytes", "gauge", "instance", "framebuffer memory in use, reserved memory excluded"),
     Signal("fb_free_bytes", "gauge", "instance", "framebuffer memory free"),
     Signal("fb_reserved_bytes", "gauge", "instance", "framebuffer memory reserved by driver and firmware"),
@@ -67,7 +69,15 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("pcie_rx_bytes_per_second", "gauge", "board", "host to device over PCIe, headers included"),
     Signal("nvlink_tx_bytes_per_second", "gauge", "board", "sent over NVLink, headers included"),
     Signal("nvlink_rx_bytes_per_second", "gauge", "board", "received over NVLink, headers included"),
+    Signal("nvlink_bytes_per_second", "gauge", "board", "sent and received over all NVLinks together"),
+    Signal("pcie_link_generation", "gauge", "board", "PCIe generation that the link runs at"),
+    Signal("pcie_link_width", "gauge", "board", "PCIe lanes that the link runs with"),
     Signal("throttle_reasons", "bitmask", "board", "NVML clock event reasons in force, one bit each"),
+    Signal("sw_power_cap_active_ratio", "gauge", "board", "share of time held down by the software power cap, by its counter"),
+    Signal("sync_boost_active_ratio", "gauge", "board", "share of time held down by sync boost, by its counter"),
+    Signal("sw_thermal_active_ratio", "gauge", "board", "share of time in software thermal slowdown, by its counter"),
+    Signal("hw_thermal_active_ratio", "gauge", "board", "share of time in hardware thermal slowdown, by its counter"),
+    Signal("hw_power_brake_active_ratio", "gauge", "board", "share of time held down by the power brake, by its counter"),
     Signal("power_violation_seconds", "counter", "board", "time below the wanted clock because of the power limit"),
     Signal("thermal_violation_seconds", "counter", "board", "time below the wanted clock because of heat"),
     Signal("sync_boost_violation_seconds", "counter", "board", "time below the wanted clock because of sync boost"),
@@ -212,7 +222,7 @@ SERIES = Table(
         Column("series_id", pa.uint64(), "hash of the sorted labels, external labels left out; stable over days"),
         Column("metric", pa.string(), "metric name as scraped"),
         Column("signal", pa.string(), "canonical signal or, for Kubernetes state, the metric's name"),
-        Column("scope", pa.string(), "board, instance, pod or cluster"),
+        Column("scope", pa.string(), "board, instance, pod, detail or cluster"),
         *_DEVICE,
         *_WORKLOAD,
         Column("node_name", pa.string(), "node, '' where no label names it"),
@@ -241,8 +251,41 @@ DEVICE_LABEL = Table(
         Column("gpu_instance_profile", pa.string(), "MIG profile, '' for the whole GPU"),
         Column("pci_bus_id", pa.string(), "PCI address, as scraped"),
         Column("driver_version", pa.string(), "GPU driver"),
+        Column("make", pa.string(), "who made it: nvidia, amd, intel, …; '' where neither a label nor the exporter tells"),
     ),
 )
+DEVICE_SIGNAL = Table(
+    "device_signal",
+    "Which metric each device signal of the day was read from, and what was left out of it.",
+    ("device_uuid", "gpu_instance_id", "signal"),
+    (
+        *_DEVICE,
+        Column("signal", pa.string(), "canonical signal"),
+        Column("source_metric", pa.string(), "metric that served"),
+        Column("exporter", pa.string(), "exporter that prints it, by the catalogue"),
+        Column("node_name", pa.string(), "node, '' where no label names it"),
+        Column("start_at", INSTANT, "UTC, first sample that came in the day", True),
+        Column("end_at", INSTANT, "UTC, last sample that came in the day", True),
+        Column("series_count", pa.int64(), "label sets that carried it, copies among them"),
+        Column("sample_count", pa.int64(), "instants that were kept; 0 where every value was left out"),
+        Column("dropped", pa.map_(pa.string(), pa.int64()), "values left out, by reason; see docs/schema.md"),
+        Column("other_metrics", pa.list_(pa.string()), "metrics that carry it too; used only where this one was silent"),
+    ),
+)
+DROP_REASONS = {
+    "duplicate": "the same series and time again",
+    "copy": "a copy of a device value that another series holds",
+    "blank": "DCGM's way to write that there is no value",
+    "nan": "not a number",
+    "infinite": "infinite where the signal allows none",
+    "out_of_range": "outside what the signal can be: a share above 1, a negative count",
+    "not_applicable": "an integer type's largest value, which AMD's exporter means as not applicable",
+    "over_total": "memory used and free are together more than the total",
+    "dead": "a counter stuck at exactly 0 for an hour or more in which the GPU was busy by others",
+    "ambiguous_unit": "a share that may be percent, on a day that does not tell which",
+    "single_sample": "a counter with one sample: its growth is not known",
+}
+"""Why values are left out: the keys of ``device_signal.dropped``."""
 SOURCE = Table(
     "source",
     "What was asked, what came and what was left out: one row per metric.",
@@ -261,6 +304,8 @@ SOURCE = Table(
         Column("blank_count", pa.int64(), "values dropped: DCGM blanks"),
         Column("nan_count", pa.int64(), "values dropped: NaN"),
         Column("infinite_count", pa.int64(), "values dropped: infinite where the signal allows none"),
+        Column("out_of_range_count", pa.int64(), "values dropped: outside what the signal can be"),
+        Column("not_applicable_count", pa.int64(), "values dropped: an integer type's largest value (AMD)"),
         Column("nameless_count", pa.int64(), "values dropped: no UUID label says which device they are of"),
         Column("joined_ratio", pa.float64(), "share of the signal's rows whose value was sampled earlier", True),
         Column("warnings", pa.list_(pa.string()), "what the server warned of; not empty means the answer may be partial"),
@@ -270,5 +315,5 @@ SOURCE = Table(
     ),
 )
 
-TABLES: tuple[Table, ...] = (DEVICE_SAMPLE, SAMPLE, RAW_SAMPLE, SERIES, OWNER_LABEL, DEVICE_LABEL, SOURCE)
+TABLES: tuple[Table, ...] = (DEVICE_SAMPLE, SAMPLE, RAW_SAMPLE, SERIES, OWNER_LABEL, DEVICE_LABEL, DEVICE_SIGNAL, SOURCE)
 TABLE_BY_NAME = {table.name: table for table in TABLES}

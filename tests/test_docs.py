@@ -14,7 +14,7 @@ from gpureport.catalog import load_catalog
 from gpureport.cli import cli, main
 from gpureport.config import Config
 from gpureport.query import load
-from gpureport.schema_docs import render_figures, render_schema
+from gpureport.schema_docs import render_figures, render_metrics, render_schema
 from gpureport.tables import TABLES
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +52,12 @@ def test_the_cookbook_agrees_with_the_recording(demo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("schema.md", render_schema(load())), ("figures.md", render_figures(load(), load_catalog()))]
+    ("name", "text"),
+    [
+        ("schema.md", render_schema(load())),
+        ("figures.md", render_figures(load())),
+        ("metrics.md", render_metrics(load_catalog())),
+    ],
 )
 def test_generated_documents_are_current(name: str, text: str) -> None:
     assert (DOCS / name).read_text() == text, f"run 'make docs' to write docs/{name} anew"

@@ -19,11 +19,13 @@ from gpureport.shape.devices import DeviceSignals, Steps, devices
 from gpureport.shape.identity import DeviceKey
 from gpureport.shape.long import LongRows, long_rows
 from gpureport.shape.owners import Seen, label_runs, owner_runs
+from gpureport.shape.plausible import drop_contradictions
 from gpureport.shape.prepare import Prepared, Tally, prepare
+from gpureport.shape.reading import PLAIN, Reading, relabelled_jobs, units_told_by
 from gpureport.shape.wide import DeviceRows, device_rows
 from gpureport.window import Window
 
-__all__ = ["Shaped", "Tally", "shape"]
+__all__ = ["PLAIN", "Reading", "Shaped", "Tally", "reading_of", "relabelled_jobs", "shape"]
 
 
 @dataclass(frozen=True)
@@ -36,23 +38,25 @@ class Shaped:
     series: pa.Table
     owner_label: pa.Table
     device_label: pa.Table
+    device_signal: pa.Table
     tallies: Mapping[str, Tally]
 
     def tables(self) -> dict[str, pa.Table]:
         """The tables by name, those that were not asked for left out."""
-        names = ("device_sample", "sample", "raw_sample", "series", "owner_label", "device_label")
+        names = ("device_sample", "sample", "raw_sample", "series", "owner_label", "device_label", "device_signal")
         return {name: rows for name in names if (rows := getattr(self, name)) is not None}
 
 
-def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool = False) -> Shaped:
+def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool = False, reading: Reading = PLAIN) -> Shaped:
     """Shape the samples of [start, end); those around the window only tell how far the first and last ones reach.
 
     A device must be whole in the batch: all its series of the day. Raises SourceError on a hash collision.
     """
-    series, tallies = prepare(batch, catalog)
+    series, tallies = prepare(batch, catalog, reading)
     steps = Steps(series)
     signals = devices(series, catalog, steps, tallies)
     rows = [(key, found) for key, each in signals.items() if (found := _device_rows(each, window)) is not None]
+    _count_contradictions(rows, signals)
     _count_joins(rows, signals, tallies)
     pods = {each.series_id for found in signals.values() for each in found.pod_series}
     return Shaped(
@@ -62,8 +66,14 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
         series=arrow.series_table([(each, _scope(each, pods)) for each in series], batch.external_labels, window),
         owner_label=_owner_label(series, steps, window),
         device_label=_device_label(series, steps, window),
+        device_signal=arrow.device_signal_table(signals, window),
         tallies=tallies,
     )
+
+
+def reading_of(tallies: Mapping[str, Tally], jobs: frozenset[str]) -> Reading:
+    """How the day must be read, by what a first shaping of all its series showed."""
+    return Reading(jobs, units_told_by({metric: tally.unit for metric, tally in tallies.items()}))
 
 
 def _device_rows(signals: DeviceSignals, window: Window) -> DeviceRows | None:
@@ -74,12 +84,18 @@ def _device_rows(signals: DeviceSignals, window: Window) -> DeviceRows | None:
     return rows if rows.count else None
 
 
+def _count_contradictions(rows: list[tuple[DeviceKey, DeviceRows]], signals: Mapping[DeviceKey, DeviceSignals]) -> None:
+    for key, found in rows:
+        for signal, counts in drop_contradictions(found).items():
+            signals[key].origin[signal].dropped.update(counts)
+
+
 def _count_joins(
     rows: list[tuple[DeviceKey, DeviceRows]], signals: Mapping[DeviceKey, DeviceSignals], tallies: Mapping[str, Tally]
 ) -> None:
     for key, found in rows:
         for signal, joined in found.joined_by_signal.items():
-            tally = tallies[signals[key].metric[signal]]
+            tally = tallies[signals[key].origin[signal].metrics[0]]
             tally.joined_count += joined
             tally.row_count += found.count
 
@@ -93,7 +109,7 @@ def _long(series: list[Prepared], pods: set[int], steps: Steps, window: Window) 
     found = []
     for each in series:
         meaning = each.identity.meaning
-        is_long = each.series_id in pods or not meaning.is_device
+        is_long = each.series_id in pods or not (meaning.is_device or meaning.kind == "info")
         if is_long and each.points.count:
             is_state = meaning.scope == "cluster"
             rows = long_rows(each.points, meaning.kind == "counter", is_state, steps.of(each), window)
@@ -109,10 +125,15 @@ def _owner_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Tab
 
 
 def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Table:
-    by_device = _grouped(series, lambda each: each.identity.device)
+    by_device = _grouped(series, _described_device)
     return arrow.device_label_table(
         [(key, label_runs(map(_seen, found), steps.of(found[0]), window)) for key, found in by_device.items()]
     )
+
+
+def _described_device(series: Prepared) -> DeviceKey | None:
+    identity = series.identity
+    return identity.holder_device if identity.meaning.kind == "info" else identity.device
 
 
 def _grouped(series: list[Prepared], key_of: Callable[[Prepared], DeviceKey | None]) -> dict[DeviceKey, list[Prepared]]:

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport.series import METRIC_LABEL
+from gpureport.shape.devices import DeviceSignals, Origin
 from gpureport.shape.identity import DeviceKey, DeviceLabels, Workload
 from gpureport.shape.long import LongRows
 from gpureport.shape.owners import Run
 from gpureport.shape.prepare import Prepared
 from gpureport.shape.spans import Times, is_among
 from gpureport.shape.wide import DeviceRows
-from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES, Table
+from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, DEVICE_SIGNAL, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES, Table
 from gpureport.window import Window
 
 MS_PER_SECOND = 1000.0
@@ -163,6 +164,33 @@ def device_label_table(labels: Sequence[tuple[DeviceKey, Mapping[DeviceLabels, R
         for found, run in sorted(by_labels.items(), key=lambda each: (each[1], each[0]))
     ]
     return pa.Table.from_pylist(rows, DEVICE_LABEL.schema)
+
+
+def device_signal_table(signals: Mapping[DeviceKey, DeviceSignals], window: Window) -> pa.Table:
+    """Where each device signal came from, by device and signal; those without a series in the window are left out."""
+    rows = [
+        {**key._asdict(), "signal": signal, **_origin(origin, each, signal, window)}
+        for key, each in signals.items()
+        for signal, origin in sorted(each.origin.items())
+        if origin.first_ms < window.end_ms and origin.last_ms >= window.start_ms
+    ]
+    return pa.Table.from_pylist(rows, DEVICE_SIGNAL.schema)
+
+
+def _origin(origin: Origin, signals: DeviceSignals, signal: str, window: Window) -> dict[str, object]:
+    points = signals.points.get(signal)
+    first, end = (0, 0) if points is None else np.searchsorted(points.times_ms, (window.start_ms, window.end_ms))
+    return {
+        "source_metric": ", ".join(origin.metrics),
+        "exporter": origin.exporter,
+        "node_name": origin.node_name,
+        "start_at": np.datetime64(max(origin.first_ms, window.start_ms), "ms"),
+        "end_at": np.datetime64(min(origin.last_ms, window.end_ms - 1), "ms"),
+        "series_count": origin.series_count,
+        "sample_count": int(end - first),
+        "dropped": sorted((reason, count) for reason, count in origin.dropped.items() if count),
+        "other_metrics": list(origin.other_metrics),
+    }
 
 
 def _run(run: Run) -> dict[str, object]:

@@ -1,13 +1,16 @@
-"""The device side of a batch: which series make up each signal of each device."""
+"""The signals of each device: which metric serves, what is a pod's and not the device's, copies merged."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpureport.catalog import Catalog
+import numpy as np
+
+from gpureport.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
+from gpureport.shape.derive import growth_per_second, growth_ratio, mask_of
 from gpureport.shape.identity import DeviceKey, Provenance
 from gpureport.shape.prepare import Prepared, Tally
 from gpureport.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
@@ -15,13 +18,31 @@ from gpureport.shape.spans import StepFallback, Times, distinct, is_among, media
 # In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
 
+# A counter printed in whole units is that much behind the same counter in a finer one.
+_ROUNDING = 1.0
+
+
+@dataclass
+class Origin:
+    """Where a device signal came from and what was left out of it."""
+
+    metrics: tuple[str, ...]
+    """What served; several where flags make up a mask."""
+    exporter: str
+    node_name: str
+    first_ms: int
+    last_ms: int
+    series_count: int
+    dropped: Counter[str]
+    other_metrics: tuple[str, ...]
+
 
 @dataclass
 class DeviceSignals:
     """One device's signals as points, and what was found to be a pod's and not the device's."""
 
     points: dict[str, Points] = field(default_factory=dict)
-    metric: dict[str, str] = field(default_factory=dict)
+    origin: dict[str, Origin] = field(default_factory=dict)
     fallback: dict[str, StepFallback] = field(default_factory=dict)
     pod_series: list[Prepared] = field(default_factory=list)
 
@@ -55,48 +76,156 @@ def _step_key(series: Prepared) -> tuple[str, str, str]:
 def devices(
     series: list[Prepared], catalog: Catalog, steps: Steps, tallies: Mapping[str, Tally]
 ) -> dict[DeviceKey, DeviceSignals]:
-    """Every device's signals, by device; series without a usable point are left out."""
+    """Every device's signals, by device; a signal without a usable value has an origin and no points."""
     by_device: dict[DeviceKey, dict[str, list[Prepared]]] = defaultdict(lambda: defaultdict(list))
     for each in series:
-        if each.identity.device is not None and each.points.count:
+        if each.identity.device is not None:
             by_device[each.identity.device][each.identity.meaning.signal].append(each)
-    rank = {row.metric: number for number, row in enumerate(catalog.rows)}
-    return {key: _signals(by_device[key], rank, steps, tallies) for key in sorted(by_device)}
+    return {key: _signals(by_device[key], catalog, steps, tallies) for key in sorted(by_device)}
 
 
 def _signals(
-    by_signal: Mapping[str, list[Prepared]], rank: Mapping[str, int], steps: Steps, tallies: Mapping[str, Tally]
+    by_signal: Mapping[str, list[Prepared]], catalog: Catalog, steps: Steps, tallies: Mapping[str, Tally]
 ) -> DeviceSignals:
     found = DeviceSignals()
     for signal, candidates in sorted(by_signal.items()):
-        metric = min((each.identity.meaning.metric for each in candidates), key=rank.__getitem__)
-        chosen = [each for each in candidates if each.identity.meaning.metric == metric]
-        chosen, pods = _without_pod_scope(signal, chosen)
+        chosen, pods = _without_pod_scope(signal, candidates)
         found.pod_series += pods
-        if not chosen:
-            continue
-        found.points[signal] = _one(chosen, tallies[metric])
-        found.metric[signal] = metric
-        found.fallback[signal] = steps.of(chosen[0])
+        if chosen and signal not in catalog.divisors:
+            _add(found, signal, _by_source(chosen, catalog), by_signal, steps, tallies)
     return found
+
+
+def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]:
+    """The series of each metric that carries the signal, preferred first; the flags of a mask are one source together.
+
+    A metric whose unit its name does not tell stands behind those that tell.
+    """
+    sources: dict[tuple[bool, int], list[Prepared]] = defaultdict(list)
+    first_bit: dict[str, int] = {}
+    for each in series:
+        meaning = each.identity.meaning
+        number = catalog.rank[meaning.metric, meaning.labels]
+        if meaning.kind == "bit":
+            number = first_bit.setdefault(meaning.exporter, number)
+        sources[meaning.may_be_percent, number].append(each)
+    return [sources[key] for key in sorted(sources)]
+
+
+def _add(
+    found: DeviceSignals,
+    signal: str,
+    sources: Sequence[list[Prepared]],
+    by_signal: Mapping[str, list[Prepared]],
+    steps: Steps,
+    tallies: Mapping[str, Tally],
+) -> None:
+    """One signal's points from its sources: a later one serves only where the earlier ones are silent."""
+    dropped: Counter[str] = Counter()
+    usable = []
+    for series in sources:
+        points = _points(series, by_signal, steps, tallies, dropped)
+        if points.count:
+            usable.append((series, points))
+    served = usable[0][0] if usable else sources[0]
+    found.fallback[signal] = steps.of(served[0])
+    if usable:
+        found.points[signal] = _merged([points for _, points in usable], served[0].identity.meaning)
+    found.origin[signal] = _origin(served, sources, dropped)
+
+
+def _points(
+    series: list[Prepared],
+    by_signal: Mapping[str, list[Prepared]],
+    steps: Steps,
+    tallies: Mapping[str, Tally],
+    dropped: Counter[str],
+) -> Points:
+    meaning = series[0].identity.meaning
+    if meaning.kind == "bit":
+        flags: dict[str, list[Prepared]] = defaultdict(list)
+        for each in series:
+            flags[each.identity.meaning.metric].append(each)
+        return mask_of([_one(found, tallies, dropped) for found in flags.values()])
+    points = _one(series, tallies, dropped)
+    if not meaning.per or not points.count:
+        return points
+    if meaning.per == PER_SECOND:
+        derived = growth_per_second(points, steps.of(series[0]))
+    else:
+        divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
+        derived = growth_ratio(points, _one(divisor, tallies, dropped), steps.of(series[0])) if divisor else _nothing()
+    if points.count == 1:
+        dropped["single_sample"] += 1
+    return derived
+
+
+def _nothing() -> Points:
+    return Points(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+
+
+def _merged(sources: Sequence[Points], meaning: Meaning) -> Points:
+    if len(sources) == 1:
+        return sources[0]
+    if meaning.kind == "counter" and not meaning.per:
+        return merge_targets([sources[0], *(_continued(sources[0], each) for each in sources[1:])])
+    return merge_targets(list(sources))
+
+
+def _continued(before: Points, after: Points) -> Points:
+    """The same counter under a new name: where it is behind by rounding alone, it goes on from where it stood."""
+    at = int(np.searchsorted(after.times_ms, before.times_ms[-1], side="right"))
+    if at == after.count:
+        return after
+    behind = float(before.values[-1] - after.values[at])
+    return Points(after.times_ms, after.values + behind, after.stale_ms) if 0 < behind <= _ROUNDING else after
+
+
+def _origin(served: list[Prepared], sources: Sequence[list[Prepared]], dropped: Counter[str]) -> Origin:
+    meaning = served[0].identity.meaning
+    everything = [each for series in sources for each in series]
+    times = [each.raw_times_ms for each in everything if each.raw_times_ms.size]
+    for each in everything:
+        dropped.update(each.dropped)
+    others = sorted({each.identity.meaning.metric for each in everything} - {each.identity.meaning.metric for each in served})
+    return Origin(
+        metrics=tuple(sorted({each.identity.meaning.metric for each in served})),
+        exporter=meaning.exporter,
+        node_name=served[0].identity.device_labels.node_name,
+        first_ms=min((int(each[0]) for each in times), default=0),
+        last_ms=max((int(each[-1]) for each in times), default=0),
+        series_count=len(everything),
+        dropped=dropped,
+        other_metrics=tuple(others),
+    )
 
 
 def _without_pod_scope(signal: str, series: list[Prepared]) -> tuple[list[Prepared], list[Prepared]]:
     """The device's own series, and the pods': labelled ones are pods' where an unlabelled twin speaks at the same instant."""
-    owned = [each for each in series if each.identity.is_owned]
-    bare = [each for each in series if not each.identity.is_owned]
+    owned = [each for each in series if each.identity.is_owned and each.points.count]
+    bare = [each for each in series if not each.identity.is_owned and each.points.count]
     if signal not in _MAY_BE_POD_SCOPE or not owned or not bare:
         return series, []
+    metrics = {each.identity.meaning.metric for each in bare}
     own = distinct([each.points.times_ms for each in bare])
-    has_twin = any(is_among(each.points.times_ms, own).any() for each in owned)
-    return (bare, owned) if has_twin else (series, [])
+    twins = [each for each in owned if each.identity.meaning.metric in metrics]
+    if not any(is_among(each.points.times_ms, own).any() for each in twins):
+        return series, []
+    ids = {each.series_id for each in twins}
+    return [each for each in series if each.series_id not in ids], twins
 
 
-def _one(series: list[Prepared], tally: Tally) -> Points:
+def _one(series: list[Prepared], tallies: Mapping[str, Tally], dropped: Counter[str]) -> Points:
     """All copies of one device signal as one."""
     targets: dict[Provenance, list[Points]] = defaultdict(list)
     for each in series:
-        targets[each.identity.provenance].append(each.points)
+        if each.points.count:
+            targets[each.identity.provenance].append(each.points)
+    if not targets:
+        return _nothing()
     merged = merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in targets.items()}))
-    tally.dropped["copy"] += sum(each.points.count for each in series) - merged.count
+    copies = sum(each.points.count for each in series) - merged.count
+    if copies:
+        dropped["copy"] += copies
+        tallies[series[0].identity.meaning.metric].dropped["copy"] += copies
     return merged

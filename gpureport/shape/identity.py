@@ -1,7 +1,6 @@
 """Whose series is it: device, workload, node and provenance, read from labels.
 
-Workload labels and host labels by habit: dcgm-exporter's own, ``exported_*`` where target labels won (dcgm-exporter 27,
-85, 144), host label renamed in dcgm-exporter 655. Missing and empty mean the same.
+Exporters spell the same thing in many ways; ``names.py`` holds the spellings. Missing and empty mean the same.
 """
 
 from __future__ import annotations
@@ -10,7 +9,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpureport.catalog import Catalog, Meaning
-from gpureport.series import METRIC_LABEL, Labels
+from gpureport.series import Labels
+from gpureport.shape import names
+from gpureport.shape.names import first
+from gpureport.shape.reading import PLAIN, Reading
 
 
 class DeviceKey(NamedTuple):
@@ -47,6 +49,7 @@ class DeviceLabels(NamedTuple):
     gpu_instance_profile: str
     pci_bus_id: str
     driver_version: str
+    make: str
 
 
 NOBODY = Workload("", "", "", "")
@@ -72,58 +75,48 @@ class Identity:
         return self.workload.pod != ""
 
 
-def identify(labels: Labels, catalog: Catalog) -> Identity | None:
+def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Identity | None:
     """Read a series' labels; None for a metric that the catalogue does not name, or a device value without a device."""
-    meaning = catalog.by_metric.get(labels.get(METRIC_LABEL, ""))
+    meaning = catalog.meaning(labels)
     if meaning is None:
         return None
-    uuid = _first(labels, "UUID", "uuid", "gpu_uuid")
-    if meaning.is_device and not uuid:
+    uuid = names.device_uuid(labels, meaning) if meaning.scope != "cluster" else ""
+    if meaning.names_device and not uuid:
         return None
-    instance_id = labels.get("GPU_I_ID", "")
+    instance_id = names.instance_id(labels, meaning) if uuid else ""
     holder = DeviceKey(uuid, instance_id) if uuid else None
     board = meaning.scope == "board"
     return Identity(
         labels=labels,
         meaning=meaning,
-        device=DeviceKey(uuid, "") if board else holder if meaning.is_device else None,
-        holder_device=holder if meaning.is_device else None,
-        workload=_workload(labels),
-        provenance=Provenance(
-            labels.get("job", ""),
-            labels.get("instance", ""),
-            _first(labels, "prometheus_replica", "replica", "__replica__"),
-        ),
-        device_labels=_device_labels(labels, "" if board else instance_id),
+        device=(DeviceKey(uuid, "") if board else holder) if meaning.is_device else None,
+        holder_device=holder,
+        workload=_workload(labels, reading),
+        provenance=Provenance(labels.get("job", ""), labels.get("instance", ""), first(labels, names.REPLICA)),
+        device_labels=_device_labels(labels, meaning, "" if board else instance_id),
     )
 
 
-def _first(labels: Labels, *names: str) -> str:
-    for name in names:  # a loop, not a generator: it runs for every series
-        if value := labels.get(name):
-            return value
-    return ""
+def _workload(labels: Labels, reading: Reading) -> Workload:
+    if pod := labels.get("exported_pod"):
+        namespace, container = labels.get("exported_namespace", ""), labels.get("exported_container", "")
+        return Workload(namespace, pod, first(labels, names.POD_UID), container)
+    pod = first(labels, names.POD)
+    if not pod or labels.get("job", "") in reading.relabelled_jobs or names.is_exporter(labels, pod):
+        return NOBODY
+    return Workload(first(labels, names.NAMESPACE), pod, first(labels, names.POD_UID), first(labels, names.CONTAINER))
 
 
-def _workload(labels: Labels) -> Workload:
-    for prefix in ("exported_", ""):
-        if pod := labels.get(f"{prefix}pod", ""):
-            return Workload(
-                labels.get(f"{prefix}namespace", ""),
-                pod,
-                _first(labels, "pod_uid", "uid"),
-                labels.get(f"{prefix}container", ""),
-            )
-    return NOBODY
-
-
-def _device_labels(labels: Labels, instance_id: str) -> DeviceLabels:
+def _device_labels(labels: Labels, meaning: Meaning, instance_id: str) -> DeviceLabels:
+    if meaning.scope == "cluster":
+        return DeviceLabels(first(labels, names.NODE), "", "", "", "", "", "", "")
     return DeviceLabels(
-        node_name=_first(labels, "Hostname", "hostname", "node", "instance"),
-        gpu_index=labels.get("gpu", ""),
-        gpu_device=labels.get("device", ""),
-        gpu_model=_first(labels, "modelName", "model_name"),
-        gpu_instance_profile=labels.get("GPU_I_PROFILE", "") if instance_id else "",
-        pci_bus_id=labels.get("pci_bus_id", ""),
-        driver_version=_first(labels, "DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION"),
+        node_name=names.node_name(labels),
+        gpu_index=first(labels, names.INDEX),
+        gpu_device=first(labels, names.DEVICE_FILE),
+        gpu_model=labels.get("name", "") if meaning.exporter == "nvidia_gpu_exporter" else first(labels, names.MODEL),
+        gpu_instance_profile=first(labels, names.PROFILE) if instance_id else "",
+        pci_bus_id=first(labels, names.PCI),
+        driver_version=first(labels, names.DRIVER),
+        make=labels.get("make") or meaning.vendor,
     )

@@ -54,7 +54,24 @@ def label_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: W
         end = min(max(int(grid.ends_ms[-1]) for grid in grids), window.end_ms)
         if start < end:
             found[labels] = Run(start, end)
-    return found
+    return _without_part_descriptions(found)
+
+
+def _without_part_descriptions(runs: Mapping[DeviceLabels, Run]) -> dict[DeviceLabels, Run]:
+    """Label sets that say nothing but a part of what one other set says are that one, for as long as either stood."""
+    kept = dict(runs)
+    for labels, run in runs.items():
+        fuller = [other for other in kept if other != labels and _is_part(labels, other)]
+        if fuller:
+            del kept[labels]
+        if len(fuller) == 1:
+            other = kept[fuller[0]]
+            kept[fuller[0]] = Run(min(run.start_ms, other.start_ms), max(run.end_ms, other.end_ms))
+    return kept
+
+
+def _is_part(labels: DeviceLabels, other: DeviceLabels) -> bool:
+    return all(mine in ("", theirs) for mine, theirs in zip(labels, other, strict=True))
 
 
 def _distinct_signals(series: Iterable[Seen]) -> list[list[Seen]]:

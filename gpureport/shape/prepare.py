@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -14,10 +15,14 @@ from gpureport.errors import SourceError
 from gpureport.series import METRIC_LABEL, Labels, SeriesBatch, is_stale
 from gpureport.shape.copies import Points
 from gpureport.shape.identity import Identity, identify
+from gpureport.shape.reading import PLAIN, Reading, UnitEvidence
 from gpureport.shape.spans import Times, Values
 
 # What DCGM writes for "no value": int32, int64 and fp64 blanks with their sixteen reasons each (dcgm_structs.h).
 _BLANKS = ((0x7FFFFFF0, 0x7FFFFFFF), (0x7FFFFFFFFFFFFFF0, 0x7FFFFFFFFFFFFFFF), (140737488355328.0, 140737488355343.0))
+
+# What AMD's exporter means as "not applicable": the largest number of an unsigned or signed integer of any width.
+_NOT_APPLICABLE = (255.0, 65_535.0, 2_147_483_647.0, 4_294_967_295.0, 18_446_744_073_709_551_615.0)
 
 _NO_MARKER: Times = np.empty(0, np.int64)
 
@@ -31,6 +36,7 @@ class Tally:
     dropped: Counter[str] = field(default_factory=Counter)
     joined_count: int = 0
     row_count: int = 0
+    unit: UnitEvidence = field(default_factory=UnitEvidence)
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Prepared:
     points: Points
     raw_times_ms: Times
     raw_values: Values
+    dropped: Counter[str]
+    """Values left out, by reason."""
 
 
 def series_id(labels: Labels) -> int:
@@ -50,7 +58,7 @@ def series_id(labels: Labels) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def prepare(batch: SeriesBatch, catalog: Catalog) -> tuple[list[Prepared], dict[str, Tally]]:
+def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> tuple[list[Prepared], dict[str, Tally]]:
     """Every series that the catalogue names, cleaned, and a tally per metric.
 
     Series handed over in several pieces become one. SourceError when two label sets share a hash.
@@ -59,7 +67,7 @@ def prepare(batch: SeriesBatch, catalog: Catalog) -> tuple[list[Prepared], dict[
     pieces: dict[int, list[int]] = {}
     known: dict[int, Identity] = {}
     for number, labels in enumerate(batch.labels):
-        identity = identify(labels, catalog)
+        identity = identify(labels, catalog, reading)
         if identity is None:
             _count_nameless(labels, int(batch.offsets[number + 1] - batch.offsets[number]), catalog, tallies)
             continue
@@ -71,13 +79,16 @@ def prepare(batch: SeriesBatch, catalog: Catalog) -> tuple[list[Prepared], dict[
     for key, numbers in pieces.items():
         identity = known[key]
         tally = tallies.setdefault(identity.meaning.metric, Tally())
-        prepared.append(_prepare_one(key, identity, *_samples(batch, numbers, tally), tally))
+        dropped: Counter[str] = Counter()
+        times, values = _samples(batch, numbers, dropped)
+        prepared.append(_prepare_one(key, identity, times, values, dropped, reading, tally))
+        tally.dropped.update(dropped)
     return prepared, tallies
 
 
 def _count_nameless(labels: Labels, count: int, catalog: Catalog, tallies: dict[str, Tally]) -> None:
     metric = labels.get(METRIC_LABEL, "")
-    if metric in catalog.by_metric:
+    if metric in catalog.metrics:
         tallies.setdefault(metric, Tally()).dropped["nameless"] += count
 
 
@@ -85,7 +96,7 @@ def _present(labels: Labels) -> dict[str, str]:
     return {name: value for name, value in labels.items() if value != ""}
 
 
-def _samples(batch: SeriesBatch, numbers: list[int], tally: Tally) -> tuple[Times, Values]:
+def _samples(batch: SeriesBatch, numbers: list[int], dropped: Counter[str]) -> tuple[Times, Values]:
     """A series' raw samples, sorted by time, one per instant (the first that came)."""
     slices = [slice(batch.offsets[number], batch.offsets[number + 1]) for number in numbers]
     times = batch.times_ms[slices[0]] if len(slices) == 1 else np.concatenate([batch.times_ms[each] for each in slices])
@@ -94,43 +105,89 @@ def _samples(batch: SeriesBatch, numbers: list[int], tally: Tally) -> tuple[Time
         order = np.argsort(times, kind="stable")
         times, values = times[order], values[order]
         kept = np.append(True, times[1:] != times[:-1])
-        tally.dropped["duplicate"] += int((~kept).sum())
+        dropped["duplicate"] += int((~kept).sum())
         times, values = times[kept], values[kept]
     return times, values
 
 
-def _prepare_one(key: int, identity: Identity, times: Times, values: Values, tally: Tally) -> Prepared:
-    if _is_plain(values):
-        tally.series_count += 1
-        tally.sample_count += times.size
-        points = Points(times, _scaled(values, identity.meaning), _NO_MARKER)
-        return Prepared(key, identity, points, times, values)
-    stale = is_stale(values)
-    dropped = _unusable(values, stale, identity.meaning, tally)
-    kept = ~(stale | dropped)
-    points = Points(times[kept], _scaled(values[kept], identity.meaning), times[stale])
+def _prepare_one(
+    key: int, identity: Identity, times: Times, values: Values, dropped: Counter[str], reading: Reading, tally: Tally
+) -> Prepared:
+    meaning = identity.meaning
+    if meaning.may_be_percent:
+        tally.unit.add(values)
     tally.series_count += 1
+    factor = _factor(meaning, reading)
+    if _is_plain(values, meaning, factor):
+        tally.sample_count += times.size
+        points = Points(times, _scaled(values, factor), _NO_MARKER)
+        return Prepared(key, identity, points, times, values, dropped)
+    stale = is_stale(values)
+    unusable = _unusable(values, stale, meaning, factor, dropped)
+    kept = ~(stale | unusable)
+    points = Points(times[kept], _scaled(values[kept], factor), times[stale])
     tally.sample_count += int(times.size - stale.sum())
-    return Prepared(key, identity, points, times, values)
+    return Prepared(key, identity, points, times, values, dropped)
 
 
-def _is_plain(values: Values) -> bool:
-    """Whether nothing needs a second look: most series hold numbers below every blank."""
-    return values.size > 0 and bool(values.max() < _BLANKS[0][0] and values.min() > -_BLANKS[0][0])
+def _factor(meaning: Meaning, reading: Reading) -> float:
+    """To canonical units; NaN where the unit cannot be told."""
+    if not meaning.may_be_percent:
+        return meaning.factor
+    return {"ratio": meaning.factor, "percent": meaning.factor / 100, "unclear": np.nan}[reading.unit(meaning.metric)]
 
 
-def _scaled(values: Values, meaning: Meaning) -> Values:
-    return values if meaning.factor == 1 else values * meaning.factor
+def _is_plain(values: Values, meaning: Meaning, factor: float) -> bool:
+    """Whether nothing needs a second look: most series hold numbers within the signal's range and below every blank."""
+    low, high = _range(meaning, factor)
+    within = values.size > 0 and bool(values.max() <= high and values.min() >= low)
+    return within and meaning.vendor != "amd" and not math.isnan(factor)
 
 
-def _unusable(values: Values, stale: NDArray[np.bool_], meaning: Meaning, tally: Tally) -> NDArray[np.bool_]:
-    """Which values are none, each counted under its reason."""
-    reasons = {"nan": np.isnan(values) & ~stale, "infinite": np.isinf(values) if not meaning.allows_infinite else None}
-    if meaning.exporter == "dcgm-exporter":
-        reasons["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
+def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
+    """The values, as scraped, that a signal can have; what is derived from growth is judged by its own figures."""
+    below_blanks = float(_BLANKS[0][0] - 1)
+    if not meaning.is_device:
+        return -below_blanks, below_blanks
+    low = -below_blanks if meaning.signal.endswith("_celsius") else 0.0
+    is_share = meaning.signal.endswith("_ratio") and meaning.kind != "counter"
+    return low, min(1 / factor, below_blanks) if is_share else below_blanks
+
+
+def _scaled(values: Values, factor: float) -> Values:
+    return values if factor == 1 else values * factor
+
+
+def _unusable(
+    values: Values, stale: NDArray[np.bool_], meaning: Meaning, factor: float, dropped: Counter[str]
+) -> NDArray[np.bool_]:
+    """Which values are none, each counted under the first reason that holds."""
     unusable = np.zeros(values.size, np.bool_)
-    for reason, found in reasons.items():
-        if found is not None and found.any():
-            tally.dropped[reason] += int(found.sum())
-            unusable |= found
+    for reason, found in _reasons(values, meaning, factor).items():
+        fresh = found & ~stale & ~unusable
+        if fresh.any():
+            dropped[reason] += int(fresh.sum())
+            unusable |= fresh
     return unusable
+
+
+def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArray[np.bool_]]:
+    found = {"nan": np.isnan(values)}
+    if not meaning.allows_infinite:
+        found["infinite"] = np.isinf(values)
+    if meaning.vendor == "nvidia":
+        found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
+    if meaning.vendor == "amd":
+        found["not_applicable"] = np.isin(values, _NOT_APPLICABLE)
+    if meaning.is_device:
+        found["out_of_range"] = _out_of_range(values, meaning, factor)
+    if math.isnan(factor):
+        found["ambiguous_unit"] = np.ones(values.size, np.bool_)
+    return found
+
+
+def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:
+    is_share = meaning.signal.endswith("_ratio") and meaning.kind != "counter"
+    below = values < 0 if not meaning.signal.endswith("_celsius") else np.zeros(values.size, np.bool_)
+    above = values > 1 / factor if is_share and not math.isnan(factor) else np.zeros(values.size, np.bool_)
+    return below | above

@@ -1,6 +1,6 @@
 -- What a device's labels said about it, and when; equal rows once.
 --
--- grain:  cluster, device_uuid, gpu_instance_id, start_at, end_at, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at, end_at, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- reads:  lake.device_label
 -- params:
 -- source: labels of the device's series (Hostname, gpu, device, modelName, GPU_I_PROFILE, driver version)
@@ -17,6 +17,7 @@
 --   gpu_instance_profile  MIG profile, '' for the whole GPU
 --   pci_bus_id            PCI address, '' where unknown
 --   driver_version        GPU driver, '' where unknown
+--   make                  nvidia, amd, intel, …; '' where unknown
 select distinct
     cluster,
     device_uuid,
@@ -29,5 +30,6 @@ select distinct
     gpu_model,
     gpu_instance_profile,
     pci_bus_id,
-    driver_version
+    driver_version,
+    make
 from lake.device_label

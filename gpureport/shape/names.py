@@ -1,0 +1,79 @@
+"""How exporters spell device, workload and node in labels: the first name that is there counts.
+
+dcgm-exporter of all eras (label renamed in 655, ``--use-old-namespace``), nvidia_gpu_exporter, AMD device-metrics-exporter,
+Intel XPUM and xpumd, GKE's device plugin, cAdvisor, HAMi, Kepler.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gpureport.catalog import Meaning
+from gpureport.series import Labels
+
+UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "acc_id", "accelerator_id", "hw_id")
+INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
+POD = ("pod", "pod_name", "kube_pod")
+NAMESPACE = ("namespace", "pod_namespace", "kube_namespace")
+CONTAINER = ("container", "container_name", "kube_container")
+POD_UID = ("pod_uid", "uid", "pod_uuid", "pod_id")
+NODE = ("Hostname", "hostname", "node", "node_name", "instance")
+REPLICA = ("prometheus_replica", "replica", "__replica__")
+INDEX = ("gpu", "index", "gpu_id", "device_index")
+DEVICE_FILE = ("device", "dev_file")
+MODEL = ("modelName", "model_name", "card_model", "gpu_name", "hw_model", "dev_name", "model", "device_type")
+PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
+PCI = ("pci_bus_id", "pci_bdf")
+DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
+
+_BARE_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_EXPORTER = re.compile(r"(dcgm|gpu|device-metrics|xpumd?|xpu-manager)[-_]?exporter|^xpumd?(-|$)|^kepler(-|$)")
+_WHOLE_CARD = ("", "spx", "na")
+
+
+def first(labels: Labels, candidates: tuple[str, ...]) -> str:
+    """The first of the labels that is there and not empty."""
+    for name in candidates:  # a loop, not a generator: it runs for every series
+        if value := labels.get(name):
+            return value
+    return ""
+
+
+def device_uuid(labels: Labels, meaning: Meaning) -> str:
+    """What identifies the physical device; NVIDIA's with the prefix that the driver prints and some exporters leave out."""
+    uuid = first(labels, UUID)
+    if meaning.vendor == "amd":
+        return uuid or labels.get("serial_number") or _card_of_node(labels)
+    if meaning.vendor in ("nvidia", "") and _BARE_UUID.fullmatch(uuid):
+        return f"GPU-{uuid}"
+    return uuid
+
+
+def _card_of_node(labels: Labels) -> str:
+    """In a virtual machine AMD's serial number is empty (device-metrics-exporter): the card's place names it."""
+    card = labels.get("gpu_id", "")
+    return f"{node_name(labels)}/{card}" if card else ""
+
+
+def instance_id(labels: Labels, meaning: Meaning) -> str:
+    """Which part of the device: MIG GPU instance, AMD partition, Intel tile; '' for the whole."""
+    if meaning.vendor == "amd":
+        is_whole = labels.get("gpu_compute_partition_type", "").lower() in _WHOLE_CARD
+        return "" if is_whole else labels.get("gpu_partition_id", "")
+    return first(labels, INSTANCE_ID)
+
+
+def node_name(labels: Labels) -> str:
+    """The node; a host label with the exporter pod's name (NODE_NAME unset in its pod) gives way to the scrape's label."""
+    host = first(labels, NODE)
+    if host and host in (labels.get("pod"), labels.get("exporter_pod")):
+        return labels.get("node") or host
+    return host
+
+
+def is_exporter(labels: Labels, pod: str) -> bool:
+    """Whether the pod named is the exporter's own: target labels that won over the exporter's (dcgm-exporter 27, 85, 144)."""
+    container = first(labels, CONTAINER)
+    if _EXPORTER.search(pod) or _EXPORTER.search(container) or pod in (labels.get("Hostname"), labels.get("hostname")):
+        return True
+    return any(name and pod.startswith(f"{name}-") for name in (labels.get("service"), labels.get("job")))

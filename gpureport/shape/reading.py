@@ -1,0 +1,71 @@
+"""What only a cluster's whole day tells, and no single series: which jobs relabel, and what unit a doubtful metric has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from gpureport.series import Labels
+from gpureport.shape.spans import Values
+
+Unit = Literal["ratio", "percent", "unclear"]
+
+LARGEST_PERCENT = 100.0
+"""Larger values are garbage in either unit (DCGM 199) and tell nothing of it."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the day's series are to be read."""
+
+    relabelled_jobs: frozenset[str] = frozenset()
+    """Jobs whose target labels won: ``pod`` is the exporter's own on all their series, the workload is in ``exported_pod``."""
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    """Units of the metrics whose names do not tell; those that are not named are ratios."""
+
+    def unit(self, metric: str) -> Unit:
+        """What a doubtful metric's values are."""
+        return self.units.get(metric, "ratio")
+
+
+PLAIN = Reading()
+
+
+@dataclass
+class UnitEvidence:
+    """What the values of a doubtful metric show, over all devices of a day."""
+
+    largest: float = 0.0
+    has_fraction: bool = False
+
+    def add(self, values: Values) -> None:
+        """Take the values of a series into account."""
+        plausible = values[(values >= 0) & (values <= LARGEST_PERCENT)]
+        if plausible.size:
+            self.largest = max(self.largest, float(plausible.max()))
+            self.has_fraction = self.has_fraction or bool((plausible != np.floor(plausible)).any())
+
+    def merge(self, other: UnitEvidence) -> None:
+        """Take another group's evidence into account."""
+        self.largest = max(self.largest, other.largest)
+        self.has_fraction = self.has_fraction or other.has_fraction
+
+    @property
+    def unit(self) -> Unit:
+        """Whole numbers above 1 are percent (DCGM 4.6), fractions up to 1 a ratio (4.7); anything else does not tell."""
+        if self.largest == 0 or (self.largest <= 1 and self.has_fraction):
+            return "ratio"
+        return "percent" if self.largest > 1 and not self.has_fraction else "unclear"
+
+
+def units_told_by(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
+    """The units of the metrics, by what their values of the whole day show; ratios, the usual case, are not named."""
+    return {metric: found.unit for metric, found in sorted(evidence.items()) if found.unit != "ratio"}
+
+
+def relabelled_jobs(labels: Iterable[Labels]) -> frozenset[str]:
+    """The jobs of which any series has a workload in ``exported_pod``."""
+    return frozenset(each.get("job", "") for each in labels if each.get("exported_pod"))
