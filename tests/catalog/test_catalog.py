@@ -1,0 +1,177 @@
+"""The catalogue against itself, and against what one sample of each metric says by hand."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpureport.catalog import PER_SECOND, Catalog, Meaning, load_catalog
+from gpureport.errors import UsageError
+from gpureport.series import SeriesBatch
+from gpureport.shape import shape
+from gpureport.tables import SIGNAL_BY_NAME
+from gpureport.window import Window
+
+CATALOG = load_catalog()
+DAY = Window.of_day(date(2026, 11, 20))
+NOON_MS = DAY.start_ms + 43_200_000
+PREFIXED = "amd_"
+
+
+def _readings() -> list[dict[str, str]]:
+    with (Path(__file__).parent / "readings.csv").open(newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+READINGS = _readings()
+
+
+def _labels(metric: str, conditions: str) -> dict[str, str]:
+    pairs = dict(condition.split("=") for condition in conditions.split())
+    return {"__name__": metric, "UUID": "GPU-1", "instance": "node:9400", "job": "gpu", **pairs}
+
+
+def _shaped(
+    metric: str, conditions: str, values: list[float], also: dict[str, list[float]] | None = None
+) -> dict[str, list[float]]:
+    """The columns that a device's samples, a minute apart from noon, become."""
+    every = {metric: values, **(also or {})}
+    times = [NOON_MS + 60_000 * number for number in range(len(values))]
+    batch = SeriesBatch(
+        labels=[_labels(name, conditions) for name in every],
+        offsets=np.arange(len(every) + 1, dtype=np.int64) * len(values),
+        times_ms=np.array(times * len(every), np.int64),
+        values=np.array([value for found in every.values() for value in found], np.float64),
+    )
+    return shape(batch, CATALOG, DAY).device_sample.to_pydict()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("reading", READINGS, ids=[f"{each['metric']} {each['labels']}".strip() for each in READINGS])
+def test_a_sample_is_read_in_the_signals_unit(reading: dict[str, str]) -> None:
+    for prefix in ("", PREFIXED) if "gpu_partition_id" in reading["labels"] else ("",):
+        columns = _shaped(prefix + reading["metric"], reading["labels"], [float(reading["printed"])])
+        assert columns[reading["signal"]][0] == pytest.approx(float(reading["value"]), rel=1e-12), prefix
+        others = [name for name in SIGNAL_BY_NAME if name != reading["signal"] and columns[name][0] is not None]
+        assert others == []
+
+
+def test_every_device_metric_that_is_read_as_printed_has_a_reading_by_hand() -> None:
+    known = {(each["metric"], each["signal"]) for each in READINGS}
+    rows = [row for row in CATALOG.rows if row.is_device and not row.per]
+    assert [row.metric for row in rows if (row.metric.removeprefix(PREFIXED), row.signal) not in known] == []
+
+
+def test_growth_per_second_feeds_a_gauge() -> None:
+    per_second = {row.metric: row for row in CATALOG.rows if row.per == PER_SECOND}
+    assert per_second["DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS"].signal == "sw_power_cap_active_ratio"
+    for row in per_second.values():
+        # 15 s of every minute, or 15 units a minute, in the metric's own unit: a quarter per second.
+        columns = _shaped(row.metric, row.labels.replace("*", "a"), [0, 15 / row.factor, 30 / row.factor])
+        assert columns[row.signal] == pytest.approx([0.25, 0.25])  # the last sample's growth is unknown
+        assert columns["held_seconds"] == [60, 60]
+
+
+def test_growth_over_growth_feeds_a_gauge() -> None:
+    elapsed = {"DCGM_FI_PROF_SM_CYCLES_ELAPSED_TOTAL": [0.0, 100, 300]}
+    columns = _shaped("DCGM_FI_PROF_SM_CYCLES_ACTIVE_TOTAL", "", [0, 25, 125], elapsed)
+    assert columns["sm_active_ratio"] == [0.25, 0.5]
+    assert columns["held_seconds"] == [60, 60]
+
+
+def test_a_divisor_that_does_not_come_leaves_nothing() -> None:
+    assert _shaped("DCGM_FI_PROF_SM_CYCLES_ACTIVE_TOTAL", "", [0, 25, 125])["seen_at"] == []
+
+
+def test_flags_of_one_exporter_make_one_mask() -> None:
+    hot = {"nvidia_smi_clocks_event_reasons_hw_thermal_slowdown": [0.0, 1, 1]}
+    columns = _shaped("nvidia_smi_clocks_event_reasons_sw_power_cap", "", [1, 1, 0], hot)
+    assert columns["throttle_reasons"] == [4, 68, 64]
+
+
+def test_no_metric_means_two_things() -> None:
+    rows = Counter((row.metric, row.labels) for row in CATALOG.rows)
+    assert [key for key, count in rows.items() if count > 1] == []
+    for metric, found in CATALOG.metrics.items():
+        if len(found) > 1:  # only where labels decide, and never two at once
+            wanted = [{condition for condition in row.conditions if condition[1] != "*"} for row in found]
+            assert all(wanted), metric
+            assert len({frozenset(each) for each in wanted}) == len(found), metric
+
+
+def test_every_row_says_where_it_is_from_and_in_which_versions() -> None:
+    assert [row.metric for row in CATALOG.rows if not (row.source and row.versions and row.exporter)] == []
+
+
+def test_every_row_feeds_a_signal_of_a_fitting_kind() -> None:
+    fitting = {
+        "gauge": {"gauge", "rate", "info"},
+        "counter": {"counter"},
+        "bitmask": {"bitmask", "bit"},
+        "code": {"code"},
+    }
+    for row in CATALOG.rows:
+        if row.is_device:
+            signal = SIGNAL_BY_NAME[row.signal]
+            kinds = {"counter"} if row.per else fitting[signal.kind]
+            assert row.kind in kinds, row
+            assert row.scope == signal.scope, row
+
+
+def test_every_signal_can_be_had() -> None:
+    assert [name for name in SIGNAL_BY_NAME if not CATALOG.candidates(name)] == []
+
+
+def test_eras_of_dcgm_exporter_do_not_share_a_name() -> None:
+    renamed = {row.metric for row in CATALOG.rows if row.exporter == "dcgm-exporter" and row.versions == "4.9-"}
+    before = {row.metric for row in CATALOG.rows if row.exporter == "dcgm-exporter" and row.versions.endswith("4.8")}
+    assert len(renamed) >= 19
+    assert renamed & before == set()
+
+
+def test_metrics_of_general_names_ask_for_a_label_of_their_exporter() -> None:
+    general = [row for row in CATALOG.rows if row.metric in {"duty_cycle", "memory_used", "gpu_clock", "hw_power_watts"}]
+    assert general
+    assert all(row.conditions for row in general)
+    assert CATALOG.meaning({"__name__": "memory_used", "host": "a"}) is None
+
+
+def test_a_row_of_ones_own_comes_first_and_may_replace_a_bundled_one() -> None:
+    own = {
+        "metric": "tpu_duty",
+        "signal": "gpu_util_ratio",
+        "factor": "0.01",
+        "kind": "gauge",
+        "scope": "board",
+        "vendor": "google",
+    }
+    catalog = load_catalog([own, {**own, "metric": "DCGM_FI_DEV_GPU_UTIL", "factor": "1"}])
+    assert catalog.rows[0].metric == "tpu_duty"
+    found = [row for row in catalog.rows if row.metric == "DCGM_FI_DEV_GPU_UTIL"]
+    assert [(row.factor, row.source) for row in found] == [(1.0, "configuration")]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"signal": "gpu_use"}, "'gpu_use' is no device signal"),
+        ({"kind": "histogram"}, "kind must be one of"),
+        ({"scope": "rack"}, "scope one of"),
+        ({"factor": "a third"}, "'a third' is not a number"),
+        ({"labels": "type"}, "not written as name=value"),
+        ({"colour": "red"}, "unknown: colour"),
+    ],
+)
+def test_a_row_of_ones_own_that_makes_no_sense_is_refused(change: dict[str, str], said: str) -> None:
+    own = {"metric": "tpu_duty", "signal": "gpu_util_ratio", "kind": "gauge", "scope": "board"}
+    with pytest.raises(UsageError, match=said):
+        load_catalog([{**own, **change}])
+
+
+def test_the_version_changes_with_any_row() -> None:
+    changed: list[Meaning] = [*CATALOG.rows[1:], CATALOG.rows[0]]
+    assert Catalog(tuple(changed)).version != CATALOG.version
