@@ -1,0 +1,154 @@
+"""The same eight minutes of one GPU, told in each era's names and units and through each habit of labels: the same facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import oracle
+import pytest
+from golden_case import NOW, Row, report_rows
+
+from eras import rewriting as era
+from eras.comparing import ANY, EMPTY_OR_SAME, KEYS, Era, differences
+from eras.recording import openmetrics, recorded
+from gpureport.cli import main
+
+NOT_THERE = "not_collected"
+# dcgm-exporter 1.x had these fields neither by default nor under an old name.
+LOST_BEFORE_2 = {
+    "sm_active": NOT_THERE,
+    "sm_occupancy": NOT_THERE,
+    "nvlink": NOT_THERE,
+    "throttle": NOT_THERE,
+    "violations": NOT_THERE,
+    # Used and free alone are less than the total by what the driver reserves.
+    "memory_total": NOT_THERE,
+}
+# nvidia-smi has no profiling counters, no violation counters, no PCIe replays by these names; XIDs are there once one happens.
+LOST_TO_NVIDIA_SMI = {
+    "gpu_usage": NOT_THERE,
+    "sm_active": NOT_THERE,
+    "sm_occupancy": NOT_THERE,
+    "tensor_active": NOT_THERE,
+    "dram_active": NOT_THERE,
+    "pcie": NOT_THERE,
+    "nvlink": NOT_THERE,
+    "violations": NOT_THERE,
+    "xid": NOT_THERE,
+    "pcie_replay": NOT_THERE,
+}
+NO_UID = {"pod_uid": EMPTY_OR_SAME}
+GUESSED_SHARING = {"sharing_mode": "time-sliced?", "sharing_evidence": ANY}
+
+ERAS = {
+    "as recorded": Era(era.as_recorded),
+    "1.x names and labels": Era(era.with_old_namespace, lost=LOST_BEFORE_2, says=NO_UID),
+    "2.x empty labels when idle": Era(era.with_empty_labels_when_idle, says=NO_UID),
+    # Whole joules are floored: a device's first and last sample are each up to 1 J too low.
+    "4.9 names and units": Era(era.with_dcgm_4_7_names, energy_within_joules=2),
+    "4.6 ratios in percent": Era(era.with_ratios_in_percent),
+    "exported labels": Era(era.with_exported_labels),
+    "exported labels of an unknown exporter": Era(era.with_exported_labels_of_an_unknown_exporter),
+    "hostname in lower case": Era(era.with_lower_case_hostname),
+    "node of the scrape": Era(era.with_node_of_the_scrape),
+    "uuids without prefix": Era(era.with_uuids_without_prefix),
+    "two replicas": Era(era.through_two_replicas),
+    "two servers half a second apart": Era(era.through_two_servers),
+    "last pod wins in turn": Era(era.with_the_last_pod_named, says={**NO_UID, **GUESSED_SHARING}),
+    "no virtual GPUs": Era(
+        era.with_one_pod_named, says={**NO_UID, "sharing_mode": ANY, "sharing_evidence": ANY}, may_lack_containers=True
+    ),
+    "exporter restarts": Era(era.with_a_restarted_exporter),
+    "driver changes": Era(era.with_another_driver, says={"driver_version": era.LATER_DRIVER}),
+    "nvidia_gpu_exporter": Era(
+        era.through_nvidia_smi, lost=LOST_TO_NVIDIA_SMI, says={"gpu_device": ""}, may_lack_containers=True
+    ),
+}
+ON_MIG = "MIG copies"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All eras, each as a cluster of its own, in one report; its DuckDB file."""
+    folder = tmp_path_factory.mktemp("eras")
+    lake, out = str(folder / "lake"), folder / "out"
+    rewritings = {name: each.rewrite for name, each in ERAS.items()} | {ON_MIG: era.with_copies_on_mig_instances}
+    for name, rewrite in rewritings.items():
+        file = folder / f"{name}.txt.gz"
+        file.write_bytes(openmetrics(rewrite(recorded())))
+        assert gpureport("import", str(file), "--cluster", cluster_of(name), "--lake", lake) == 0
+    assert gpureport("compute", "--date", "2026-11-20", "--lake", lake) == 0
+    assert gpureport("report", "--since", "2026-11-20", "--lake", lake, "--out", str(out)) == 0
+    return out / "gpureport.duckdb"
+
+
+def gpureport(*arguments: str) -> int:
+    return main(list(arguments), environ={}, now=NOW)
+
+
+def cluster_of(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+def rows_of(told: Path, table: str, name: str) -> list[Row]:
+    return [row for row in report_rows(told, table) if row["cluster"] == cluster_of(name)]
+
+
+@pytest.mark.parametrize("table", KEYS)
+@pytest.mark.parametrize("name", ERAS)
+def test_every_era_tells_the_same_facts_or_says_why_not(name: str, table: str, told: Path) -> None:
+    wrong = differences(table, ERAS[name], rows_of(told, table, "as recorded"), rows_of(told, table, name))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_recording_itself_is_what_the_oracle_makes_of_it(told: Path, tmp_path: Path) -> None:
+    """So the eras are not merely wrong in the same way."""
+    file = tmp_path / "recording.txt.gz"
+    file.write_bytes(openmetrics(recorded()))
+    [truth] = oracle.devices(oracle.read_openmetrics(file)).values()
+    [device] = rows_of(told, "device", "as recorded")
+    expected = oracle.device_figures(truth)
+    assert device["xid_codes"] == expected.pop("xid_codes")
+    assert {name: device[name] for name in expected} == pytest.approx(expected, rel=1e-8, abs=1e-12)
+
+
+BOARD = {
+    "instance": {
+        signal: "board_scope" for signal in ("energy", "power", "temperature", "clocks", "pcie", "nvlink", "violations", "xid")
+    }
+    | {"throttle": "board_scope", "pcie_replay": "board_scope", "gpu_util": "board_scope"},
+    # Nothing said how busy the whole GPU was: NVML's utilisation does not exist under MIG.
+    "gpu": {
+        signal: "instance_scope"
+        for signal in ("gpu_usage", "sm_active", "sm_occupancy", "tensor_active", "dram_active", "memory", "memory_total")
+    }
+    | {"gpu_util": NOT_THERE},
+}
+
+
+@pytest.mark.parametrize(("kind", "instance_id"), [("gpu", ""), ("instance", "1")])
+def test_a_board_value_that_stands_on_every_mig_instance_counts_once_and_an_instances_own_stays_its_own(
+    kind: str, instance_id: str, told: Path
+) -> None:
+    says = {"kind": "gpu" if kind == "gpu" else "mig", "gpu_instance_id": instance_id, "gpu_instance_profile": ANY}
+    [original] = rows_of(told, "device", "as recorded")
+    found = [row for row in rows_of(told, "device", ON_MIG) if row["gpu_instance_id"] == instance_id]
+    told_on_mig = Era(era.with_copies_on_mig_instances, lost=BOARD[kind], says=says, keeps_reasons=False)
+    wrong = differences("device", told_on_mig, [{**original, "gpu_instance_id": instance_id}], found)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_holder_of_a_mig_instance_has_the_instances_activity_and_the_boards_throttling(told: Path) -> None:
+    [original] = [row for row in rows_of(told, "container_saturation", "as recorded") if row["pod"] == "train-llm-0"]
+    says = {
+        "gpu_instance_id": "1",
+        "sharing_mode": "mig",
+        "sharing_evidence": ANY,
+        "throttle_scope": "board",
+        "memory_scope": "instance",
+        "scope": ANY,
+    }
+    told_on_mig = Era(era.with_copies_on_mig_instances, says=says)
+    found = rows_of(told, "container_saturation", ON_MIG)
+    wrong = differences("container_saturation", told_on_mig, [{**original, "gpu_instance_id": "1"}], found)
+    assert not wrong, "\n".join(wrong)
