@@ -1,0 +1,227 @@
+"""What series say of themselves, by the habits of many exporters; and values that contradict each other."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpureport.catalog import load_catalog
+from gpureport.series import SeriesBatch
+from gpureport.shape import Reading, Shaped, reading_of, relabelled_jobs, shape
+from gpureport.shape.identity import NOBODY, DeviceKey, identify
+from gpureport.window import Window
+
+DAY = Window.of_day(date(2026, 11, 20))
+NOON_MS = DAY.start_ms + 43_200_000
+CATALOG = load_catalog()
+DCGM = {"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "job": "dcgm", "instance": "10.0.0.1:9400"}
+BARE = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+def shaped(*series: tuple[dict[str, str], list[float]], step_seconds: int = 60, reading: Reading | None = None) -> Shaped:
+    """Series that all begin at noon."""
+    lengths = [len(values) for _, values in series]
+    batch = SeriesBatch(
+        labels=[labels for labels, _ in series],
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        times_ms=np.concatenate([NOON_MS + 1000 * step_seconds * np.arange(length) for length in lengths]).astype(np.int64),
+        values=np.array([value for _, values in series for value in values], np.float64),
+    )
+    return shape(batch, CATALOG, DAY, reading=reading or Reading(relabelled_jobs(batch.labels)))
+
+
+def dcgm(metric: str, **labels: str) -> dict[str, str]:
+    return {**DCGM, "__name__": f"DCGM_FI_{metric}", **labels}
+
+
+def signals(found: Shaped) -> dict[tuple[str, str, str], dict[str, Any]]:
+    rows = found.device_signal.to_pylist()
+    return {(row["device_uuid"], row["gpu_instance_id"], row["signal"]): {**row, "dropped": dict(row["dropped"])} for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("labels", "device"),
+    [
+        ({"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "GPU_I_ID": "3"}, ("GPU-1", "3")),
+        ({"__name__": "dcgm_fb_used", "uuid": "GPU-1"}, ("GPU-1", "")),
+        ({"__name__": "nvidia_smi_memory_used_bytes", "uuid": BARE}, (f"GPU-{BARE}", "")),
+        ({"__name__": "nvidia_smi_mig_memory_used_bytes", "uuid": BARE, "gpu_instance_id": "7"}, (f"GPU-{BARE}", "7")),
+        ({"__name__": "gpu_used_vram", "gpu_uuid": BARE, "gpu_partition_id": "0"}, (BARE, "")),
+        ({"__name__": "amd_gpu_used_vram", "serial_number": "s1", "gpu_partition_id": "NA"}, ("s1", "")),
+        (
+            {
+                "__name__": "amd_gpu_used_vram",
+                "serial_number": "s1",
+                "gpu_partition_id": "2",
+                "gpu_compute_partition_type": "cpx",
+            },
+            ("s1", "2"),
+        ),
+        ({"__name__": "gpu_used_vram", "hostname": "vm1", "gpu_id": "0", "gpu_partition_id": "0"}, ("vm1/0", "")),
+        ({"__name__": "hw_memory_usage_bytes", "hw_id": "card-1"}, ("card-1", "")),
+        ({"__name__": "xpum_memory_used_bytes", "uuid": "u1", "sub_dev": "1"}, ("u1", "1")),
+        ({"__name__": "memory_used", "accelerator_id": "GPU-1"}, ("GPU-1", "")),
+        ({"__name__": "container_accelerator_memory_used_bytes", "acc_id": "GPU-1"}, ("GPU-1", "")),
+        ({"__name__": "hami_host_gpu_memory_used_bytes", "device_uuid": "GPU-1"}, ("GPU-1", "")),
+    ],
+)
+def test_a_device_is_known_by_whatever_name_the_exporter_gives_it(labels: dict[str, str], device: tuple[str, str]) -> None:
+    found = identify(labels, CATALOG)
+    assert found is not None
+    assert found.device == DeviceKey(*device)
+
+
+@pytest.mark.parametrize(
+    ("labels", "workload"),
+    [
+        ({"pod": "p", "namespace": "ns", "container": "c", "pod_uid": "u"}, ("ns", "p", "u", "c")),
+        ({"pod_name": "p", "pod_namespace": "ns", "container_name": "c"}, ("ns", "p", "", "c")),
+        ({"kube_pod": "p", "kube_namespace": "ns", "kube_container": "c"}, ("ns", "p", "", "c")),
+        ({"pod": "", "namespace": "", "container": ""}, NOBODY),
+        (
+            {"exported_pod": "p", "exported_namespace": "ns", "exported_container": "c", "pod": "nvidia-dcgm-exporter-x"},
+            ("ns", "p", "", "c"),
+        ),
+        ({"pod": "nvidia-dcgm-exporter-x7", "namespace": "gpu-operator", "container": "nvidia-dcgm-exporter"}, NOBODY),
+        ({"pod": "metrics-agent-x7", "namespace": "ops", "service": "metrics-agent"}, NOBODY),
+        ({"pod": "agent-x7", "Hostname": "agent-x7"}, NOBODY),
+    ],
+)
+def test_a_workload_is_known_by_every_habit_and_the_exporter_is_nobody(labels: dict[str, str], workload: tuple[str, ...]) -> None:
+    found = identify({**DCGM, **labels}, CATALOG)
+    assert found is not None
+    assert found.workload == workload
+
+
+def test_one_exported_label_in_a_job_says_that_its_bare_pod_labels_are_the_exporters() -> None:
+    own = {"pod": "telemetry-1", "namespace": "ops", "container": "main"}
+    held = dcgm("DEV_FB_USED", **own, exported_pod="train", exported_namespace="ml", exported_container="c")
+    idle = dcgm("DEV_FB_USED", **own, UUID="GPU-2")
+    owners = shaped((held, [1.0, 1, 1]), (idle, [0.0, 0, 0])).owner_label.to_pylist()
+    assert [(row["device_uuid"], row["pod"]) for row in owners] == [("GPU-1", "train")]
+
+
+def test_a_host_label_with_the_exporter_pods_name_gives_way_to_the_node() -> None:
+    found = identify({**DCGM, "Hostname": "dcgm-exporter-x", "pod": "dcgm-exporter-x", "node": "n1"}, CATALOG)
+    assert found is not None
+    assert found.device_labels.node_name == "n1"
+
+
+def test_a_description_that_says_less_is_part_of_the_one_that_says_more() -> None:
+    info = {
+        "__name__": "nvidia_smi_gpu_info",
+        "uuid": BARE,
+        "name": "NVIDIA H200",
+        "driver_version": "590.1",
+        "instance": "n1:9835",
+    }
+    power = {"__name__": "nvidia_smi_power_draw_watts", "uuid": BARE, "instance": "n1:9835"}
+    labels = shaped((info, [1.0, 1, 1]), (power, [80.0, 80, 80])).device_label.to_pylist()
+    assert [(row["gpu_model"], row["driver_version"], row["make"]) for row in labels] == [("NVIDIA H200", "590.1", "nvidia")]
+
+
+def test_the_source_of_each_signal_is_recorded_with_what_was_left_out() -> None:
+    util = dcgm("DEV_GPU_UTIL", Hostname="n1")
+    found = signals(shaped((util, [50.0, 686_103, 2_147_483_632, float("nan"), 60]), (dcgm("DEV_FB_USED"), [7.0])))
+    row = found["GPU-1", "", "gpu_util_ratio"]
+    assert (row["source_metric"], row["exporter"], row["series_count"]) == ("DCGM_FI_DEV_GPU_UTIL", "dcgm-exporter", 1)
+    assert row["sample_count"] == 2
+    assert row["dropped"] == {"out_of_range": 1, "blank": 1, "nan": 1}
+    assert found["GPU-1", "", "fb_used_bytes"]["dropped"] == {}
+
+
+def test_a_signal_of_which_nothing_was_usable_still_has_its_row() -> None:
+    row = signals(shaped((dcgm("DEV_GPU_UTIL"), [101.0, 4_294_967_295])))["GPU-1", "", "gpu_util_ratio"]
+    assert (row["sample_count"], row["dropped"]) == (0, {"out_of_range": 2})
+
+
+def test_the_preferred_metric_serves_and_another_only_while_it_is_silent() -> None:
+    # dcgm-exporter is upgraded to 4.9 in the middle: the metric changes its name.
+    old, new = dcgm("DEV_POWER_USAGE"), dcgm("DEV_BOARD_POWER_WATTS")
+    times = np.arange(10) * 60_000 + NOON_MS
+    batch = SeriesBatch(
+        [old, new],
+        np.array([0, 5, 10], np.int64),
+        times.astype(np.int64),
+        np.array([100.0, 100, 100, 100, 100, 200, 200, 200, 200, 200]),
+    )
+    found = shape(batch, CATALOG, DAY)
+    assert found.device_sample["power_watts"].to_pylist() == [100.0] * 5 + [200.0] * 5
+    row = signals(found)["GPU-1", "", "power_watts"]
+    assert (row["source_metric"], row["other_metrics"]) == ("DCGM_FI_DEV_BOARD_POWER_WATTS", ["DCGM_FI_DEV_POWER_USAGE"])
+
+
+@pytest.mark.parametrize(("amd", "kept"), [(255.0, 0), (65_535.0, 0), (240.0, 1)])
+def test_amds_not_applicable_is_no_reading(amd: float, kept: int) -> None:
+    labels = {"__name__": "gpu_package_power", "serial_number": "s", "gpu_partition_id": "0", "hostname": "n1"}
+    row = signals(shaped((labels, [amd])))["s", "", "power_watts"]
+    assert row["sample_count"] == kept
+    assert row["dropped"] == ({} if kept else {"not_applicable": 1})
+
+
+def test_partitions_of_an_amd_card_that_report_no_power_do_not_hide_the_one_that_does() -> None:
+    card = {"__name__": "gpu_package_power", "serial_number": "s", "gpu_compute_partition_type": "cpx", "hostname": "n1"}
+    found = shaped(*(({**card, "gpu_partition_id": str(number)}, [500.0 if number == 0 else 0.0]) for number in range(4)))
+    assert found.device_sample.select(["device_uuid", "gpu_instance_id", "power_watts"]).to_pylist() == [
+        {"device_uuid": "s", "gpu_instance_id": "", "power_watts": 500.0}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "read", "dropped"),
+    [
+        ([0.37, 0.5, 1.0], [0.37, 0.5, 1.0], {}),  # fractions: a ratio (DCGM 4.7)
+        ([37.0, 100, 0], [0.37, 1.0, 0.0], {}),  # whole numbers above 1: percent (DCGM 4.6)
+        ([0.0, 0, 0], [0.0, 0.0, 0.0], {}),  # nothing either way
+        ([37.0, 0.5, 0], [], {"ambiguous_unit": 3}),  # both: two versions in one cluster
+        ([1.0, 0, 1], [], {"ambiguous_unit": 3}),  # 1 % or all of the time
+        ([0.5, 686_103, 0.25], [0.5, 0.25], {"out_of_range": 1}),  # garbage tells nothing of the unit
+        ([50.0, 686_103, 25], [0.5, 0.25], {"out_of_range": 1}),
+    ],
+)
+def test_a_share_that_may_be_percent_is_decided_by_the_day(
+    values: list[float], read: list[float], dropped: dict[str, int]
+) -> None:
+    series = (dcgm("DEV_GPU_UTIL_RATIO"), values)
+    found = shaped(series, reading=reading_of(shaped(series).tallies, frozenset()))
+    told = [value for value in found.device_sample["gpu_util_ratio"].to_pylist() if value is not None]
+    assert told == pytest.approx(read)
+    assert signals(found)["GPU-1", "", "gpu_util_ratio"]["dropped"] == dropped
+
+
+def test_an_engine_stuck_at_zero_is_dead_where_others_show_an_hour_of_work() -> None:
+    busy = [(dcgm("DEV_GPU_UTIL"), [100.0] * 70), (dcgm("PROF_DRAM_ACTIVE"), [0.3] * 70)]
+    stuck = shaped((dcgm("PROF_GR_ENGINE_ACTIVE"), [0.0] * 70), *busy)
+    assert set(stuck.device_sample["gr_engine_active_ratio"].to_pylist()) == {None}
+    assert signals(stuck)["GPU-1", "", "gr_engine_active_ratio"]["dropped"] == {"dead": 70}
+    # 59 minutes are too little to tell.
+    short = shaped((dcgm("PROF_GR_ENGINE_ACTIVE"), [0.0] * 59 + [0.9] * 11), *busy)
+    assert None not in short.device_sample["gr_engine_active_ratio"].to_pylist()
+
+
+def test_zeros_are_true_while_data_is_only_copied_over_pcie() -> None:
+    power = [(dcgm("DEV_POWER_USAGE"), [82.0] + [130.0] * 69), (dcgm("DEV_ENFORCED_POWER_LIMIT"), [700.0] * 70)]
+    quiet = [(dcgm("DEV_GPU_UTIL"), [100.0] * 70), (dcgm("PROF_DRAM_ACTIVE"), [0.01] * 70), *power]
+    found = shaped((dcgm("PROF_GR_ENGINE_ACTIVE"), [0.0] * 70), *quiet)
+    assert set(found.device_sample["gr_engine_active_ratio"].to_pylist()) == {0.0}
+
+
+def test_power_well_above_idle_shows_work_too() -> None:
+    # 40 % of the way from 82 W to 700 W is 329.2 W.
+    for watts, is_dead in ((329.0, False), (330.0, True)):
+        power = [(dcgm("DEV_POWER_USAGE"), [82.0] + [watts] * 69), (dcgm("DEV_ENFORCED_POWER_LIMIT"), [700.0] * 70)]
+        found = shaped((dcgm("PROF_GR_ENGINE_ACTIVE"), [0.0] * 70), (dcgm("DEV_GPU_UTIL"), [100.0] * 70), *power)
+        assert (None in found.device_sample["gr_engine_active_ratio"].to_pylist()) == is_dead
+
+
+def test_more_memory_used_and_free_than_there_is_is_left_out() -> None:
+    found = shaped(
+        (dcgm("DEV_FB_USED"), [600.0, 600, 502]),
+        (dcgm("DEV_FB_FREE"), [400.0, 500, 500]),  # 1,002 MiB of 1,000: within the rounding
+        (dcgm("DEV_FB_TOTAL"), [1000.0, 1000, 1000]),
+    )
+    assert [value is None for value in found.device_sample["fb_used_bytes"].to_pylist()] == [False, True, False]
+    assert signals(found)["GPU-1", "", "fb_free_bytes"]["dropped"] == {"over_total": 1}
