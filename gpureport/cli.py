@@ -15,7 +15,7 @@ from gpureport import __version__, pipeline
 from gpureport.config import Config, load_config
 from gpureport.errors import GpureportError, UsageError
 from gpureport.sql_prompt import Output
-from gpureport.window import Window, parse_date, parse_instant
+from gpureport.window import Window, day_start, parse_date, parse_instant
 
 FORMATS = click.Choice(["table", "json", "csv"])
 
@@ -44,7 +44,7 @@ DATE = click.option("--date", "day", help="UTC day, as 2026-11-20.")
 FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_default=True, help="How rows are printed.")
 
 
-def prometheus_options(command: Any) -> Any:
+def connection_options(command: Any) -> Any:
     """The options that say where Prometheus is; secrets come from files or the environment alone."""
     for option in reversed(
         [
@@ -64,12 +64,20 @@ def prometheus_options(command: Any) -> Any:
             click.option("--key-file", "prometheus__key_file", help="Client key, PEM."),
             click.option("--header", "headers", multiple=True, help="Extra header, as 'X-Scope-OrgID: team'. Repeatable."),
             click.option("--http-config", "prometheus__http_config_file", help="promtool's HTTP client file (YAML)."),
-            click.option("--concurrency", "prometheus__max_concurrency", type=int, help="Worker processes and connections."),
-            click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Keep every raw sample too."),
         ]
     ):
         command = option(command)
     return command
+
+
+def prometheus_options(command: Any) -> Any:
+    """The options of an export."""
+    for option in (
+        click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Keep every raw sample too."),
+        click.option("--concurrency", "prometheus__max_concurrency", type=int, help="Worker processes and connections."),
+    ):
+        command = option(command)
+    return connection_options(command)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -199,6 +207,31 @@ def sql(invocation: Invocation, /, statement: str | None, output: Output, **flag
     """
     config = invocation.config(**flags)
     pipeline.sql(config, statement, output, invocation.now)
+
+
+@cli.command()
+@connection_options
+@LAKE
+@CLUSTER
+@click.option("--date", "day", help="UTC day of the lake (default: yesterday), or of the server (default: now).")
+@FORMAT
+@click.pass_obj
+def doctor(
+    invocation: Invocation, /, day: str | None, output: Output, headers: Sequence[str], cluster: str | None, **flags: Any
+) -> None:
+    """Say which metrics, labels and series are missing, what that costs in the report, and the exact lines to add.
+
+    Looks at a server, without fetching samples in bulk, or with --lake at a day of a lake. Exit code 0: a report would be
+    whole; 4: it would lack figures; 5: the server cannot be read.
+
+    Example: gpureport doctor --prometheus-url http://prometheus:9090
+    """
+    if flags["lake"] and flags["prometheus__url"]:
+        raise UsageError("give --prometheus-url or --lake, not both")
+    config = invocation.config(prometheus__headers=_headers(headers), **flags)
+    lake_day = pipeline.LakeDay(_finished_day(invocation, day), cluster) if flags["lake"] else None
+    at = min(invocation.now, day_start(_finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
+    _say(pipeline.doctor(config, invocation.environ, lake_day, at, output))
 
 
 @cli.command()

@@ -9,6 +9,7 @@ GpureportError (1)
 ├── LakeError (1)        the lake cannot be read or written as it is
 ├── QueryError (1)       a SQL file breaks its own header, grain or check: a defect of gpureport
 ├── CoverageError (4)    the report is written, but covers less than was demanded
+├── IncompleteError (4)  a report would lack figures, as doctor found
 └── FindingError (3)     the report is written, and holds a finding that was to fail the run
 """
 
@@ -55,6 +56,12 @@ class QueryError(GpureportError):
 
 class CoverageError(GpureportError):
     """The report is written, but covers less than was demanded."""
+
+    exit_code = 4
+
+
+class IncompleteError(GpureportError):
+    """A report would lack figures."""
 
     exit_code = 4
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from gpureport.compute import (
     report_tables,
 )
 from gpureport.config import Config
-from gpureport.errors import CoverageError, LakeError, OutputError, UsageError
+from gpureport.errors import CoverageError, IncompleteError, LakeError, OutputError, UsageError
 from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
@@ -46,6 +47,14 @@ DEMO_CLUSTER = "h200-recording"
 DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LakeDay:
+    """A day of a lake to be looked at; without a cluster the only one that it holds."""
+
+    day: date
+    cluster: str | None
 
 
 def demo(config: Config, out: Path, now: datetime) -> list[Path]:
@@ -121,7 +130,8 @@ def _open_report(
     """report.* built over the facts of the window, and what the report says of itself."""
     from gpureport.report.header import read_header
 
-    settings = ReportSettings(config.report.figure_min_coverage_ratio, config.saturation.enabled)
+    links = {model: link.model_dump() for model, link in sorted(config.links.items())}
+    settings = ReportSettings(config.report.figure_min_coverage_ratio, config.saturation.enabled, links)
     made_with = facts_hash(load(), _compute_settings(config))
     queries = report_tables(con, lake, window, settings, made_with)
     views(con, lake, ["source"], dates=list(window.days()))
@@ -129,6 +139,7 @@ def _open_report(
         "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "saturation_enabled": config.saturation.enabled,
+        **{f"links of {model}": link for model, link in links.items()},
     }
     return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries
 
@@ -161,6 +172,33 @@ def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: P
         fill_lake(plan, lake, config.cluster)
         written.append(lake)
     return written
+
+
+def doctor(config: Config, environ: Mapping[str, str], lake_day: LakeDay | None, at: datetime, output: Output) -> str:
+    """Print what a server (at an instant) or a lake (a day) has and lacks; the verdict.
+
+    IncompleteError, with the verdict, where a report would lack figures.
+    """
+    # Imported here: no other command should wait for it.
+    from gpureport.doctor import examine, look_at_lake, look_at_server, print_findings, verdict
+    from gpureport.sources.prometheus import open_connection
+
+    catalog = _catalog(config)
+    if lake_day:
+        with connection(config.compute.memory_limit, config.compute.threads) as con:
+            evidence = look_at_lake(con, open_lake(config.lake), lake_day.cluster, lake_day.day, catalog)
+    elif config.prometheus.url:
+        evidence = look_at_server(open_connection(config.prometheus, environ), catalog, at)
+    else:
+        raise UsageError("nothing to look at; give --prometheus-url, or --lake with --date")
+    for warning in evidence.warnings:
+        print(f"warning: the answer may be partial: {warning}", file=sys.stderr)
+    findings = examine(evidence, catalog, config.export.backfill_days)
+    print_findings(findings, output, sys.stdout)
+    sentence = verdict(findings, evidence.subject)
+    if any(finding.is_loss for finding in findings):
+        raise IncompleteError(sentence)
+    return sentence
 
 
 def _open_report_if_whole(con: DuckDBPyConnection, config: Config, lake: Lake, now: datetime) -> None:

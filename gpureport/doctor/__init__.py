@@ -1,0 +1,46 @@
+"""``gpureport doctor``: what is there and what is not, what each absence costs in the report, and the lines to add.
+
+Evidence is gathered from a server (``prometheus``) or from a lake (``lake``) into the same plain values; the checks are pure
+functions from those to findings.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from gpureport.catalog import Catalog
+from gpureport.doctor.cluster import cluster_findings
+from gpureport.doctor.evidence import Evidence
+from gpureport.doctor.findings import CHECKS, Finding, Remedy, Status, verdict
+from gpureport.doctor.lake import look_at_lake
+from gpureport.doctor.printing import Output, print_findings
+from gpureport.doctor.prometheus import look_at_server
+from gpureport.doctor.scrape import rhythm_findings, server_findings
+from gpureport.doctor.signals import signal_findings
+from gpureport.doctor.workloads import replica_findings, workload_findings
+
+__all__ = [
+    "CHECKS",
+    "Evidence",
+    "Finding",
+    "Output",
+    "Remedy",
+    "examine",
+    "look_at_lake",
+    "look_at_server",
+    "print_findings",
+    "verdict",
+]
+
+
+def examine(evidence: Evidence, catalog: Catalog, backfill_days: int) -> list[Finding]:
+    """Every check's rows: what is missing everywhere first, then in places, then what is worth knowing, then what is well."""
+    findings = [
+        *signal_findings(evidence, catalog),
+        *workload_findings(evidence, catalog),
+        *cluster_findings(evidence),
+        *server_findings(evidence.server, backfill_days),
+        *replica_findings(evidence.labels, catalog),
+        *rhythm_findings(evidence.rhythm),
+    ]
+    return sorted(findings, key=lambda finding: get_args(Status).index(finding.status))

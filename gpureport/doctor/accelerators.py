@@ -1,0 +1,31 @@
+"""Which Kubernetes resources and node labels speak of accelerators, as kube-state-metrics writes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+RESOURCES = r"nvidia_com_(gpu|mig).*|amd_com_gpu.*|gpu_intel_com_.*|habana_ai_gaudi.*|google_com_tpu"
+"""Resource names with everything but letters and digits written as an underscore; a regular expression."""
+_RESOURCE = re.compile(RESOURCES)
+# Node Feature Discovery's pci-<vendor>.present and pci-<class>_<vendor>.present; not Intel's, whose graphics are in most servers.
+_PCI_LABEL = re.compile(r"label_feature_node_kubernetes_io_pci_(?:\w+_)?(10de|1002)_present")
+_VENDORS = {"10de": "nvidia", "1002": "amd"}
+
+
+def is_accelerator(resource: str) -> bool:
+    """Whether a resource is a device that a report is about."""
+    return _RESOURCE.fullmatch(resource) is not None
+
+
+def pci_vendor(labels: Mapping[str, str]) -> str:
+    """Whose accelerator a node's labels show in its PCI slots; '' for none."""
+    for name, value in labels.items():
+        if value == "true" and (found := _PCI_LABEL.fullmatch(name)):
+            return _VENDORS[found[1]]
+    return ""
+
+
+def pci_labels(names: Iterable[str]) -> list[str]:
+    """Those of the label names that tell of accelerators in PCI slots."""
+    return sorted(name for name in names if _PCI_LABEL.fullmatch(name))

@@ -1,0 +1,99 @@
+"""Nodes and kube-state-metrics: what the cluster says it has beside what exporters tell of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gpureport.doctor import remedies
+from gpureport.doctor.evidence import Evidence, KubeState
+from gpureport.doctor.findings import Finding
+
+LIFETIME_SERIES = ("kube_pod_info", "kube_pod_created", "kube_pod_status_phase")
+"""Without these the life of a pod, and so what was not seen of it, is unknown."""
+REQUEST_SERIES = ("kube_pod_container_resource_requests", "kube_node_status_allocatable")
+END_SERIES = "kube_pod_completion_time"
+CLAIM_SERIES = "kube_pod_resourceclaim_info"
+NODE_LABEL_SERIES = "kube_node_labels"
+_LIFE = ("coverage_ratio",)
+_NO_LIFE = ": the life of a pod, and so what was not seen of it, is unknown"
+_NO_REQUESTS = ": what pods asked for and nodes can give is unknown"
+_SHOWN_NODES = 5
+_EXPORTER_POD = re.compile(r"(dcgm|gpu|xpu)[-_a-z0-9]*-[a-z0-9]{5}$")
+
+
+def cluster_findings(evidence: Evidence) -> list[Finding]:
+    """Rows about nodes and about kube-state-metrics."""
+    kube = evidence.kube
+    if not kube.series:
+        text = "no series of kube-state-metrics: how long a pod lived, and what it asked for, is unknown"
+        return [*_host_labels(evidence), Finding("kube_state_metrics", "missing", "Kubernetes state", text, _LIFE)]
+    present = Finding("kube_state_metrics", "ok", "Kubernetes state", ", ".join(sorted(kube.series)))
+    return [*_host_labels(evidence), *_silent_nodes(evidence), *_no_driver(kube), present, *_absent_series(kube)]
+
+
+def _absent_series(kube: KubeState) -> list[Finding]:
+    findings = [
+        Finding("kube_state_series", "missing", metric, f"no series{_NO_LIFE}", _LIFE, (remedies.let_through([metric]),))
+        for metric in LIFETIME_SERIES
+        if metric not in kube.series
+    ]
+    findings += [
+        Finding("kube_state_series", "note", metric, f"no series{_NO_REQUESTS}", (), (remedies.let_through([metric]),))
+        for metric in REQUEST_SERIES
+        if metric not in kube.series
+    ]
+    if END_SERIES not in kube.series:
+        text = "no pod has ended, or the series is dropped: then labels that outlive their pod cannot be cut at its end"
+        findings.append(Finding("kube_state_series", "note", END_SERIES, text, (), (remedies.let_through([END_SERIES]),)))
+    if NODE_LABEL_SERIES not in kube.series:
+        text = "no node labels, so hardware without a driver and the way GPUs are shared cannot be seen"
+        findings.append(Finding("node_labels", "note", NODE_LABEL_SERIES, text, (), (remedies.NODE_LABELS,)))
+    if CLAIM_SERIES not in kube.series:
+        text = "no pod with a resource claim, or kube-state-metrics before 2.20: no other series tells of pods with claims"
+        findings.append(Finding("claim_series", "note", CLAIM_SERIES, text))
+    return findings
+
+
+def _host_labels(evidence: Evidence) -> list[Finding]:
+    """A host label that is no node's name is what the operating system says in a pod: the pod's name."""
+    nodes = evidence.kube.nodes
+    hosts = {each.host for each in evidence.carried if each.exporter == remedies.DCGM and each.host}
+    odd = sorted(host for host in hosts if host not in nodes and (_EXPORTER_POD.search(host) is not None))
+    if not odd:
+        return []
+    text = f"Hostname is the exporter pod's name ({_listed(odd)})"
+    if all(each.node for each in evidence.carried if each.host in odd):
+        return [Finding("host_label", "note", "Hostname", f"{text}; the scrape's node label serves", (), (remedies.NODE_NAME,))]
+    text += ": devices stand on a node whose name changes with every restart of the exporter"
+    return [Finding("host_label", "missing", "Hostname", text, ("node_name",), (remedies.NODE_NAME,))]
+
+
+def _silent_nodes(evidence: Evidence) -> list[Finding]:
+    """Decided only where every device's node is known by the name that Kubernetes has for it."""
+    kube = evidence.kube
+    told = {each.host if each.host in kube.nodes else each.node for each in evidence.carried}
+    silent = sorted(set(kube.allocatable) - told)
+    if not silent or not evidence.carried or told - set(kube.nodes):
+        return []
+    what = _listed([f"{node} ({_resources(kube.allocatable[node])})" for node in silent])
+    text = f"accelerators are allocatable, but no exporter tells of them: {what}; is its pod there (taints, node selector)"
+    return [Finding("node_without_exporter", "partial", "nodes", text, ("device.*",))]
+
+
+def _no_driver(kube: KubeState) -> list[Finding]:
+    bare = sorted(node for node in kube.hardware if node not in kube.allocatable)
+    if not bare:
+        return []
+    what = _listed([f"{node} ({kube.hardware[node]})" for node in bare])
+    text = f"an accelerator is in the slots and none is allocatable: {what}; is the driver loaded, is the device plugin running"
+    return [Finding("hardware_without_driver", "partial", "nodes", text, ("device.*",))]
+
+
+def _resources(resources: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(resources.items()))
+
+
+def _listed(found: list[str]) -> str:
+    more = len(found) - _SHOWN_NODES
+    return ", ".join(found[:_SHOWN_NODES]) + (f" and {more} more" if more > 0 else "")

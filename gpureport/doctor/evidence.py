@@ -1,0 +1,80 @@
+"""What was seen of a cluster, whichever way it was looked at: plain values that the checks judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpureport.series import Labels
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A device signal on a node: which metric carries it there, and for how many GPUs or MIG instances."""
+
+    signal: str
+    metric: str
+    exporter: str
+    host: str
+    """As the exporter's host label has it; '' where there is none."""
+    node: str
+    """As the scrape's node label has it; '' where there is none."""
+    model: str
+    is_mig: bool
+    device_count: int
+    host_label: str = ""
+    """The label that ``host`` is from, where a server is looked at."""
+
+
+@dataclass(frozen=True)
+class KubeState:
+    """What kube-state-metrics tells."""
+
+    series: Mapping[str, int] = field(default_factory=dict)
+    """Series by metric."""
+    allocatable: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Node → accelerator resource, as kube-state-metrics writes it (nvidia_com_gpu) → how many; nodes with none are left out."""
+    hardware: Mapping[str, str] = field(default_factory=dict)
+    """Node → vendor of an accelerator that its PCI labels show."""
+    requests: Mapping[str, int] = field(default_factory=dict)
+    """Accelerator resource → containers that ask for it."""
+    nodes: frozenset[str] = frozenset()
+    """Names of the nodes with accelerators, allocatable or in their slots."""
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """How samples came, seen on one device of each exporter at most; None where it could not be seen."""
+
+    step_seconds: float | None = None
+    fresh_ratio: float | None = None
+    """Share of the power samples that differ from the one before."""
+    reset_count: int = 0
+
+
+@dataclass(frozen=True)
+class ServerSeen:
+    """Where samples are, or were, fetched from."""
+
+    name: str
+    read_path: str
+    retention_days: float | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that was seen."""
+
+    subject: str
+    """What was looked at, for people: a URL and an instant, or a lake and a day."""
+    carried: tuple[Carried, ...] = ()
+    labels: tuple[Labels, ...] = ()
+    """Label sets of device series: one metric of each exporter, on some nodes where there are many."""
+    kube: KubeState = KubeState()
+    rhythm: Rhythm = Rhythm()
+    server: ServerSeen | None = None
+    left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Signals of which no device has a value: reason → values left out."""
+    alternating_devices: int = 0
+    """Devices whose labels name A, then B, then A again."""
+    warnings: tuple[str, ...] = ()

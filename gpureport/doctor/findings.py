@@ -1,0 +1,91 @@
+"""What a check says, and what its code means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from gpureport.definitions import FIGURES
+
+Status = Literal["missing", "partial", "note", "ok"]
+
+CHECKS = {
+    "device_series": "whether any exporter's device series are there at all",
+    "signal": "whether a device signal that figures need is there, from which metric, on how many devices",
+    "values_left_out": "a signal that came, but of which no value could be believed (lake only)",
+    "signal_conditional": "a signal whose absence need not mean that anything is missing",
+    "pod_labels": "whether device series name the workload that holds the device",
+    "exporter_without_pods": "an exporter that never names workloads",
+    "target_labels_win": "the scrape's own pod label displaced the workload's to exported_pod (honorLabels: false)",
+    "pod_uid": "whether workloads are named with the pod's uid, so that two pods of one name are told apart",
+    "shared_one_owner": "a GPU handed out several times, of which labels name one holder at a time",
+    "alternating_owner": "labels that go back and forth between holders: the last pod wins, or the kubelet failed (lake only)",
+    "claim_labels": "pods with resource claims whose devices carry no dra_* labels",
+    "virtual_gpus_hide_claims": "virtual-GPU mode and resource claims together: the exporter then attributes no claims",
+    "host_label": "whether the host label is a node's name, and not the exporter pod's",
+    "node_without_exporter": "a node with allocatable accelerators of which no exporter tells",
+    "hardware_without_driver": "a node with an accelerator in its PCI slots and none allocatable",
+    "kube_state_metrics": "whether kube-state-metrics is there",
+    "kube_state_series": "a series of kube-state-metrics that is not there",
+    "node_labels": "whether node labels are let through by kube-state-metrics",
+    "claim_series": "whether kube-state-metrics tells of resource claims (from 2.20)",
+    "server": "which server answers, and how its samples are fetched",
+    "retention": "whether the server keeps samples for as long as missing days are filled back",
+    "replicas": "the same device through several replicas or jobs",
+    "scrape_interval": "how far samples are apart, and whether each brings a new value",
+    "counter_reset": "energy counters that began anew",
+}
+"""The stable codes of ``gpureport doctor``, each with what it looks at."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Exact lines, and the place where they go."""
+
+    place: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row: what was looked at, what is there, what its absence costs and what to add.
+
+    ``missing`` costs its figures on all devices, ``partial`` on some, ``note`` costs none.
+    """
+
+    code: str
+    status: Status
+    subject: str
+    found: str
+    costs: tuple[str, ...] = ()
+    """Figures of the report that are unknown because of it; ``<table>.*`` for all of a table."""
+    add: tuple[Remedy, ...] = ()
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether a report lacks something because of it."""
+        return self.status in ("missing", "partial")
+
+
+def verdict(findings: Iterable[Finding], subject: str) -> str:
+    """One sentence: what a report would lack."""
+    losses = [finding for finding in findings if finding.is_loss]
+    if not losses:
+        return f"a report from {subject} would be whole"
+    everywhere = _costs(losses, "missing")
+    somewhere = [cost for cost in _costs(losses, "partial") if cost not in everywhere]
+    lacks = [*_counted(everywhere), *(f"{lack} on some devices" for lack in _counted(somewhere))]
+    return f"a report from {subject} would lack {' and '.join(lacks)}"
+
+
+def _costs(losses: Iterable[Finding], status: Status) -> list[str]:
+    return list(dict.fromkeys(cost for finding in losses if finding.status == status for cost in finding.costs))
+
+
+def _counted(costs: list[str]) -> list[str]:
+    """Whole tables and columns by name, figures by number and name."""
+    figures = [name for name in FIGURES if name in costs]
+    tables = [cost.removesuffix(".*") for cost in costs if cost not in figures]
+    found = [f"what {', '.join(tables)} should hold"] if tables else []
+    return found + ([f"{len(figures)} of {len(FIGURES)} figures ({', '.join(figures)})"] if figures else [])

@@ -1,0 +1,163 @@
+"""Evidence from a day of a lake: its series, what was dropped of them, and who was named."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from gpureport.catalog import Catalog
+from gpureport.doctor.accelerators import is_accelerator, pci_vendor
+from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
+from gpureport.doctor.sampling import chosen_hosts, leading_metrics
+from gpureport.errors import LakeError, UsageError
+from gpureport.lake import Lake, views
+from gpureport.series import METRIC_LABEL, Labels
+
+TABLES = ("source", "series", "sample", "device_sample", "device_signal", "owner_label")
+_CARRIED = """
+select
+    s.signal, s.metric, s.node_name, coalesce(s.labels['node'], ''), coalesce(s.labels['GPU_I_ID'], '') != '' as is_mig,
+    coalesce(
+        nullif(s.labels['modelName'], ''), nullif(s.labels['model_name'], ''), nullif(s.labels['card_model'], ''), ''
+    ) as model,
+    count(distinct (s.device_uuid, coalesce(nullif(s.labels['GPU_I_ID'], ''), s.gpu_instance_id)))
+from lake.series as s
+where s.scope in ('board', 'instance') and s.device_uuid != '' and s.sample_count > 0
+group by all
+order by all
+"""
+_LEFT_OUT = """
+with entry as (
+    select signal, sample_count, unnest(map_entries(dropped)) as drops from lake.device_signal
+),
+whole as (select signal from lake.device_signal group by signal having sum(sample_count) = 0)
+select signal, drops.key, sum(drops.value)::bigint
+from entry where signal in (select signal from whole) group by all having sum(drops.value) > 0 order by all
+"""
+_ALTERNATING = """
+with run as (
+    select
+        device_uuid, gpu_instance_id, pod, namespace,
+        lag((namespace, pod)) over by_time as before, lead((namespace, pod)) over by_time as after
+    from lake.owner_label
+    window by_time as (partition by device_uuid, gpu_instance_id order by start_at, namespace, pod)
+)
+select count(distinct (device_uuid, gpu_instance_id)) from run where before = after and before != (namespace, pod)
+"""
+_KUBE_SERIES = "select metric, count(*) from lake.series where scope = 'cluster' group by metric order by metric"
+_LAST_VALUE = """
+select s.labels['node'], s.labels['resource'], max(v.value)::bigint
+from lake.series as s join lake.sample as v using (series_id)
+where s.metric = 'kube_node_status_allocatable' and v.value > 0 group by all order by all
+"""
+_REQUESTS = """
+select labels['resource'], count(*) from lake.series
+where metric = 'kube_pod_container_resource_requests' group by all order by all
+"""
+_NODE_LABELS = "select labels::json from lake.series where metric = 'kube_node_labels'"
+_LABEL_SETS = """
+select metric, labels::json from lake.series
+where metric in (select unnest(?)) and node_name in (select unnest(?)) and scope in ('board', 'instance')
+order by series_id
+"""
+_RHYTHM = """
+with device as (select min(device_uuid) as device_uuid from lake.device_sample where not is_carried),
+step as (
+    select
+        epoch_ms(seen_at) - lag(epoch_ms(seen_at)) over by_time as step_ms,
+        power_watts != lag(power_watts) over by_time as is_fresh,
+        energy_joules < lag(energy_joules) over by_time as is_reset
+    from lake.device_sample
+    where gpu_instance_id = '' and not is_carried and device_uuid in (select device_uuid from device)
+    window by_time as (order by seen_at)
+)
+select median(step_ms) / 1000, avg(is_fresh::int), count(*) filter (where is_reset) from step
+"""
+_SERVER = "select server, max(read_path), list(warnings) from lake.source group by server order by count(*) desc, server limit 1"
+
+
+def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> Evidence:
+    """What the lake holds of a cluster's day. LakeError where it holds nothing, UsageError where the cluster must be named."""
+    chosen = _cluster(lake, cluster, day)
+    views(con, lake, TABLES, clusters=[chosen], dates=[day])
+    carried = _carried(con, catalog)
+    server = con.execute(_SERVER).fetchone()
+    return Evidence(
+        subject=f"{lake.path}, cluster {chosen}, {day}",
+        carried=carried,
+        labels=_label_sets(con, carried),
+        kube=_kube(con),
+        rhythm=_rhythm(con),
+        server=ServerSeen(server[0], server[1]) if server else None,
+        left_out=_left_out(con),
+        alternating_devices=_count(con, _ALTERNATING),
+        warnings=tuple(dict.fromkeys(text for texts in server[2] for text in texts)) if server else (),
+    )
+
+
+def _cluster(lake: Lake, cluster: str | None, day: date) -> str:
+    held = sorted({each.cluster for each in lake.partitions("source") if each.date == day})
+    if not held or (cluster and cluster not in held):
+        raise LakeError(
+            f"the lake at {lake.path} holds nothing{f' of {cluster}' if cluster else ''} for {day}; give another --date"
+        )
+    if not cluster and len(held) > 1:
+        raise UsageError(
+            f"the lake at {lake.path} holds several clusters for {day}: {', '.join(held)}; choose one with --cluster"
+        )
+    return cluster or held[0]
+
+
+def _carried(con: DuckDBPyConnection, catalog: Catalog) -> tuple[Carried, ...]:
+    exporters = {row.metric: row.exporter for row in reversed(catalog.rows)}
+    return tuple(
+        Carried(signal, metric, exporters.get(metric, ""), host, node, model, is_mig, count)
+        for signal, metric, host, node, is_mig, model, count in con.execute(_CARRIED).fetchall()
+    )
+
+
+def _label_sets(con: DuckDBPyConnection, carried: Sequence[Carried]) -> tuple[Labels, ...]:
+    metrics = leading_metrics(carried)
+    hosts = sorted({host for metric in metrics for _, host in chosen_hosts(each for each in carried if each.metric == metric)})
+    rows = con.execute(_LABEL_SETS, [metrics, hosts]).fetchall()
+    return tuple({METRIC_LABEL: metric, **json.loads(labels)} for metric, labels in rows)
+
+
+def _kube(con: DuckDBPyConnection) -> KubeState:
+    allocatable: dict[str, dict[str, int]] = defaultdict(dict)
+    for node, resource, count in con.execute(_LAST_VALUE).fetchall():
+        if node and resource and is_accelerator(resource):
+            allocatable[node][resource] = count
+    hardware = _hardware([json.loads(text) for (text,) in con.execute(_NODE_LABELS).fetchall()])
+    requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and is_accelerator(name)}
+    series = dict(con.execute(_KUBE_SERIES).fetchall())
+    return KubeState(series, allocatable, hardware, requests, frozenset(allocatable) | frozenset(hardware))
+
+
+def _hardware(nodes: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {labels.get("node", ""): vendor for labels in nodes if (vendor := pci_vendor(labels))}
+
+
+def _left_out(con: DuckDBPyConnection) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for signal, reason, count in con.execute(_LEFT_OUT).fetchall():
+        found[signal][reason] = count
+    return found
+
+
+def _rhythm(con: DuckDBPyConnection) -> Rhythm:
+    step_seconds, fresh_ratio, resets = _row(con, _RHYTHM)
+    return Rhythm(step_seconds, fresh_ratio, resets)
+
+
+def _count(con: DuckDBPyConnection, query: str) -> int:
+    return int(_row(con, query)[0])
+
+
+def _row(con: DuckDBPyConnection, query: str) -> Any:
+    return con.execute(query).fetchone()

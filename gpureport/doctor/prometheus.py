@@ -1,0 +1,213 @@
+"""Evidence from a server: what is counted there, and label sets of a few nodes; samples are never fetched in bulk."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from gpureport.catalog import Catalog, Meaning
+from gpureport.doctor.accelerators import RESOURCES, pci_labels, pci_vendor
+from gpureport.doctor.cluster import CLAIM_SERIES
+from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
+from gpureport.doctor.sampling import SAMPLED_SERIES, chosen_hosts, leading_metrics
+from gpureport.errors import SourceError
+from gpureport.series import METRIC_LABEL, Labels
+from gpureport.shape import names
+from gpureport.sources.prometheus import Connection, Matcher, one_of, probe
+from gpureport.sources.prometheus.matcher import selector
+from gpureport.window import rfc3339
+
+LABEL_WINDOW = timedelta(hours=1)
+"""How far back label sets are looked at: long enough to see holders, short enough to see that a setting was changed."""
+RHYTHM_WINDOW = "30m"
+_HOSTS = ("Hostname", "hostname", "node", "node_name")
+_DAYS = {"y": 365.0, "w": 7.0, "d": 1.0, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86400, "ms": 1 / 86400e3}
+_MIG = "gpureport_mig"
+_TRUNCATED = "truncated due to limit"
+_AMD_PARTS = ("serial_number", "gpu_id", "gpu_partition_id")
+
+Row = tuple[Labels, float]
+
+
+class _Questions:
+    """Instant queries at one time, and what the server warned of."""
+
+    def __init__(self, connection: Connection, at: datetime) -> None:
+        self.connection = connection
+        self.at_seconds = at.timestamp()
+        self.warnings: list[str] = []
+
+    def vector(self, query: str) -> list[Row]:
+        """The rows of an instant query."""
+        return [(each["metric"], float(each["value"][1])) for each in self.rows(query)]
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """The rows as the server gives them."""
+        reply = self._ask("/api/v1/query", {"query": query, "time": f"{self.at_seconds:.3f}"})
+        return list((reply.get("data") or {}).get("result") or [])
+
+    def series(self, matchers: Sequence[Matcher], limit: int) -> list[Labels]:
+        """Label sets of the last hour, not more than the limit where the server knows one."""
+        return list(self._metadata("/api/v1/series", matchers, limit).get("data") or [])[:limit]
+
+    def label_names(self, matchers: Sequence[Matcher]) -> list[str]:
+        """Label names of the last hour's series."""
+        return list(self._metadata("/api/v1/labels", matchers, 0).get("data") or [])
+
+    def _metadata(self, path: str, matchers: Sequence[Matcher], limit: int) -> dict[str, Any]:
+        start = self.at_seconds - LABEL_WINDOW.total_seconds()
+        form = {"match[]": selector(matchers), "start": f"{start:.3f}", "end": f"{self.at_seconds:.3f}"}
+        return self._ask(path, {**form, "limit": str(limit)} if limit else form)
+
+    def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
+        reply = self.connection.json(path, form)
+        # A list of label sets cut at the limit that was asked for is what was wanted.
+        self.warnings += [str(each) for each in reply.get("warnings") or [] if _TRUNCATED not in str(each)]
+        return reply
+
+
+def look_at_server(connection: Connection, catalog: Catalog, at: datetime) -> Evidence:
+    """What the server has at this instant. SourceError where it cannot be read."""
+    server = probe(connection)
+    ask = _Questions(connection, at)
+    wanted = one_of(METRIC_LABEL, [*catalog.asked, CLAIM_SERIES])
+    series = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({selector([wanted])})")}
+    carried = _carried(ask, catalog, series)
+    name = f"{server.flavour} {server.version}".strip()
+    return Evidence(
+        subject=f"{connection.url} at {rfc3339(at)}",
+        carried=carried,
+        labels=_label_sets(ask, carried),
+        kube=_kube(ask, catalog, series),
+        rhythm=_rhythm(ask, carried),
+        server=ServerSeen(name, server.read_path, _retention_days(connection)),
+        warnings=tuple(dict.fromkeys(ask.warnings)),
+    )
+
+
+def _carried(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tuple[Carried, ...]:
+    """Device counts by metric and node: one question for all metrics that are told apart by the same labels."""
+    by_condition: dict[str, list[Meaning]] = defaultdict(list)
+    for row in catalog.rows:
+        if row.is_device and row.metric in series:
+            by_condition[row.labels].append(row)
+    found: dict[Carried, None] = {}
+    for rows in by_condition.values():
+        for labels, count in ask.vector(_device_count(rows)):
+            for row in rows:
+                if row.metric == labels[METRIC_LABEL]:
+                    found[_one_carried(row, labels, int(count))] = None
+    return tuple(found)
+
+
+def _device_count(rows: Sequence[Meaning]) -> str:
+    """PromQL: how many devices or MIG instances carry each metric, by node and model; copies of one device count once."""
+    conditions = [Matcher(name, "!=", "") if value == "*" else Matcher(name, "=", value) for name, value in rows[0].conditions]
+    where = selector([one_of(METRIC_LABEL, [row.metric for row in rows]), *conditions])
+    by_place = ", ".join([METRIC_LABEL, *_HOSTS, *names.MODEL, _MIG])
+    by_device = ", ".join([by_place, *names.UUID, *names.INSTANCE_ID, *_AMD_PARTS])
+    return f'count by ({by_place}) (count by ({by_device}) (label_replace({where}, "{_MIG}", "true", "GPU_I_ID", ".+")))'
+
+
+def _one_carried(row: Meaning, labels: Labels, count: int) -> Carried:
+    return Carried(
+        signal=row.signal,
+        metric=row.metric,
+        exporter=row.exporter,
+        host=names.first(labels, _HOSTS),
+        host_label=next((label for label in _HOSTS if labels.get(label)), ""),
+        node=labels.get("node", ""),
+        model=names.first(labels, names.MODEL),
+        is_mig=_MIG in labels,
+        device_count=count,
+    )
+
+
+def _label_sets(ask: _Questions, carried: Sequence[Carried]) -> tuple[Labels, ...]:
+    """Label sets of each exporter's leading metric on the chosen hosts."""
+    found: list[Labels] = []
+    for metric in leading_metrics(carried):
+        hosts: dict[str, list[str]] = defaultdict(list)
+        for host_label, host in chosen_hosts(each for each in carried if each.metric == metric):
+            hosts[host_label].append(host)
+        for host_label, named in hosts.items():
+            on_hosts = [one_of(host_label, named)] if host_label else [Matcher(label, "=", "") for label in _HOSTS]
+            found += ask.series([Matcher(METRIC_LABEL, "=", metric), *on_hosts], SAMPLED_SERIES)
+    return tuple(found)
+
+
+def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> KubeState:
+    metrics = {row.metric for row in catalog.rows if row.exporter == "kube-state-metrics"} | {CLAIM_SERIES}
+    known = {metric: count for metric, count in sorted(series.items()) if metric in metrics}
+    if not known:
+        return KubeState()
+    allocatable: dict[str, dict[str, int]] = defaultdict(dict)
+    for labels, count in ask.vector(f'max by (node, resource) (kube_node_status_allocatable{{resource=~"{RESOURCES}"}}) > 0'):
+        allocatable[labels.get("node", "")][labels["resource"]] = int(count)
+    requests = ask.vector(f'count by (resource) (kube_pod_container_resource_requests{{resource=~"{RESOURCES}"}})')
+    hardware = _hardware(ask) if "kube_node_labels" in known else {}
+    return KubeState(
+        series=known,
+        allocatable=allocatable,
+        hardware=hardware,
+        requests={labels["resource"]: int(count) for labels, count in requests},
+        nodes=frozenset(allocatable) | frozenset(hardware),
+    )
+
+
+def _hardware(ask: _Questions) -> dict[str, str]:
+    """Nodes by their PCI labels; which of the labels there are is asked first."""
+    labels = pci_labels(ask.label_names([Matcher(METRIC_LABEL, "=", "kube_node_labels")]))
+    if not labels:
+        return {}
+    rows = ask.vector(f"count by (node, {', '.join(labels)}) (kube_node_labels)")
+    found = {labels.get("node", ""): pci_vendor(labels) for labels, _ in rows}
+    return {node: vendor for node, vendor in found.items() if vendor}
+
+
+def _rhythm(ask: _Questions, carried: Sequence[Carried]) -> Rhythm:
+    """Seen on the power and energy samples of one host in half an hour."""
+    power = [values for _, values in _of_one_host(ask, carried, "power_watts")]
+    energy = [values for _, values in _of_one_host(ask, carried, "energy_joules")]
+    times = max((times for times, _ in _of_one_host(ask, carried, None)), key=len, default=[])
+    return Rhythm(
+        step_seconds=statistics.median(after - before for before, after in pairwise(times)) if len(times) > 2 else None,
+        fresh_ratio=_fresh_ratio(max(power, key=len, default=[])),
+        reset_count=sum(after < before for values in energy for before, after in pairwise(values)),
+    )
+
+
+def _fresh_ratio(values: Sequence[float]) -> float | None:
+    steps = [after != before for before, after in pairwise(values)]
+    return sum(steps) / len(steps) if len(steps) > 1 else None
+
+
+def _of_one_host(ask: _Questions, carried: Sequence[Carried], signal: str | None) -> list[tuple[list[float], list[float]]]:
+    """Times in seconds and values of each series of the first host that has the signal (any, if none is given)."""
+    one = next((each for each in carried if each.host and signal in (None, each.signal)), None)
+    if one is None:
+        return []
+    where = selector([Matcher(METRIC_LABEL, "=", one.metric), Matcher(one.host_label, "=", one.host)])
+    rows = ask.rows(f"{where}[{RHYTHM_WINDOW}]")
+    return [([float(time) for time, _ in row["values"]], [float(value) for _, value in row["values"]]) for row in rows]
+
+
+def _retention_days(connection: Connection) -> float | None:
+    """How long samples are kept, where the server tells and the limit is one of time."""
+    try:
+        data = connection.json("/api/v1/status/runtimeinfo").get("data") or {}
+    except SourceError:
+        return None
+    text = str(data.get("storageRetention", ""))
+    found = re.match(r"(?:\d+(?:ms|[ywdhms]))+", text)
+    days = _sum_of_days(re.findall(r"(\d+)(ms|[ywdhms])", found[0])) if found else 0.0
+    return days or None
+
+
+def _sum_of_days(parts: Iterable[tuple[str, str]]) -> float:
+    return sum(int(number) * _DAYS[unit] for number, unit in parts)

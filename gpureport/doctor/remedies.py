@@ -1,0 +1,104 @@
+"""The exact lines to add, and where: dcgm-exporter's metrics CSV and environment, ServiceMonitor, RBAC, kube-state-metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpureport.catalog import Meaning
+from gpureport.doctor.findings import Remedy
+from gpureport.tables import SIGNAL_BY_NAME
+
+DCGM = "dcgm-exporter"
+_CSV = "metrics CSV of dcgm-exporter"
+_ENVIRONMENT = "env of the dcgm-exporter container"
+_KUBE_STATE = "arguments of kube-state-metrics"
+_CSV_TYPES = {"counter": "counter"}
+_UNITS = {
+    ("seconds", 1e-9): "ns",
+    ("ratio", 1e-9): "ns",
+    ("ratio", 0.01): "percent",
+    ("bytes", 1048576.0): "MiB",
+    ("joules", 0.001): "mJ",
+    ("hertz", 1e6): "MHz",
+    ("second", 1e6): "MB/s",
+    ("second", 1.0): "bytes/s",
+    ("celsius", 1.0): "degrees C",
+    ("watts", 1.0): "W",
+    ("joules", 1.0): "J",
+    ("bytes", 1.0): "bytes",
+    ("hertz", 1.0): "Hz",
+    ("ratio", 1.0): "0 to 1",
+    ("seconds", 1.0): "s",
+}
+_NODE_LABELS = (
+    "nvidia.com/gpu.product",
+    "nvidia.com/gpu.count",
+    "nvidia.com/gpu.replicas",
+    "nvidia.com/gpu.sharing-strategy",
+    "nvidia.com/mig.strategy",
+    "feature.node.kubernetes.io/pci-10de.present",
+    "feature.node.kubernetes.io/pci-0302_10de.present",
+    "feature.node.kubernetes.io/pci-1002.present",
+)
+
+
+def csv_row(meaning: Meaning) -> Remedy:
+    """The row of dcgm-exporter's CSV that publishes the metric; its help says the unit in which the exporter prints it."""
+    signal = SIGNAL_BY_NAME[meaning.signal]
+    unit = _UNITS.get((meaning.signal.rpartition("_")[2], meaning.factor))
+    text = signal.doc.replace(",", ";")  # a comma would begin another column
+    help_text = f"{text[0].upper()}{text[1:]}{f' (in {unit})' if unit else ''}."
+    return Remedy(_CSV, (f"{meaning.metric}, {_CSV_TYPES.get(meaning.kind, 'gauge')}, {help_text}",))
+
+
+def published_by(meaning: Meaning) -> Remedy:
+    """For exporters without such a list: the metric's name, and what the exporter needs for it."""
+    return Remedy(meaning.exporter, (f"{meaning.metric}{f' (needs {meaning.needs})' if meaning.needs else ''}",))
+
+
+def environment(**values: str) -> Remedy:
+    """Environment variables of dcgm-exporter."""
+    lines = [line for name, value in values.items() for line in (f"- name: {name}", f'  value: "{value}"')]
+    return Remedy(_ENVIRONMENT, tuple(lines))
+
+
+NODE_NAME = Remedy(
+    _ENVIRONMENT,
+    ("- name: NODE_NAME", "  valueFrom:", "    fieldRef:", "      fieldPath: spec.nodeName"),
+)
+POD_RESOURCES = Remedy(
+    "DaemonSet of dcgm-exporter, the kubelet's socket",
+    (
+        "volumeMounts:  # of the container",
+        "- name: pod-resources",
+        "  mountPath: /var/lib/kubelet/pod-resources",
+        "  readOnly: true",
+        "volumes:       # of the pod",
+        "- name: pod-resources",
+        "  hostPath:",
+        "    path: /var/lib/kubelet/pod-resources",
+    ),
+)
+HONOR_LABELS = Remedy(
+    "ServiceMonitor of the exporter",
+    ("spec:", "  endpoints:", "  - port: metrics  # the port that is there", "    honorLabels: true"),
+)
+RESOURCE_SLICES = Remedy(
+    "ClusterRole of dcgm-exporter's service account",
+    (
+        "rules:",
+        '- apiGroups: ["resource.k8s.io"]',
+        '  resources: ["resourceslices"]',
+        '  verbs: ["get", "list", "watch"]',
+    ),
+)
+NODE_LABELS = Remedy(_KUBE_STATE, (f"--metric-labels-allowlist=nodes=[{','.join(_NODE_LABELS)}]",))
+
+
+def let_through(metrics: Iterable[str]) -> Remedy:
+    """Said, not written as a flag: an allowlist where there was none would shut out everything else."""
+    names = ",".join(metrics)
+    return Remedy(
+        _KUBE_STATE,
+        (f"# {names}: not in --metric-denylist; in --metric-allowlist if that is set; pods and nodes in --resources",),
+    )

@@ -1,0 +1,208 @@
+"""Device signals: which are there, on how many devices, and which figures their absence costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpureport.catalog import Catalog, Meaning
+from gpureport.definitions import FIGURES, Figure
+from gpureport.doctor import remedies
+from gpureport.doctor.evidence import Carried, Evidence
+from gpureport.doctor.findings import Finding, Remedy
+from gpureport.tables import SIGNALS
+
+NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})
+"""What NVML does not define for a MIG instance (dcgm-exporter 50, 216)."""
+UNTIL_FIRST_ERROR = "xid_code"
+"""Its series is absent until the first error from DCGM 4.5.3 on (dcgm-exporter 700)."""
+_SAYS_ZERO_BELOW = (4, 5)
+_SHOWN_PLACES = 5
+
+Version = tuple[int, ...]
+Cell = tuple[str, str, bool]
+"""Host, model, whether MIG: devices that one exporter should treat alike."""
+
+
+def signal_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
+    """A row for each signal that some figure needs, present or lost; one row alone where there are no device series."""
+    if not evidence.carried:
+        return [_no_device_series(evidence, catalog)]
+    seen = Seen(evidence.carried)
+    lost = costs(seen.signals)
+    findings = []
+    for signal in (signal.name for signal in SIGNALS):
+        if signal in seen.signals:
+            findings.append(_present(signal, seen))
+        elif signal in lost:
+            findings.append(_absent(signal, lost[signal], seen, catalog, evidence))
+    return findings
+
+
+def costs(present: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Signals to add → the figures that each would make known, by ``definitions.FIGURES``.
+
+    Figures that have one way only go first: what they need may serve the others too.
+    """
+    there = frozenset(present)
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for name, figure in sorted(FIGURES.items(), key=lambda item: len(item[1].ways) > 1):
+        if figure.missing(there):
+            for signal in _cheapest_way(figure, there, wanted.keys()):
+                wanted[signal].append(name)
+    return {signal: tuple(name for name in FIGURES if name in names) for signal, names in wanted.items()}
+
+
+def _cheapest_way(figure: Figure, there: Set[str], wanted: Set[str]) -> list[str]:
+    """The signals that are not there of the way that asks for the fewest besides those wanted anyway."""
+    ways = figure.ways or (figure.signals,)
+    way = min(ways, key=lambda signals: len(set(signals) - there - wanted))
+    return [signal for signal in way if signal not in there]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The evidence by signal, exporter and cell."""
+
+    carried: tuple[Carried, ...]
+
+    @cached_property
+    def signals(self) -> frozenset[str]:
+        """Signals that any device has."""
+        return frozenset(each.signal for each in self.carried)
+
+    @cached_property
+    def exporters(self) -> Mapping[str, Mapping[Cell, int]]:
+        """Exporter → cell → how many devices it knows there: as many as its fullest metric has."""
+        found: dict[str, dict[Cell, int]] = defaultdict(dict)
+        for each in self.carried:
+            cells = found[each.exporter]
+            cells[_cell(each)] = max(cells.get(_cell(each), 0), each.device_count)
+        return found
+
+    def cells(self, signal: str, exporter: str) -> dict[Cell, int]:
+        """Cell → for how many devices the exporter gives the signal there, by whichever metric."""
+        found: dict[Cell, int] = {}
+        for each in self.carried:
+            if (each.signal, each.exporter) == (signal, exporter):
+                found[_cell(each)] = max(found.get(_cell(each), 0), each.device_count)
+        return found
+
+    def versions(self, catalog: Catalog) -> tuple[Version, Version]:
+        """Oldest and newest version of dcgm-exporter that can have published all the names that were seen."""
+        names = {each.metric for each in self.carried if each.exporter == remedies.DCGM}
+        ranges = [_range(row) for row in catalog.rows if row.metric in names and row.exporter == remedies.DCGM]
+        oldest, newest = max((low for low, _ in ranges), default=(2, 0)), min((high for _, high in ranges), default=_ANY)
+        return (oldest, newest) if newest >= _FIELD_NAMES[0] else _FIELD_NAMES
+
+
+_ANY: Version = (1 << 30,)
+_FIELD_NAMES: tuple[Version, Version] = ((2, 0), (4, 8))
+"""Versions behind names of the old namespace: a flag gives them, and the CSV holds field names nevertheless."""
+
+
+def _cell(each: Carried) -> Cell:
+    return each.host, each.model, each.is_mig
+
+
+def _range(row: Meaning) -> tuple[Version, Version]:
+    low, _, high = row.versions.partition("-")
+    return _version(low), _version(high) if high else _ANY
+
+
+def _version(text: str) -> Version:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+def _no_device_series(evidence: Evidence, catalog: Catalog) -> Finding:
+    known = ", ".join(dict.fromkeys(row.exporter for row in catalog.rows if row.is_device))
+    figures = tuple(name for name, figure in FIGURES.items() if figure.signals)
+    nodes = sorted(evidence.kube.allocatable)
+    have = f"; nodes with accelerators: {_listed(nodes)}" if nodes else ""
+    return Finding(
+        "device_series",
+        "missing",
+        "devices",
+        f"no series of any exporter that is known ({known}){have}: is one scraped, and is this the right server and time",
+        figures,
+    )
+
+
+def _present(signal: str, seen: Seen) -> Finding:
+    """The exporter that tells of most devices speaks for the signal; where it lacks some, they are named."""
+    of_exporter = {exporter: seen.cells(signal, exporter) for exporter in seen.exporters}
+    exporter = max(of_exporter, key=lambda name: sum(of_exporter[name].values()))
+    here, there = of_exporter[exporter], seen.exporters[exporter]
+    lacking = [cell for cell, count in there.items() if here.get(cell, 0) < count]
+    metrics = ", ".join(dict.fromkeys(each.metric for each in seen.carried if each.signal == signal))
+    text = f"{metrics} on {sum(here.values())} of {sum(there.values())} devices"
+    if not lacking:
+        return Finding("signal", "ok", signal, text)
+    if signal == UNTIL_FIRST_ERROR:
+        return Finding("signal_conditional", "note", signal, f"{text}: the others have had no error yet, from DCGM 4.5.3 on")
+    if signal in NOT_ON_MIG and all(is_mig for _, _, is_mig in lacking):
+        return Finding("signal_conditional", "note", signal, f"{text}: it is not defined for MIG instances")
+    lost = tuple(name for name in costs(seen.signals - {signal}).get(signal, ()))
+    reason = " (profiling of the whole node stops where one GPU lacks it; DCGM 226)" if _is_profiling(metrics) else ""
+    return Finding("signal", "partial" if lost else "note", signal, f"{text}; not on {_places(lacking)}{reason}", lost)
+
+
+def _is_profiling(metrics: str) -> bool:
+    return "_PROF_" in metrics.upper()
+
+
+def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, evidence: Evidence) -> Finding:
+    if signal in evidence.left_out:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in evidence.left_out[signal].items())
+        return Finding("values_left_out", "missing", signal, f"series came, but every value was left out: {reasons}", lost)
+    add = remedy(signal, seen, catalog)
+    if signal == UNTIL_FIRST_ERROR and seen.versions(catalog)[1] >= _SAYS_ZERO_BELOW:
+        text = "no series: no error yet (DCGM 4.5.3 or newer gives none before the first), or the row is not in the CSV"
+        return Finding("signal_conditional", "note", signal, text, (), add)
+    if signal in NOT_ON_MIG and all(each.is_mig for each in seen.carried):
+        return Finding("signal_conditional", "note", signal, "no series: it is not defined for MIG instances")
+    return Finding("signal", "missing", signal, _why_absent(signal, seen, catalog), lost, add)
+
+
+def _why_absent(signal: str, seen: Seen, catalog: Catalog) -> str:
+    candidates = [row for row in catalog.candidates(signal) if row.is_device and row.exporter in seen.exporters]
+    if not candidates:
+        return f"no series; none of {', '.join(seen.exporters)} publishes it"
+    if remedies.DCGM in seen.exporters:
+        chosen = _dcgm_row(signal, seen, catalog)
+        is_custom = chosen is not None and "custom csv" in chosen.needs
+        return "no series; not in the stock metrics CSV" if is_custom else "no series, though the stock metrics CSV has it"
+    return "no series"
+
+
+def remedy(signal: str, seen: Seen, catalog: Catalog) -> tuple[Remedy, ...]:
+    """How each exporter in use would publish the signal; () where none can."""
+    found = []
+    for exporter in seen.exporters:
+        if exporter == remedies.DCGM:
+            row = _dcgm_row(signal, seen, catalog)
+            found += [remedies.csv_row(row)] if row else []
+            continue
+        others = [row for row in catalog.candidates(signal) if row.exporter == exporter and row.is_device]
+        found += [remedies.published_by(others[0])] if others else []
+    return tuple(found)
+
+
+def _dcgm_row(signal: str, seen: Seen, catalog: Catalog) -> Meaning | None:
+    """The first that the version in use can publish; one that tells by itself goes before one that is divided by another."""
+    oldest, newest = seen.versions(catalog)
+    rows = [row for row in catalog.candidates(signal) if row.exporter == remedies.DCGM and row.metric.startswith("DCGM_FI")]
+    fitting = [row for row in rows if _range(row)[0] <= newest and _range(row)[1] >= oldest]
+    return min(fitting or rows, key=lambda row: row.per not in ("", "second"), default=None)
+
+
+def _places(cells: Iterable[Cell]) -> str:
+    names = [f"{host or 'a host without a name'}{f' ({model})' if model else ''}" for host, model, _ in sorted(cells)]
+    return _listed(names)
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _SHOWN_PLACES
+    return ", ".join(names[:_SHOWN_PLACES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,187 @@
+"""Workload and host labels on device series: who is named, in which habit, and what that hides."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpureport.catalog import Catalog
+from gpureport.doctor import remedies
+from gpureport.doctor.evidence import Evidence, KubeState
+from gpureport.doctor.findings import Finding
+from gpureport.series import Labels
+from gpureport.shape import names
+from gpureport.shape.identity import Identity, identify
+from gpureport.shape.reading import Reading, relabelled_jobs
+
+NAMING = ("dcgm-exporter", "device-metrics-exporter", "xpum", "gke-device-plugin", "cadvisor")
+"""Exporters that can name the workload on a device's series; the others never do."""
+_HOLDER_TABLES = ("container.*", "container_saturation.*", "container_power.*")
+_SHARED_RESOURCE = "nvidia_com_gpu_shared"
+
+
+@dataclass(frozen=True)
+class Habits:
+    """The label sets that were looked at, read as an export reads them."""
+
+    identities: tuple[Identity, ...]
+    relabelled_jobs: frozenset[str]
+
+    @cached_property
+    def by_exporter(self) -> Mapping[str, Sequence[Identity]]:
+        """Exporter → its series."""
+        found: dict[str, list[Identity]] = defaultdict(list)
+        for each in self.identities:
+            found[each.meaning.exporter].append(each)
+        return found
+
+    @cached_property
+    def owned(self) -> Sequence[Identity]:
+        """The series that name a workload."""
+        return [each for each in self.identities if each.is_owned]
+
+    def has(self, label: str) -> bool:
+        """Whether any series carries the label, not empty."""
+        return any(each.labels.get(label) for each in self.identities)
+
+
+def habits(labels: Sequence[Labels], catalog: Catalog) -> Habits:
+    """Read the label sets; those that name no device are left out."""
+    jobs = relabelled_jobs(labels)
+    read = (identify(each, catalog, Reading(relabelled_jobs=jobs)) for each in labels)
+    return Habits(tuple(each for each in read if each is not None), jobs)
+
+
+def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
+    """Rows about who holds a device; none where no device series was seen."""
+    seen = habits(evidence.labels, catalog)
+    if not seen.identities:
+        return []
+    found = [*_names(seen, evidence.kube), *_target_labels(seen), *_uids(seen, evidence.kube)]
+    return [*found, *_sharing(seen, evidence), *_claims(seen, evidence.kube), *_alternating(evidence)]
+
+
+def _names(seen: Habits, kube: KubeState) -> list[Finding]:
+    silent = [exporter for exporter in seen.by_exporter if exporter not in NAMING]
+    findings = [
+        Finding(
+            "exporter_without_pods",
+            "note",
+            exporter,
+            "names no workloads by design; another source must tell",
+        )
+        for exporter in silent
+    ]
+    if seen.owned:
+        pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned}
+        return [*findings, Finding("pod_labels", "ok", "holders", f"{len(pods)} pods named on the devices that were looked at")]
+    if kube.series.get("kube_pod_info") and not kube.requests:
+        text = "no workload is named, and no pod asks for an accelerator: nothing to judge by"
+        return [*findings, Finding("pod_labels", "note", "holders", text)]
+    return [*findings, _no_names(seen, kube)]
+
+
+def _no_names(seen: Habits, kube: KubeState) -> Finding:
+    asking = sum(kube.requests.values())
+    text = "no series names a workload" + (f", though {asking} containers ask for accelerators" if asking else "")
+    add = []
+    if remedies.DCGM in seen.by_exporter:
+        add = [remedies.environment(DCGM_EXPORTER_KUBERNETES="true"), remedies.POD_RESOURCES]
+        if _SHARED_RESOURCE in kube.requests:  # not matched unless it is named (dcgm-exporter 151)
+            add.append(remedies.environment(NVIDIA_RESOURCE_NAMES="nvidia.com/gpu.shared"))
+    return Finding("pod_labels", "missing", "holders", text, _HOLDER_TABLES, tuple(add))
+
+
+def _target_labels(seen: Habits) -> list[Finding]:
+    """Said of a job with workloads in exported_pod, or with the exporter's own pod in the place of a workload."""
+    jobs = set(seen.relabelled_jobs)
+    for each in seen.identities:
+        pod = names.first(each.labels, names.POD)
+        if pod and not each.is_owned and names.is_exporter(each.labels, pod):
+            jobs.add(each.provenance.job)
+    text = "pod labels are the exporter's own and the workload is in exported_pod; read right, but every other dashboard is not"
+    return [
+        Finding("target_labels_win", "note", job or "a job without a name", text, (), (remedies.HONOR_LABELS,))
+        for job in sorted(jobs)
+    ]
+
+
+def _uids(seen: Habits, kube: KubeState) -> list[Finding]:
+    without = [each for each in seen.owned if not each.workload.pod_uid and each.meaning.exporter == remedies.DCGM]
+    if not without:
+        return []
+    has_info = bool(kube.series.get("kube_pod_info"))
+    joined = "; found by name and time in kube_pod_info" if has_info else "; pods of one name cannot be told apart"
+    add = (remedies.environment(DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID="true"),)
+    return [Finding("pod_uid", "note", "holders", f"workloads are named without the pod's uid{joined}", (), add)]
+
+
+def _sharing(seen: Habits, evidence: Evidence) -> list[Finding]:
+    """Time slicing and MPS hand a GPU out several times: more are allocatable than there are devices (gpu-operator 684)."""
+    if seen.has("vgpu"):
+        return []
+    nodes = [node for node, count in _nvidia_devices(evidence).items() if 0 < count < _handed_out(evidence.kube, node)]
+    if not nodes:
+        return []
+    text = f"more GPUs are allocatable than there are on {', '.join(sorted(nodes)[:5])}: labels name one of several holders"
+    add = (remedies.environment(KUBERNETES_VIRTUAL_GPUS="true"),)
+    return [Finding("shared_one_owner", "partial", "holders", text, _HOLDER_TABLES, add)]
+
+
+def _handed_out(kube: KubeState, node: str) -> int:
+    resources = kube.allocatable.get(node, {})
+    return resources.get("nvidia_com_gpu", 0) + resources.get(_SHARED_RESOURCE, 0)
+
+
+def _nvidia_devices(evidence: Evidence) -> dict[str, int]:
+    """Node → whole GPUs that dcgm-exporter tells of there."""
+    most: dict[str, dict[str, int]] = defaultdict(dict)
+    for each in evidence.carried:
+        if each.exporter == remedies.DCGM and not each.is_mig:
+            node = each.host if each.host in evidence.kube.nodes else each.node
+            counts = most[node]
+            counts[each.model] = max(counts.get(each.model, 0), each.device_count)
+    return {node: sum(counts.values()) for node, counts in most.items()}
+
+
+def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
+    if not kube.series.get("kube_pod_resourceclaim_info") or seen.has("dra_claim_name"):
+        return []
+    if remedies.DCGM not in seen.by_exporter:
+        return []
+    enable = (remedies.environment(KUBERNETES_ENABLE_DRA="true"), remedies.RESOURCE_SLICES)
+    if seen.has("vgpu"):
+        text = "virtual-GPU mode ends the exporter's attribution before it looks at claims; where claims are used, switch it off"
+        off = remedies.environment(KUBERNETES_VIRTUAL_GPUS="false")
+        return [Finding("virtual_gpus_hide_claims", "partial", "holders", text, _HOLDER_TABLES, (off, *enable))]
+    text = "pods hold resource claims, but no device series carries dra_* labels"
+    return [Finding("claim_labels", "partial", "holders", text, _HOLDER_TABLES, enable)]
+
+
+def _alternating(evidence: Evidence) -> list[Finding]:
+    if not evidence.alternating_devices:
+        return []
+    text = f"on {evidence.alternating_devices} devices labels name A, then B, then A again: shared without virtual-GPU mode"
+    add = (remedies.environment(KUBERNETES_VIRTUAL_GPUS="true"),)
+    return [Finding("alternating_owner", "note", "holders", text, (), add)]
+
+
+def replica_findings(labels: Iterable[Labels], catalog: Catalog) -> list[Finding]:
+    """Rows about devices that come twice; they are counted once, but cost the server twice."""
+    seen = habits(list(labels), catalog)
+    replicas = {each.provenance.replica for each in seen.identities} - {""}
+    jobs: dict[tuple[object, str], set[str]] = defaultdict(set)
+    for each in seen.identities:
+        jobs[each.holder_device, each.meaning.metric].add(each.provenance.job)
+    several = sorted({job for found in jobs.values() if len(found) > 1 for job in found})
+    findings = []
+    if len(replicas) > 1:
+        findings.append(
+            Finding("replicas", "note", "scrape", f"replicas {', '.join(sorted(replicas))}; each device is counted once")
+        )
+    if several:
+        text = f"jobs {', '.join(several)} scrape the same devices; each device is counted once"
+        findings.append(Finding("replicas", "note", "scrape", text))
+    return findings
