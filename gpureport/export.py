@@ -22,8 +22,8 @@ from gpureport.catalog import Catalog
 from gpureport.errors import SourceError
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
-from gpureport.series import METRIC_LABEL, Labels
-from gpureport.shape import Reading, Tally, reading_of, relabelled_jobs, shape
+from gpureport.series import METRIC_LABEL, Labels, concatenate
+from gpureport.shape import DEVICE_LABELS, Reading, Tally, device_uuid, reading_of, relabelled_jobs, shape
 from gpureport.sources.prometheus import (
     Connection,
     Group,
@@ -146,7 +146,16 @@ def _plan(connection: Connection, settings: ExportSettings, series: Sequence[Lab
     """Groups by a budget of samples; how dense they are is seen on one series."""
     window = Window.of_day(day).widened(MARGIN)
     hourly = samples_per_hour(connection, series[0], window) or ASSUMED_SAMPLES_PER_HOUR
-    return plan_groups(series, settings.samples_per_group, round(hourly * window.seconds / 3600))
+    samples_per_series = round(hourly * window.seconds / 3600)
+    return plan_groups(series, settings.samples_per_group, samples_per_series, _device_of(settings.catalog), DEVICE_LABELS)
+
+
+def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
+    def device_of(labels: Labels) -> str:
+        meaning = catalog.meaning(labels)
+        return device_uuid(labels, meaning) if meaning else ""
+
+    return device_of
 
 
 def _read_right(tasks: Sequence[_Task], concurrency: int, progress: Progress) -> list[_Done]:
@@ -206,12 +215,16 @@ def _export_group(task: _Task) -> _Done:
     window = Window.of_day(task.day)
     connection = open_connection(settings.prometheus, settings.environ)
     around = window.widened(MARGIN)
-    reading = read(connection, task.server, task.group.matchers, around, task.group.expected_samples)
-    shaped = shape(reading.batch, settings.catalog, window, settings.keep_raw, task.reading)
+    readings = [
+        read(connection, task.server, question.matchers, around, question.expected_samples) for question in task.group.questions
+    ]
+    batch = concatenate([reading.batch for reading in readings])
+    shaped = shape(batch, settings.catalog, window, settings.keep_raw, task.reading)
     for table, rows in shaped.tables().items():
         if rows.num_rows or table == "device_sample":
             task.change.write(table, settings.cluster, task.day, rows, part=f"part-{task.number:04d}")
-    return _Done(shaped.tallies, tuple(reading.warnings), reading.read_path)
+    warnings = tuple(warning for reading in readings for warning in reading.warnings)
+    return _Done(shaped.tallies, warnings, ", ".join(sorted({reading.read_path for reading in readings})))
 
 
 def _exported(day: date, server: Server, series_count: int, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:

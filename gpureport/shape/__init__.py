@@ -18,6 +18,7 @@ from gpureport.shape import arrow
 from gpureport.shape.devices import DeviceSignals, Steps, devices
 from gpureport.shape.identity import DeviceKey
 from gpureport.shape.long import LongRows, long_rows
+from gpureport.shape.names import DEVICE_LABELS, device_uuid
 from gpureport.shape.owners import Seen, label_runs, owner_runs
 from gpureport.shape.plausible import drop_contradictions
 from gpureport.shape.prepare import Prepared, Tally, prepare
@@ -25,7 +26,7 @@ from gpureport.shape.reading import PLAIN, Reading, relabelled_jobs, units_told_
 from gpureport.shape.wide import DeviceRows, device_rows
 from gpureport.window import Window
 
-__all__ = ["PLAIN", "Reading", "Shaped", "Tally", "reading_of", "relabelled_jobs", "shape"]
+__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "reading_of", "relabelled_jobs", "shape"]
 
 
 @dataclass(frozen=True)

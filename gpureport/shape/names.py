@@ -12,6 +12,8 @@ from gpureport.catalog import Meaning
 from gpureport.series import Labels
 
 UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "acc_id", "accelerator_id", "hw_id")
+DEVICE_LABELS = (*UUID, "serial_number")
+"""The labels that can identify a device, in the order in which they are looked for."""
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
 POD = ("pod", "pod_name", "kube_pod")
 NAMESPACE = ("namespace", "pod_namespace", "kube_namespace")

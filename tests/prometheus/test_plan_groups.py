@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from gpureport.series import METRIC_LABEL, Labels
 from gpureport.sources.prometheus import Group, Matcher, plan_groups
 
+UUID_LABELS = ("UUID", "uuid", "gpu_uuid")
+
 HOSTS = ["gpu-node-1", "gpu-node-10", "gpu.node+1", "a|b", "(x)", 'quote"d', "back\\slash", "[z]", "日本"]
-UUIDS = ["GPU-1", "GPU-2", "GPU-22", "GPU-3", "MIG-4", "5"]
+UUIDS = ["GPU-1", "1", "GPU-2", "GPU-22", "GPU-3", "MIG-4", "5"]
 DEVICE_METRICS = ["DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_PROF_SM_ACTIVE"]
 KUBE_METRICS = ["kube_pod_info", "kube_node_status_allocatable", "DCGM_FI_DEV_GPU_UTIL"]
 
@@ -27,18 +29,35 @@ def is_match(matcher: Matcher, labels: Labels) -> bool:
 
 
 def members(group: Group, series: Sequence[Labels]) -> list[Labels]:
-    return [labels for labels in series if all(is_match(matcher, labels) for matcher in group.matchers)]
+    """What the group's questions bring; a series that two of them match comes twice."""
+    return [
+        labels
+        for question in group.questions
+        for labels in series
+        if all(is_match(matcher, labels) for matcher in question.matchers)
+    ]
 
 
 def device_of(labels: Labels) -> str:
-    return labels.get("UUID") or labels.get("uuid") or labels.get("gpu_uuid") or ""
+    uuid = next((labels[name] for name in UUID_LABELS if labels.get(name)), "")
+    return uuid.removeprefix("GPU-")
+
+
+def plan(series: Sequence[Labels], budget: int, samples_per_series: int) -> list[Group]:
+    return plan_groups(series, budget, samples_per_series, device_of, UUID_LABELS)
 
 
 @st.composite
 def fleets(draw: st.DrawFn) -> list[dict[str, str]]:
     """Device series of one exporter or of several that disagree on labels, and series of kube-state-metrics."""
-    uuid_labels = draw(st.sampled_from([["UUID"], ["uuid"], ["gpu_uuid"], ["UUID", "uuid"], ["UUID", "gpu_uuid"]]))
-    host_labels = draw(st.sampled_from([["Hostname"], ["hostname"], ["node"], ["instance"], [""], ["Hostname", "instance"]]))
+    uuid_labels = draw(
+        st.sampled_from([["UUID"], ["uuid"], ["gpu_uuid"], ["UUID", "uuid"], ["UUID", "gpu_uuid"], list(UUID_LABELS)])
+    )
+    host_labels = draw(
+        st.sampled_from(
+            [["Hostname"], ["hostname"], ["node"], ["instance"], [""], ["Hostname", "instance"], ["Hostname", "hostname", ""]]
+        )
+    )
     devices = st.fixed_dictionaries(
         {
             METRIC_LABEL: st.sampled_from(DEVICE_METRICS),
@@ -66,7 +85,7 @@ def _device(drawn: dict[str, str]) -> dict[str, str]:
 def test_every_series_is_in_exactly_one_group_and_no_device_in_two(
     series: list[dict[str, str]], budget: int, samples_per_series: int
 ) -> None:
-    groups = plan_groups(series, budget, samples_per_series)
+    groups = plan(series, budget, samples_per_series)
     found = [members(group, series) for group in groups]
     times_seen = Counter(frozenset(labels.items()) for group in found for labels in group)
     assert times_seen == Counter(frozenset(labels.items()) for labels in series)
@@ -84,7 +103,7 @@ def test_a_group_is_within_the_budget_or_one_node(device_counts: list[int], budg
         for host, count in enumerate(device_counts)
         for number in range(count)
     ]
-    for group in plan_groups(series, budget, samples_per_series=2):
+    for group in plan(series, budget, samples_per_series=2):
         hosts = {labels["Hostname"] for labels in members(group, series)}
         assert group.expected_samples <= budget or len(hosts) == 1
 
@@ -93,16 +112,21 @@ def test_nodes_of_kube_state_metrics_stay_out_of_device_groups() -> None:
     device = {METRIC_LABEL: "DCGM_FI_DEV_GPU_UTIL", "UUID": "GPU-1", "node": "n1"}
     stray = {METRIC_LABEL: "DCGM_FI_DEV_GPU_UTIL", "node": "n1"}
     kube = {METRIC_LABEL: "kube_pod_info", "node": "n1", "pod": "a"}
-    of_devices, others = plan_groups([kube, device, stray], 100, 1)
+    of_devices, others = plan([kube, device, stray], 100, 1)
     assert members(of_devices, [kube, device, stray]) == [device]
     assert members(others, [kube, device, stray]) == [kube, stray]
 
 
 def test_nothing_to_read_is_no_group() -> None:
-    assert plan_groups([], 100, 1) == []
+    assert plan([], 100, 1) == []
 
 
-def test_exporters_that_name_the_uuid_differently_share_one_group() -> None:
-    series = [{METRIC_LABEL: "DCGM_FI_DEV_GPU_UTIL", label: "GPU-1", "Hostname": "n1"} for label in ("UUID", "uuid")]
-    (group,) = plan_groups(series, 1, 1)
-    assert members(group, series) == series
+def test_exporters_that_name_a_device_differently_are_asked_apart_and_shaped_together() -> None:
+    def named(uuid_label: str, uuid: str, host_label: str, host: str) -> dict[str, str]:
+        return {METRIC_LABEL: "DCGM_FI_DEV_GPU_UTIL", uuid_label: uuid, host_label: host}
+
+    one = [named("UUID", "GPU-1", "Hostname", "n1"), named("uuid", "1", "instance", "10.0.0.1:9835")]
+    other = [named("UUID", "GPU-2", "Hostname", "n2"), named("uuid", "2", "instance", "10.0.0.2:9835")]
+    groups = plan([*one, *other], 2, 1)
+    assert [members(group, [*one, *other]) for group in groups] == [one, other]
+    assert [len(group.questions) for group in groups] == [2, 2]
