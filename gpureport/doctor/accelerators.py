@@ -13,6 +13,11 @@ _PCI_LABEL = re.compile(r"label_feature_node_kubernetes_io_pci_(?:\w+_)?(10de|10
 _VENDORS = {"10de": "nvidia", "1002": "amd"}
 
 
+def resource_vendor(resource: str) -> str:
+    """Who made what a resource counts: nvidia_com_gpu → nvidia."""
+    return resource.removeprefix("gpu_").partition("_")[0]
+
+
 def is_accelerator(resource: str) -> bool:
     """Whether a resource is a device that a report is about."""
     return _RESOURCE.fullmatch(resource) is not None

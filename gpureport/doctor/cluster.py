@@ -86,7 +86,7 @@ def _no_driver(kube: KubeState) -> list[Finding]:
     if not bare:
         return []
     what = _listed([f"{node} ({kube.hardware[node]})" for node in bare])
-    text = f"an accelerator is in the slots and none is allocatable: {what}; is the driver loaded, is the device plugin running"
+    text = f"an accelerator is there and none is allocatable: {what}; is the driver loaded, is the device plugin well"
     return [Finding("hardware_without_driver", "partial", "nodes", text, ("device.*",))]
 
 

@@ -35,7 +35,7 @@ class KubeState:
     allocatable: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Node → accelerator resource, as kube-state-metrics writes it (nvidia_com_gpu) → how many; nodes with none are left out."""
     hardware: Mapping[str, str] = field(default_factory=dict)
-    """Node → vendor of an accelerator that its PCI labels show."""
+    """Node → vendor of an accelerator that its PCI labels show, or that it has by its capacity."""
     requests: Mapping[str, int] = field(default_factory=dict)
     """Accelerator resource → containers that ask for it."""
     nodes: frozenset[str] = frozenset()

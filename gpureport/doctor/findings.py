@@ -25,7 +25,7 @@ CHECKS = {
     "virtual_gpus_hide_claims": "virtual-GPU mode and resource claims together: the exporter then attributes no claims",
     "host_label": "whether the host label is a node's name, and not the exporter pod's",
     "node_without_exporter": "a node with allocatable accelerators of which no exporter tells",
-    "hardware_without_driver": "a node with an accelerator in its PCI slots and none allocatable",
+    "hardware_without_driver": "a node with an accelerator in its PCI slots, or by its capacity, and none allocatable",
     "kube_state_metrics": "whether kube-state-metrics is there",
     "kube_state_series": "a series of kube-state-metrics that is not there",
     "node_labels": "whether node labels are let through by kube-state-metrics",
@@ -75,7 +75,7 @@ def verdict(findings: Iterable[Finding], subject: str) -> str:
         return f"a report from {subject} would be whole"
     everywhere = _costs(losses, "missing")
     somewhere = [cost for cost in _costs(losses, "partial") if cost not in everywhere]
-    lacks = [*_counted(everywhere), *(f"{lack} on some devices" for lack in _counted(somewhere))]
+    lacks = [*_counted(everywhere, "all", ""), *_counted(somewhere, "some", " on some devices")]
     return f"a report from {subject} would lack {' and '.join(lacks)}"
 
 
@@ -83,9 +83,11 @@ def _costs(losses: Iterable[Finding], status: Status) -> list[str]:
     return list(dict.fromkeys(cost for finding in losses if finding.status == status for cost in finding.costs))
 
 
-def _counted(costs: list[str]) -> list[str]:
-    """Whole tables and columns by name, figures by number and name."""
+def _counted(costs: list[str], how_many: str, where: str) -> list[str]:
+    """Rows of whole tables, columns that are no figures, and figures by number and name."""
+    tables = [cost.removesuffix(".*") for cost in costs if cost.endswith(".*")]
     figures = [name for name in FIGURES if name in costs]
-    tables = [cost.removesuffix(".*") for cost in costs if cost not in figures]
-    found = [f"what {', '.join(tables)} should hold"] if tables else []
-    return found + ([f"{len(figures)} of {len(FIGURES)} figures ({', '.join(figures)})"] if figures else [])
+    others = [cost for cost in costs if not cost.endswith(".*") and cost not in FIGURES]
+    found = [f"{how_many} rows of {', '.join(tables)}"] if tables else []
+    found += [f"{name}{where}" for name in others]
+    return found + ([f"{len(figures)} of {len(FIGURES)} figures{where} ({', '.join(figures)})"] if figures else [])

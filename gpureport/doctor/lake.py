@@ -11,7 +11,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from gpureport.catalog import Catalog
-from gpureport.doctor.accelerators import is_accelerator, pci_vendor
+from gpureport.doctor.accelerators import is_accelerator, pci_vendor, resource_vendor
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
 from gpureport.doctor.sampling import chosen_hosts, leading_metrics
 from gpureport.errors import LakeError, UsageError
@@ -27,7 +27,8 @@ select
     ) as model,
     count(distinct (s.device_uuid, coalesce(nullif(s.labels['GPU_I_ID'], ''), s.gpu_instance_id)))
 from lake.series as s
-where s.scope in ('board', 'instance') and s.device_uuid != '' and s.sample_count > 0
+left join lake.device_signal as d using (device_uuid, gpu_instance_id, signal)
+where s.scope in ('board', 'instance') and s.device_uuid != '' and s.sample_count > 0 and coalesce(d.sample_count, 1) > 0
 group by all
 order by all
 """
@@ -50,10 +51,10 @@ with run as (
 select count(distinct (device_uuid, gpu_instance_id)) from run where before = after and before != (namespace, pod)
 """
 _KUBE_SERIES = "select metric, count(*) from lake.series where scope = 'cluster' group by metric order by metric"
-_LAST_VALUE = """
+_LARGEST = """
 select s.labels['node'], s.labels['resource'], max(v.value)::bigint
 from lake.series as s join lake.sample as v using (series_id)
-where s.metric = 'kube_node_status_allocatable' and v.value > 0 group by all order by all
+where s.metric = ? and v.value > 0 group by all order by all
 """
 _REQUESTS = """
 select labels['resource'], count(*) from lake.series
@@ -129,14 +130,21 @@ def _label_sets(con: DuckDBPyConnection, carried: Sequence[Carried]) -> tuple[La
 
 
 def _kube(con: DuckDBPyConnection) -> KubeState:
-    allocatable: dict[str, dict[str, int]] = defaultdict(dict)
-    for node, resource, count in con.execute(_LAST_VALUE).fetchall():
-        if node and resource and is_accelerator(resource):
-            allocatable[node][resource] = count
-    hardware = _hardware([json.loads(text) for (text,) in con.execute(_NODE_LABELS).fetchall()])
+    allocatable, capacity = (_by_node(con, f"kube_node_status_{what}") for what in ("allocatable", "capacity"))
+    by_slot = _hardware([json.loads(text) for (text,) in con.execute(_NODE_LABELS).fetchall()])
+    hardware = {node: resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
     requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and is_accelerator(name)}
     series = dict(con.execute(_KUBE_SERIES).fetchall())
     return KubeState(series, allocatable, hardware, requests, frozenset(allocatable) | frozenset(hardware))
+
+
+def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:
+    """Node → accelerator resource → how many at most on the day, where there were any."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for node, resource, count in con.execute(_LARGEST, [metric]).fetchall():
+        if node and resource and is_accelerator(resource):
+            found[node][resource] = count
+    return dict(found)
 
 
 def _hardware(nodes: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -147,7 +155,7 @@ def _left_out(con: DuckDBPyConnection) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for signal, reason, count in con.execute(_LEFT_OUT).fetchall():
         found[signal][reason] = count
-    return found
+    return dict(found)
 
 
 def _rhythm(con: DuckDBPyConnection) -> Rhythm:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from gpureport.catalog import Catalog, Meaning
-from gpureport.doctor.accelerators import RESOURCES, pci_labels, pci_vendor
+from gpureport.doctor.accelerators import RESOURCES, pci_labels, pci_vendor, resource_vendor
 from gpureport.doctor.cluster import CLAIM_SERIES
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
 from gpureport.doctor.sampling import SAMPLED_SERIES, chosen_hosts, leading_metrics
@@ -146,11 +146,11 @@ def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> KubeS
     known = {metric: count for metric, count in sorted(series.items()) if metric in metrics}
     if not known:
         return KubeState()
-    allocatable: dict[str, dict[str, int]] = defaultdict(dict)
-    for labels, count in ask.vector(f'max by (node, resource) (kube_node_status_allocatable{{resource=~"{RESOURCES}"}}) > 0'):
-        allocatable[labels.get("node", "")][labels["resource"]] = int(count)
+    allocatable = _by_node(ask, "kube_node_status_allocatable")
+    capacity = _by_node(ask, "kube_node_status_capacity")
     requests = ask.vector(f'count by (resource) (kube_pod_container_resource_requests{{resource=~"{RESOURCES}"}})')
-    hardware = _hardware(ask) if "kube_node_labels" in known else {}
+    by_slot = _hardware(ask) if "kube_node_labels" in known else {}
+    hardware = {node: resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
     return KubeState(
         series=known,
         allocatable=allocatable,
@@ -158,6 +158,14 @@ def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> KubeS
         requests={labels["resource"]: int(count) for labels, count in requests},
         nodes=frozenset(allocatable) | frozenset(hardware),
     )
+
+
+def _by_node(ask: _Questions, metric: str) -> dict[str, dict[str, int]]:
+    """Node → accelerator resource → how many, where there are any."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for labels, count in ask.vector(f'max by (node, resource) ({metric}{{resource=~"{RESOURCES}"}}) > 0'):
+        found[labels.get("node", "")][labels["resource"]] = int(count)
+    return dict(found)
 
 
 def _hardware(ask: _Questions) -> dict[str, str]:

@@ -20,6 +20,7 @@ UNTIL_FIRST_ERROR = "xid_code"
 """Its series is absent until the first error from DCGM 4.5.3 on (dcgm-exporter 700)."""
 _SAYS_ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
+_PROFILING = "profiling: some GPUs have none, and one of those can end it for its whole node; DCGM 226, dcgm-exporter 50"
 
 Version = tuple[int, ...]
 Cell = tuple[str, str, bool]
@@ -145,7 +146,7 @@ def _present(signal: str, seen: Seen) -> Finding:
     if signal in NOT_ON_MIG and all(is_mig for _, _, is_mig in lacking):
         return Finding("signal_conditional", "note", signal, f"{text}: it is not defined for MIG instances")
     lost = tuple(name for name in costs(seen.signals - {signal}).get(signal, ()))
-    reason = " (profiling of the whole node stops where one GPU lacks it; DCGM 226)" if _is_profiling(metrics) else ""
+    reason = f" ({_PROFILING})" if _is_profiling(metrics) else ""
     return Finding("signal", "partial" if lost else "note", signal, f"{text}; not on {_places(lacking)}{reason}", lost)
 
 

@@ -76,7 +76,7 @@ def _names(seen: Habits, kube: KubeState) -> list[Finding]:
     ]
     if seen.owned:
         pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned}
-        return [*findings, Finding("pod_labels", "ok", "holders", f"{len(pods)} pods named on the devices that were looked at")]
+        return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were looked at: {len(pods)}")]
     if kube.series.get("kube_pod_info") and not kube.requests:
         text = "no workload is named, and no pod asks for an accelerator: nothing to judge by"
         return [*findings, Finding("pod_labels", "note", "holders", text)]
@@ -85,7 +85,7 @@ def _names(seen: Habits, kube: KubeState) -> list[Finding]:
 
 def _no_names(seen: Habits, kube: KubeState) -> Finding:
     asking = sum(kube.requests.values())
-    text = "no series names a workload" + (f", though {asking} containers ask for accelerators" if asking else "")
+    text = "no series names a workload" + (f", though containers ask for accelerators ({asking})" if asking else "")
     add = []
     if remedies.DCGM in seen.by_exporter:
         add = [remedies.environment(DCGM_EXPORTER_KUBERNETES="true"), remedies.POD_RESOURCES]
@@ -163,7 +163,7 @@ def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
 def _alternating(evidence: Evidence) -> list[Finding]:
     if not evidence.alternating_devices:
         return []
-    text = f"on {evidence.alternating_devices} devices labels name A, then B, then A again: shared without virtual-GPU mode"
+    text = f"devices whose labels name A, then B, then A again: {evidence.alternating_devices}; shared without virtual-GPU mode"
     add = (remedies.environment(KUBERNETES_VIRTUAL_GPUS="true"),)
     return [Finding("alternating_owner", "note", "holders", text, (), add)]
 

@@ -1,0 +1,1 @@
+"""What `gpureport doctor` says, of small clusters on real servers and of single checks."""

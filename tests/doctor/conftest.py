@@ -1,0 +1,77 @@
+"""One Prometheus with every small cluster at its own instant, and the command run against it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus.programs import fill_blocks, program, prometheus
+
+from gpureport.cli import main
+
+from .clusters import INSTANTS, texts
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the command said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of JSON."""
+        found: list[dict[str, Any]] = json.loads(self.out)
+        return found
+
+    def of(self, code: str) -> list[dict[str, Any]]:
+        """The rows of a check."""
+        return [row for row in self.rows if row["code"] == code]
+
+    @property
+    def losses(self) -> dict[str, tuple[str, ...]]:
+        """Subject → figures, of what costs any."""
+        return {row["subject"]: tuple(row["costs"]) for row in self.rows if row["status"] in ("missing", "partial")}
+
+    @property
+    def lines(self) -> list[str]:
+        """Every line to add."""
+        return [line for row in self.rows for remedy in row["add"] for line in remedy["lines"]]
+
+
+Doctor = Callable[..., Told]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("doctor")
+    fill_blocks(folder / "blocks", *texts())
+    with prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url:
+        yield url
+
+
+@pytest.fixture
+def doctor(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """Run the command at an instant, away from any configuration file."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*flags: str, now: datetime) -> Told:
+        capsys.readouterr()  # what made the lake
+        code = main(["doctor", *flags], environ={"GPUREPORT_PROMETHEUS__RETRIES": "0"}, now=now)
+        said = capsys.readouterr()
+        return Told(code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def examined(doctor: Doctor, server: str) -> Callable[[str], Told]:
+    """What the command says of a small cluster, as JSON."""
+    return lambda name: doctor("--prometheus-url", server, "-o", "json", now=INSTANTS[name])
