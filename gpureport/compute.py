@@ -7,6 +7,7 @@ A device's rows of a day lie in one part of the lake, so parts are worked on a f
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,10 +28,20 @@ from gpureport.query import Failure, Query, build, load, needed, run_checks
 from gpureport.tables import DEVICE_SAMPLE
 from gpureport.window import Window, plain
 
-KEPT = ("facts.ownership", "facts.device_hour", "facts.container_hour", "facts.xid_event")
+KEPT = (
+    "facts.ownership",
+    "facts.device_hour",
+    "facts.container_hour",
+    "facts.pod_hour",
+    "facts.link_hour",
+    "facts.device_signal",
+    "facts.xid_event",
+    "facts.device_signal",
+    "facts.node_day",
+)
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""
 
-_LAKE_TABLES = ("device_sample", "owner_label", "device_label")
+_LAKE_TABLES = ("device_sample", "owner_label", "device_label", "device_signal", "sample", "series")
 _SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
 
@@ -50,6 +61,8 @@ class ReportSettings:
 
     figure_min_coverage_ratio: float = 0.5
     saturation_enabled: bool = True
+    links: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    """By model what its links can carry in one direction: pcie_bytes_per_second, nvlink_bytes_per_second."""
 
 
 @dataclass
@@ -220,6 +233,7 @@ def report_tables(
         "until_at": plain(window.end_at),
         "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
         "saturation_enabled": settings.saturation_enabled,
+        "links": json.dumps(settings.links, sort_keys=True),
     }
     targets = [table for table, query in queries.items() if query.layer == "report"]
     chosen = needed(queries, targets, KEPT)

@@ -80,6 +80,13 @@ class Report(_Section):
     min_coverage_ratio: float = Field(0.0, ge=0, le=1)
 
 
+class Link(_Section):
+    """What a model's links can carry in one direction, for clusters whose exporter does not say."""
+
+    pcie_bytes_per_second: float | None = Field(None, gt=0)
+    nvlink_bytes_per_second: float | None = Field(None, gt=0)
+
+
 class Config(_Section):
     """Everything that can be set; each section is documented in docs/operations.md."""
 
@@ -92,6 +99,7 @@ class Config(_Section):
     compute: Compute = Compute()
     report: Report = Report()
     signals: tuple[dict[str, str], ...] = ()
+    links: dict[str, Link] = {}
 
     @property
     def facts_hash(self) -> str:

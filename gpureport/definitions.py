@@ -15,6 +15,8 @@ REASONS = {
     "disabled": "switched off in the configuration (saturation.enabled)",
     "board_scope": "the exporter gives this for the whole board only, not for a MIG instance",
     "instance_scope": "given per MIG instance; see the instances' rows",
+    "link_unknown": "neither the exporter says how the link runs nor the configuration what it carries (links.<model>)",
+    "pods_not_mapped": "every pod reads 0 while the device is busy: the exporter could not tell whose processes they are",
     "partial_devices": "a sum over devices of which some are unknown",
     "lifetime_unknown": "holders are known from labels only, which say when a holder was seen and not how long it lived",
     "not_attributed": "power is not attributed to holders by this version",
@@ -42,6 +44,7 @@ class Figure:
 
 _BOARD = "no sample of the signal; a MIG instance, for which only the board's is known"
 _THROTTLE = "no sample of the bitmask; the violation counters do not replace it"
+_NOT_MAPPED = "no sample of the signal; every pod reads 0 while the device is busy"
 _POWER = "power is not attributed by this version"
 
 
@@ -61,6 +64,12 @@ def _reason_bits(bits: str) -> Figure:
     return Figure(f"s with {bits} set in throttle_reasons ÷ s in which it was known", ("throttle_reasons",), _THROTTLE)
 
 
+def _link_share(signal: str, *link: str) -> Figure:
+    formula = f"mean of {signal} ÷ bytes/s that the link can carry in one direction"
+    return Figure(formula, (signal, *link), f"no sample of {signal}; the link's capacity is neither exported nor configured")
+
+
+_PCIE_LINK = ("pcie_link_generation", "pcie_link_width")
 _MEMORY = ("fb_used_bytes", "fb_free_bytes")
 _POWERS = ("energy_joules", "power_watts")
 _EITHER = (("energy_joules",), ("power_watts",))
@@ -100,7 +109,7 @@ FIGURES = {
     "memory_used_ratio_max": Figure("largest used ÷ (used + free) of one instant", _MEMORY),
     "memory_pressure_ratio": Figure("s with used ÷ (used + free) ≥ the threshold ÷ s in which both were known", _MEMORY),
     "memory_total_bytes": Figure(
-        "total; used + free + reserved where it is not published",
+        "total; used + free + reserved where it is not published; of an accelerator the holder's own limit where there is one",
         ("fb_total_bytes", *_MEMORY),
         ways=(("fb_total_bytes",), _MEMORY),
     ),
@@ -116,6 +125,10 @@ FIGURES = {
     "pcie_rx_bytes_per_second_avg": _mean("pcie_rx_bytes_per_second", _BOARD),
     "nvlink_tx_bytes_per_second_avg": _mean("nvlink_tx_bytes_per_second", _BOARD),
     "nvlink_rx_bytes_per_second_avg": _mean("nvlink_rx_bytes_per_second", _BOARD),
+    "pcie_tx_ratio_avg": _link_share("pcie_tx_bytes_per_second", *_PCIE_LINK),
+    "pcie_rx_ratio_avg": _link_share("pcie_rx_bytes_per_second", *_PCIE_LINK),
+    "nvlink_tx_ratio_avg": _link_share("nvlink_tx_bytes_per_second"),
+    "nvlink_rx_ratio_avg": _link_share("nvlink_rx_bytes_per_second"),
     "energy_joules": Figure("growth of the counter, over gaps too; else ∫ power dt", _POWERS, _BOARD, _EITHER),
     "power_watts_avg": _mean("power_watts", _BOARD),
     "power_watts_max": _largest("power_watts", _BOARD),
@@ -135,6 +148,14 @@ FIGURES = {
     **dict.fromkeys(
         ("idle_joules", "attributed_joules", "unattributed_joules", "closing_error_joules"),
         Figure("the device's energy, split; the parts add up to it", _POWERS, _POWER, _EITHER),
+    ),
+    "memory_used_bytes": Figure("∫ memory in use dt ÷ s in which it was known", ("fb_used_bytes",), _NOT_MAPPED),
+    "memory_used_bytes_max": Figure("largest memory in use of one instant", ("fb_used_bytes",), _NOT_MAPPED),
+    "duty_cycle_percent": Figure(
+        "100 × ∫ gpu_util_ratio dt ÷ s in which it was known; on a MIG instance of gr_engine_active_ratio",
+        ("gpu_util_ratio", "gr_engine_active_ratio"),
+        _NOT_MAPPED,
+        (("gpu_util_ratio",), ("gr_engine_active_ratio",)),
     ),
     **dict.fromkeys(
         ("active_joules", "held_joules", "active_joules_kepler", "active_watts_avg", "idle_watts"),

@@ -32,6 +32,7 @@ _UNITS = (
     ("_hertz_max", "Hz"),
     ("_watts_avg", "W"),
     ("_watts_max", "W"),
+    ("_bytes_max", "B"),
     ("_gpu_hours", "GPU-h"),
     ("_seconds", "s"),
     ("_joules", "J"),
@@ -66,8 +67,10 @@ def value(column: str, found: Any) -> str:
 
 def shortened(column: str, text: str) -> str:
     """A UUID as far as people read it; everything else as it is."""
-    kept = _UUID_CHARACTERS + (4 if text.startswith(("GPU-", "MIG-")) else 0)
-    return f"{text[:kept]}…" if column.endswith(("_uuid", "_uid")) and len(text) > kept + 1 else text
+    has_prefix = text.startswith(("GPU-", "MIG-"))
+    is_uuid = column.endswith(("_uuid", "_uid")) or (column == "id" and has_prefix)
+    kept = _UUID_CHARACTERS + (4 if has_prefix else 0)
+    return f"{text[:kept]}…" if is_uuid and len(text) > kept + 1 else text
 
 
 def _number(column: str, found: float) -> str:
@@ -76,7 +79,7 @@ def _number(column: str, found: float) -> str:
         return percent_points(found)
     if shown == "%":
         return percent_points(found * 100)
-    if column.endswith("_bytes"):
+    if column.endswith(("_bytes", "_bytes_max")):
         return scaled(found, _IEC)
     if column.endswith(_ABBREVIATED):
         return scaled(found, _SI)

@@ -81,7 +81,11 @@ def test_the_facts_of_a_day_are_written(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     result = compute_day(lake, "c", DAY, ComputeSettings())
     assert result.failures == []
-    assert result.rows == {"facts.ownership": 2, "facts.device_hour": 2, "facts.container_hour": 2, "facts.xid_event": 0}
+    assert {table: count for table, count in result.rows.items() if count} == {
+        "facts.ownership": 2,
+        "facts.device_hour": 2,
+        "facts.container_hour": 2,
+    }
     # a: 1800 s at 100 W and 900 s at 300 W; the device: 1800 s of each.
     assert facts(lake, "container_hour", "pod, observed_seconds, power_joules") == [
         ("a", 2700.0, 450_000.0),

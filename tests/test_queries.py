@@ -33,6 +33,7 @@ PARAMS: dict[str, Any] = {
     "until_at": datetime(2026, 3, 1, 2),
     "figure_min_coverage_ratio": 0.5,
     "saturation_enabled": True,
+    "links": "{}",
 }
 DEFAULTS = {
     "cluster": "c",
@@ -48,12 +49,13 @@ DEFAULTS = {
     "gpu_instance_profile": "",
     "pci_bus_id": "",
     "driver_version": "",
+    "make": "",
     "sharing_mode": "exclusive",
     "sharing_evidence": "",
     "certainty": "certain",
 }
 UNITS = re.compile(
-    r".*_(seconds|ratio|bytes|byte_seconds|watts|joules|joules_kepler|celsius|hertz|count|code|codes|bytes_per_second"
+    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|celsius|hertz|count|code|codes|bytes_per_second"
     r"|\w+_ratio_seconds)(_avg|_max|_min)?"
 )
 NAMED_BY_CONTRACT = re.compile(r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)")
@@ -105,6 +107,8 @@ def read_params(case: Path) -> dict[str, Any]:
 def parse(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
+    if text.startswith("{"):
+        return text
     return datetime.fromisoformat(text) if "T" in text else float(text)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 from gpureport.report.results import Result
 
+_CONTAINER = ("cluster", "namespace", "pod", "pod_uid", "container")
 _VIOLATIONS = ("power", "thermal", "sync_boost", "board_limit")
 _REASONS = ("sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal", "hw_thermal", "hw_power_brake")
 _FIGURES = {
@@ -26,18 +28,22 @@ _FIGURES = {
 }
 
 
-def allocations(saturation: Result, devices: Result | None) -> list[dict[str, Any]]:
+def allocations(saturation: Result) -> list[dict[str, Any]]:
     """One entry per container and device; what is unknown is absent, and named with its reason under ``coverage``."""
-    memory = _device_memory(devices)
-    found = []
-    for number, row in enumerate(saturation.rows.iter_rows(named=True)):
-        reasons = saturation.reasons[number]
-        found.append({**_allocation(row, reasons), "accelerators": [_accelerator(row, memory)]})
-    return found
+    rows = saturation.rows.iter_rows(named=True)
+    return [_allocation(row, reasons) for row, reasons in zip(rows, saturation.reasons, strict=True)]
+
+
+def accelerators(accelerator: Result) -> list[dict[str, Any]]:
+    """One entry per container with cAdvisor's ``accelerators[]``: bytes and percent as integers, absent where unknown."""
+    rows = accelerator.rows.iter_rows(named=True)
+    return [
+        {**dict(zip(_CONTAINER, names, strict=True)), "accelerators": [_accelerator(row) for row in found]}
+        for names, found in groupby(rows, key=lambda row: tuple(row[name] for name in _CONTAINER))
+    ]
 
 
 def _allocation(row: Mapping[str, Any], reasons: Mapping[str, str]) -> dict[str, Any]:
-    identity = ("cluster", "namespace", "pod", "pod_uid", "container")
     gpu = {
         "gpuDevice": row["gpu_device"],
         "gpuModel": row["gpu_model"],
@@ -46,7 +52,7 @@ def _allocation(row: Mapping[str, Any], reasons: Mapping[str, str]) -> dict[str,
         "saturation": _known(_saturation(row)),
     }
     return {
-        **{name: row[name] for name in identity},
+        **{name: row[name] for name in _CONTAINER},
         "gpuInstanceId": row["gpu_instance_id"],
         "observedSeconds": row["observed_seconds"],
         "sharingMode": row["sharing_mode"],
@@ -69,29 +75,19 @@ def _known(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: found for name, found in values.items() if found is not None}
 
 
-def _device_memory(devices: Result | None) -> dict[tuple[str, str, str], float | None]:
-    """Total memory in bytes, by cluster, device and instance."""
-    if devices is None:
-        return {}
-    keys = ("cluster", "device_uuid", "gpu_instance_id")
-    rows = devices.rows.iter_rows(named=True)
-    return {tuple(row[key] for key in keys): row["memory_total_bytes"] for row in rows}
-
-
-def _accelerator(row: Mapping[str, Any], memory: Mapping[tuple[str, str, str], float | None]) -> dict[str, Any]:
-    """cAdvisor's fields (bytes, percent). Memory is the device's, as ``scope`` says, so that nobody adds it up; what is in
-    use is the mean ratio of the total, so reserved memory counts in proportion.
-    """
-    total = memory.get((row["cluster"], row["device_uuid"], row["gpu_instance_id"]))
-    usage, ratio = row["gpu_usage_avg"], row["memory_used_ratio_avg"]
-    return _known(
-        {
-            "make": "nvidia" if row["gpu_model"] else None,
-            "model": row["gpu_model"] or None,
-            "id": row["device_uuid"],
-            "memory_total": None if total is None else round(total),
-            "memory_used": None if total is None or ratio is None else round(total * ratio),
-            "duty_cycle": None if usage is None else round(usage * 100),
-            "scope": row["memory_scope"],
-        }
-    )
+def _accelerator(row: Mapping[str, Any]) -> dict[str, Any]:
+    """cAdvisor's fields, and beside them whose each figure is, so that nobody adds a device's up over its sharers."""
+    duty_cycle = row["duty_cycle_percent"]
+    fields = {
+        "make": row["make"] or None,
+        "model": row["model"] or None,
+        "id": row["id"],
+        "gpu_instance_id": row["gpu_instance_id"] or None,
+        "memory_total": row["memory_total_bytes"],
+        "memory_used": row["memory_used_bytes"],
+        "duty_cycle": None if duty_cycle is None else round(duty_cycle),
+        "memory_total_scope": row["memory_total_scope"],
+        "memory_scope": row["memory_scope"],
+        "duty_cycle_scope": row["duty_cycle_scope"],
+    }
+    return _known(fields)

@@ -10,6 +10,11 @@ TABLES = {
         "Containers by device",
         "The same, device by device; on a shared device each holder sees the device's figures.",
     ),
+    "accelerator": (
+        "Accelerators by container",
+        "What each container's accelerators are, of any make, and how full and busy; a whole device's figures are the same on "
+        "each row that shares it, so they are not to be added.",
+    ),
     "container_power": ("Power by container", "Energy attributed to holders."),
     "coverage": ("Coverage", "For each signal and node: how much of the device time was seen."),
 }
@@ -17,8 +22,9 @@ TABLES = {
 _GROUPS = (
     # group: beginnings of the columns in it
     ("time", ("observed", "coverage", "device_seconds", "expected")),
-    ("activity", ("gpu_usage", "gpu_util", "sm_active", "sm_occupancy", "tensor", "dram")),
-    ("memory", ("memory_used", "memory_pressure", "memory_total")),
+    ("what it is", ("make", "model")),
+    ("activity", ("duty_cycle_percent", "gpu_usage", "gpu_util", "sm_active", "sm_occupancy", "tensor", "dram")),
+    ("memory", ("memory_used_ratio", "memory_used_bytes", "memory_pressure", "memory_total_bytes")),
     ("clocks held back: counters", ("power_violation", "thermal_violation", "sync_boost_violation", "board_limit_violation")),
     (
         "clocks held back: reasons",

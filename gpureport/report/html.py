@@ -161,7 +161,7 @@ def _without_unit(name: str) -> str:
     for ending, kept in (("_bytes_per_second_avg", ""), ("_ratio_avg", " avg"), ("_ratio_max", " max"), ("_ratio", "")):
         if name.endswith(ending):
             return name.removesuffix(ending) + kept
-    for ending in ("_celsius", "_hertz", "_watts", "_joules", "_seconds", "_bytes"):
+    for ending in ("_celsius", "_hertz", "_watts", "_joules", "_seconds", "_bytes", "_percent"):
         name = name.replace(ending, "")
     return name
 

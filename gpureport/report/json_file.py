@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from gpureport.report.allocation import allocations
+from gpureport.report.allocation import accelerators, allocations
 from gpureport.report.header import Header
 from gpureport.report.results import REASONS_COLUMN, Result
 from gpureport.window import rfc3339
@@ -20,11 +20,12 @@ SCHEMA_VERSION = 1
 def write_json(results: Sequence[Result], header: Header, path: Path) -> Path:
     """Write the file; keys in a fixed order, no clock in it."""
     by_name = {result.name: result for result in results}
-    saturation = by_name.get("container_saturation")
+    saturation, accelerator = by_name.get("container_saturation"), by_name.get("accelerator")
     document = {
         "schema_version": SCHEMA_VERSION,
         **header.as_dict(),
-        "allocations": allocations(saturation, by_name.get("device")) if saturation else [],
+        "allocations": allocations(saturation) if saturation else [],
+        "containers": accelerators(accelerator) if accelerator else [],
         "tables": {result.name: _rows(result) for result in results},
     }
     path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=_plain))

@@ -119,10 +119,13 @@
 --   gpu_instance_profile                MIG profile, '' for the whole GPU
 --   pci_bus_id                          PCI address, '' where unknown
 --   driver_version                      GPU driver, '' where unknown
+--   make                                nvidia, amd, intel, …; '' where unknown
 with stretch as (
     -- Every span with a constant set of owners: the hours without a change, and the pieces of the others.
     select
-        hour.* exclude (node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, memory_threshold_ratio),
+        hour.* exclude (
+            node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make, memory_threshold_ratio
+        ),
         hour.hour_start_at as start_at,
         hour.hour_start_at + interval 1 hour as end_at
     from facts.device_hour as hour
@@ -288,7 +291,8 @@ select
     coalesce(any_value(device_hour.gpu_model), '') as gpu_model,
     coalesce(any_value(device_hour.gpu_instance_profile), '') as gpu_instance_profile,
     coalesce(any_value(device_hour.pci_bus_id), '') as pci_bus_id,
-    coalesce(any_value(device_hour.driver_version), '') as driver_version
+    coalesce(any_value(device_hour.driver_version), '') as driver_version,
+    coalesce(any_value(device_hour.make), '') as make
 from held
 left join stretch as own
     on

@@ -110,6 +110,7 @@
 --   gpu_instance_profile                MIG profile, '' for the whole GPU
 --   pci_bus_id                          PCI address, '' where unknown
 --   driver_version                      GPU driver, '' where unknown
+--   make                                nvidia, amd, intel, …; '' where unknown
 with summed as (
     select * exclude (start_at, end_at, is_whole_hour)
     from facts.segment_saturation
@@ -256,7 +257,8 @@ select
     coalesce(labelled.label.gpu_model, '') as gpu_model,
     coalesce(labelled.label.gpu_instance_profile, '') as gpu_instance_profile,
     coalesce(labelled.label.pci_bus_id, '') as pci_bus_id,
-    coalesce(labelled.label.driver_version, '') as driver_version
+    coalesce(labelled.label.driver_version, '') as driver_version,
+    coalesce(labelled.label.make, '') as make
 from summed
 left join labelled
     on

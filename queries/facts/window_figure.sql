@@ -3,7 +3,7 @@
 -- A figure known for less than $figure_min_coverage_ratio of the observed time is null (low_coverage).
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
--- reads:  facts.window_sum
+-- reads:  facts.window_link, facts.window_sum
 -- params: figure_min_coverage_ratio, saturation_enabled
 -- source: facts.window_sum
 -- columns:
@@ -44,6 +44,10 @@
 --   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
 --   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
 --   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
+--   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
+--   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
+--   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
 --   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
 --   gpu_device                          device name on the node
 --   gpu_model                           model
@@ -80,11 +84,19 @@
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with placed as (
     select
-        *,
-        subject = 'device' and gpu_instance_id != '' as is_board_elsewhere,
-        subject = 'device' and gpu_instance_id = ''
-        and bool_or(gpu_instance_id != '') over (partition by subject, cluster, device_uuid) as is_instance_elsewhere
-    from facts.window_sum
+        total.*,
+        total.subject = 'device' and total.gpu_instance_id != '' as is_board_elsewhere,
+        total.subject = 'device' and total.gpu_instance_id = ''
+        and bool_or(total.gpu_instance_id != '') over (
+            partition by total.subject, total.cluster, total.device_uuid
+        ) as is_instance_elsewhere,
+        link.pcie_bytes_per_second,
+        link.nvlink_bytes_per_second
+    from facts.window_sum as total
+    left join facts.window_link as link
+        on
+            total.cluster = link.cluster
+            and total.device_uuid = link.device_uuid
 ),
 
 judged as (
@@ -221,7 +233,11 @@ figured as (
         case when pcie_tx_reason is null then pcie_tx_bytes / pcie_tx_seen_seconds end as f_pcie_tx_bytes_per_second_avg,
         case when pcie_rx_reason is null then pcie_rx_bytes / pcie_rx_seen_seconds end as f_pcie_rx_bytes_per_second_avg,
         case when nvlink_tx_reason is null then nvlink_tx_bytes / nvlink_tx_seen_seconds end as f_nvlink_tx_bytes_per_second_avg,
-        case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds end as f_nvlink_rx_bytes_per_second_avg
+        case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds end as f_nvlink_rx_bytes_per_second_avg,
+        case when pcie_tx_reason is null then pcie_tx_bytes / pcie_tx_seen_seconds / pcie_bytes_per_second end as f_pcie_tx_ratio_avg,
+        case when pcie_rx_reason is null then pcie_rx_bytes / pcie_rx_seen_seconds / pcie_bytes_per_second end as f_pcie_rx_ratio_avg,
+        case when nvlink_tx_reason is null then nvlink_tx_bytes / nvlink_tx_seen_seconds / nvlink_bytes_per_second end as f_nvlink_tx_ratio_avg,
+        case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds / nvlink_bytes_per_second end as f_nvlink_rx_ratio_avg
     from judged
 ),
 
@@ -274,6 +290,10 @@ select
     f_pcie_rx_bytes_per_second_avg as pcie_rx_bytes_per_second_avg,
     f_nvlink_tx_bytes_per_second_avg as nvlink_tx_bytes_per_second_avg,
     f_nvlink_rx_bytes_per_second_avg as nvlink_rx_bytes_per_second_avg,
+    f_pcie_tx_ratio_avg as pcie_tx_ratio_avg,
+    f_pcie_rx_ratio_avg as pcie_rx_ratio_avg,
+    f_nvlink_tx_ratio_avg as nvlink_tx_ratio_avg,
+    f_nvlink_rx_ratio_avg as nvlink_rx_ratio_avg,
     f_any_throttle_ratio_min as any_throttle_ratio_min,
     gpu_device,
     gpu_model,
@@ -335,6 +355,10 @@ select
         { 'figure': 'pcie_rx_bytes_per_second_avg', 'reason': pcie_rx_reason },
         { 'figure': 'nvlink_tx_bytes_per_second_avg', 'reason': nvlink_tx_reason },
         { 'figure': 'nvlink_rx_bytes_per_second_avg', 'reason': nvlink_rx_reason },
+        { 'figure': 'pcie_tx_ratio_avg', 'reason': coalesce(pcie_tx_reason, case when pcie_bytes_per_second is null then 'link_unknown' end) },
+        { 'figure': 'pcie_rx_ratio_avg', 'reason': coalesce(pcie_rx_reason, case when pcie_bytes_per_second is null then 'link_unknown' end) },
+        { 'figure': 'nvlink_tx_ratio_avg', 'reason': coalesce(nvlink_tx_reason, case when nvlink_bytes_per_second is null then 'link_unknown' end) },
+        { 'figure': 'nvlink_rx_ratio_avg', 'reason': coalesce(nvlink_rx_reason, case when nvlink_bytes_per_second is null then 'link_unknown' end) },
         { 'figure': 'any_throttle_ratio_min', 'reason': if(f_any_throttle_ratio_min is null, power_violation_reason, null) },
         { 'figure': 'power_violation_seconds', 'reason': if($saturation_enabled and power_violation_seconds is not null, null, power_violation_reason) },
         { 'figure': 'thermal_violation_seconds', 'reason': if($saturation_enabled and thermal_violation_seconds is not null, null, thermal_violation_reason) },

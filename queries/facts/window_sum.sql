@@ -114,6 +114,7 @@
 --   gpu_instance_profile                MIG profile; several are listed
 --   pci_bus_id                          PCI address; several are listed
 --   driver_version                      GPU driver; several are listed
+--   make                                nvidia, amd, intel, …; several are listed
 --   observed_seconds                    s in which any of the devices was seen
 with hour as (
     select
@@ -314,7 +315,8 @@ summed as (
         coalesce(string_agg(distinct nullif(within.gpu_model, ''), ', ' order by nullif(within.gpu_model, '')), '') as gpu_model,
         coalesce(string_agg(distinct nullif(within.gpu_instance_profile, ''), ', ' order by nullif(within.gpu_instance_profile, '')), '') as gpu_instance_profile,
         coalesce(string_agg(distinct nullif(within.pci_bus_id, ''), ', ' order by nullif(within.pci_bus_id, '')), '') as pci_bus_id,
-        coalesce(string_agg(distinct nullif(within.driver_version, ''), ', ' order by nullif(within.driver_version, '')), '') as driver_version
+        coalesce(string_agg(distinct nullif(within.driver_version, ''), ', ' order by nullif(within.driver_version, '')), '') as driver_version,
+        coalesce(string_agg(distinct nullif(within.make, ''), ', ' order by nullif(within.make, '')), '') as make
     from within
     left join xid_node
         on

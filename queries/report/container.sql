@@ -1,8 +1,8 @@
 -- Each container over all of its devices.
 --
 -- Roll-up: time-weighted mean for activity and memory averages; maximum for _max, throttling, violation and pressure
--- (over the devices where it is known); sum for XID errors and bytes per second (null where any device's is unknown);
--- union for XID codes.
+-- (over the devices where it is known); sum for XID errors and bytes per second, and time-weighted mean for their share of
+-- the link (null where any device's is unknown); union for XID codes.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  facts.window_figure
@@ -43,6 +43,10 @@
 --   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
 --   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
 --   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
+--   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
+--   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
+--   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
 --   gpu_device                          device name on the node; several are listed
 --   gpu_model                           model; several are listed
 --   node_name                           node; several are listed
@@ -111,6 +115,26 @@ with part as (
         if(count(pcie_rx_bytes_per_second_avg) = count(*), sum(pcie_rx_bytes_per_second_avg), null) as pcie_rx_bytes_per_second_avg,
         if(count(nvlink_tx_bytes_per_second_avg) = count(*), sum(nvlink_tx_bytes_per_second_avg), null) as nvlink_tx_bytes_per_second_avg,
         if(count(nvlink_rx_bytes_per_second_avg) = count(*), sum(nvlink_rx_bytes_per_second_avg), null) as nvlink_rx_bytes_per_second_avg,
+        if(
+            count(pcie_tx_ratio_avg) = count(*),
+            sum(pcie_tx_ratio_avg * pcie_tx_seen_seconds) / sum(pcie_tx_seen_seconds),
+            null
+        ) as pcie_tx_ratio_avg,
+        if(
+            count(pcie_rx_ratio_avg) = count(*),
+            sum(pcie_rx_ratio_avg * pcie_rx_seen_seconds) / sum(pcie_rx_seen_seconds),
+            null
+        ) as pcie_rx_ratio_avg,
+        if(
+            count(nvlink_tx_ratio_avg) = count(*),
+            sum(nvlink_tx_ratio_avg * nvlink_tx_seen_seconds) / sum(nvlink_tx_seen_seconds),
+            null
+        ) as nvlink_tx_ratio_avg,
+        if(
+            count(nvlink_rx_ratio_avg) = count(*),
+            sum(nvlink_rx_ratio_avg * nvlink_rx_seen_seconds) / sum(nvlink_rx_seen_seconds),
+            null
+        ) as nvlink_rx_ratio_avg,
         max(any_throttle_ratio_min) as any_throttle_ratio_min,
         -- Why it is null on a device: of several reasons the first by letter; a sum that lacks a device has a reason of its own.
         min(unknown_reasons['power_violation_ratio']) as power_violation_ratio_reason,
@@ -134,7 +158,11 @@ with part as (
         if(count(pcie_tx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_tx_bytes_per_second_avg'])) as pcie_tx_bytes_per_second_avg_reason,
         if(count(pcie_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_rx_bytes_per_second_avg'])) as pcie_rx_bytes_per_second_avg_reason,
         if(count(nvlink_tx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_tx_bytes_per_second_avg'])) as nvlink_tx_bytes_per_second_avg_reason,
-        if(count(nvlink_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_rx_bytes_per_second_avg'])) as nvlink_rx_bytes_per_second_avg_reason
+        if(count(nvlink_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_rx_bytes_per_second_avg'])) as nvlink_rx_bytes_per_second_avg_reason,
+        if(count(pcie_tx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_tx_ratio_avg'])) as pcie_tx_ratio_avg_reason,
+        if(count(pcie_rx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_rx_ratio_avg'])) as pcie_rx_ratio_avg_reason,
+        if(count(nvlink_tx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_tx_ratio_avg'])) as nvlink_tx_ratio_avg_reason,
+        if(count(nvlink_rx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_rx_ratio_avg'])) as nvlink_rx_ratio_avg_reason
     from facts.window_figure
     where subject = 'container_device'
     group by all
@@ -175,6 +203,10 @@ select
     part.pcie_rx_bytes_per_second_avg,
     part.nvlink_tx_bytes_per_second_avg,
     part.nvlink_rx_bytes_per_second_avg,
+    part.pcie_tx_ratio_avg,
+    part.pcie_rx_ratio_avg,
+    part.nvlink_tx_ratio_avg,
+    part.nvlink_rx_ratio_avg,
     total.gpu_device,
     total.gpu_model,
     total.node_name,
@@ -242,6 +274,10 @@ select
         { 'figure': 'pcie_rx_bytes_per_second_avg', 'reason': if(part.pcie_rx_bytes_per_second_avg is null, part.pcie_rx_bytes_per_second_avg_reason, null) },
         { 'figure': 'nvlink_tx_bytes_per_second_avg', 'reason': if(part.nvlink_tx_bytes_per_second_avg is null, part.nvlink_tx_bytes_per_second_avg_reason, null) },
         { 'figure': 'nvlink_rx_bytes_per_second_avg', 'reason': if(part.nvlink_rx_bytes_per_second_avg is null, part.nvlink_rx_bytes_per_second_avg_reason, null) },
+        { 'figure': 'pcie_tx_ratio_avg', 'reason': if(part.pcie_tx_ratio_avg is null, part.pcie_tx_ratio_avg_reason, null) },
+        { 'figure': 'pcie_rx_ratio_avg', 'reason': if(part.pcie_rx_ratio_avg is null, part.pcie_rx_ratio_avg_reason, null) },
+        { 'figure': 'nvlink_tx_ratio_avg', 'reason': if(part.nvlink_tx_ratio_avg is null, part.nvlink_tx_ratio_avg_reason, null) },
+        { 'figure': 'nvlink_rx_ratio_avg', 'reason': if(part.nvlink_rx_ratio_avg is null, part.nvlink_rx_ratio_avg_reason, null) },
         { 'figure': 'any_throttle_ratio_min', 'reason': if(part.any_throttle_ratio_min is null, part.any_throttle_ratio_min_reason, null) },
         { 'figure': 'power_violation_seconds', 'reason': total.unknown_reasons['power_violation_seconds'] },
         { 'figure': 'thermal_violation_seconds', 'reason': total.unknown_reasons['thermal_violation_seconds'] },

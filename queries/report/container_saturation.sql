@@ -41,6 +41,10 @@
 --   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
 --   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
 --   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
+--   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
+--   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
+--   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
 --   gpu_device                          device name on the node, '' where unknown
 --   gpu_model                           model, '' where unknown
 --   node_name                           node, '' where unknown
@@ -115,6 +119,10 @@ select
     pcie_rx_bytes_per_second_avg,
     nvlink_tx_bytes_per_second_avg,
     nvlink_rx_bytes_per_second_avg,
+    pcie_tx_ratio_avg,
+    pcie_rx_ratio_avg,
+    nvlink_tx_ratio_avg,
+    nvlink_rx_ratio_avg,
     gpu_device,
     gpu_model,
     node_name,

@@ -48,6 +48,10 @@
 --   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
 --   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
 --   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
+--   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
+--   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
+--   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
 --   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
 --   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is no counter
 --   idle_joules                         J, idle share; null until power is attributed
@@ -179,6 +183,10 @@ select
     figure.pcie_rx_bytes_per_second_avg,
     figure.nvlink_tx_bytes_per_second_avg,
     figure.nvlink_rx_bytes_per_second_avg,
+    figure.pcie_tx_ratio_avg,
+    figure.pcie_rx_ratio_avg,
+    figure.nvlink_tx_ratio_avg,
+    figure.nvlink_rx_ratio_avg,
     figure.any_throttle_ratio_min,
     health.energy_joules,
     null::double as idle_joules,

@@ -24,11 +24,15 @@ _TEXT = [
     *("cluster", "namespace", "pod", "pod_uid", "container", "device_uuid", "gpu_instance_id", "gpu_instance_profile"),
     *("gpu_device", "gpu_index", "gpu_model", "node_name", "pci_bus_id", "driver_version", "sharing_mode"),
     *("sharing_evidence", "scope", "throttle_scope", "memory_scope", "signal", "reason", "kind"),
+    *("id", "make", "model", "memory_total_scope", "duty_cycle_scope"),
+    *("memory_total_source_metric", "memory_used_source_metric", "duty_cycle_source_metric"),
 ]
 _TYPES = {
     "xid_codes": "integer[]",
     "xid_error_count": "bigint",
     "device_count": "bigint",
+    "memory_used_bytes": "bigint",
+    "memory_used_bytes_max": "bigint",
     "unknown_reasons": "map(varchar, varchar)",
 }
 NOT_FIGURES = {*_TEXT, "unknown_reasons"}
@@ -44,6 +48,17 @@ BUSY = {
 }  # fmt: skip
 PLAIN = {**BUSY, "namespace": "team", "pod": "plain", "container": "main", "pod_uid": "u-2"}
 DEVICE = {**KEYS, "kind": "gpu", "observed_seconds": 3600.0, "memory_total_bytes": 1000.0, "node_name": "node-0"}
+ACCELERATOR = {
+    **{name: PLAIN[name] for name in ("cluster", "namespace", "pod", "pod_uid", "container", "gpu_device", "node_name")},
+    "id": "GPU-deadbeef-1234-5678-90ab-feedfacecafe", "make": "nvidia", "model": "tesla-p100",
+    "memory_total_bytes": 20_304_050_607, "memory_used_bytes": 2_030_405_060, "duty_cycle_percent": 12.4,
+    "memory_total_scope": "device", "memory_scope": "pod", "duty_cycle_scope": "device", "sharing_mode": "time-sliced",
+    "observed_seconds": 3600.0,
+}  # fmt: skip
+INSTANCE = {
+    **ACCELERATOR, "id": "GPU-m", "gpu_instance_id": "3", "make": "", "memory_total_bytes": None, "memory_used_bytes": None,
+    "duty_cycle_percent": None, "memory_total_scope": "instance", "memory_scope": "instance", "duty_cycle_scope": "instance",
+}  # fmt: skip
 COVERAGE = {"cluster": "lab", "signal": "dram_active", "node_name": "node-0", "device_count": 1, "expected_seconds": 3600.0,
             "observed_seconds": 0.0, "coverage_ratio": 0.0, "reason": "not_collected"}  # fmt: skip
 
@@ -53,13 +68,21 @@ def with_reasons(query: Query, row: Mapping[str, Any]) -> dict[str, Any]:
     row = {**{name: "" for name in query.columns if name in _TEXT}, **row}
     if "unknown_reasons" not in query.columns:
         return row
-    absent = [name for name in query.columns if name not in row and name not in NOT_FIGURES and not name.endswith("_seconds")]
+    absent = [
+        name for name in query.columns if row.get(name) is None and name not in NOT_FIGURES and not name.endswith("_seconds")
+    ]
     return {**row, "unknown_reasons": dict.fromkeys(absent, "not_collected")}
+
+
+def _type(query: Query, column: str) -> str:
+    if query.table == "report.accelerator" and column == "memory_total_bytes":
+        return "bigint"
+    return _TYPES.get(column, "varchar" if column in _TEXT else "double")
 
 
 def fill(con: duckdb.DuckDBPyConnection, query: Query, rows: Sequence[Mapping[str, Any]]) -> None:
     """The query's table with these rows; a column that a row does not give is null."""
-    columns = ", ".join(f"{name} {_TYPES.get(name, 'varchar' if name in _TEXT else 'double')}" for name in query.columns)
+    columns = ", ".join(f"{name} {_type(query, name)}" for name in query.columns)
     con.execute(f"create table {query.table} ({columns})")
     for row in rows:
         full = with_reasons(query, row)
@@ -86,9 +109,10 @@ def a_header(generated_at: datetime = NOW) -> Header:
 
 @pytest.fixture
 def queries() -> dict[str, Query]:
-    """The three tables that the small report has."""
+    """The four tables that the small report has."""
     every = load()
-    return {name: every[name] for name in ("report.container_saturation", "report.device", "report.coverage")}
+    chosen = ("report.accelerator", "report.container_saturation", "report.device", "report.coverage")
+    return {name: every[name] for name in chosen}
 
 
 @pytest.fixture
@@ -96,6 +120,7 @@ def con(queries: dict[str, Query]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database with the tables of the small report."""
     with duckdb.connect() as con:
         con.execute("create schema report; create schema facts; create table facts.device_hour as select 1 as observed_seconds")
+        fill(con, queries["report.accelerator"], [ACCELERATOR, INSTANCE])
         fill(con, queries["report.container_saturation"], [PLAIN, BUSY])
         fill(con, queries["report.device"], [DEVICE])
         fill(con, queries["report.coverage"], [COVERAGE])

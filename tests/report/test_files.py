@@ -107,20 +107,41 @@ def test_allocations_have_opencosts_shape_and_leave_out_what_is_unknown(out: Pat
         },
     }
     assert allocation["coverage"]["sm_active_avg"] == "not_collected"
-    assert allocation["accelerators"] == [
-        {
-            "make": "nvidia",
-            "model": "NVIDIA <H200>",
-            "id": "GPU-11111111-2222",
-            "memory_total": 1000,
-            "memory_used": 500,
-            "duty_cycle": 33,
-            "scope": "device",
-        }
-    ]
     assert document["schema_version"] == 1
     assert document["versions"]["catalog"] == ["c1"]
     assert document["coverage"]["unknown_ratio"] == pytest.approx(0.1)
+
+
+def test_each_container_has_cadvisors_accelerators_as_integers(out: Path) -> None:
+    (container,) = json.loads((out / "report.json").read_bytes())["containers"]
+    assert container == {
+        "cluster": "lab",
+        "namespace": "team",
+        "pod": "plain",
+        "pod_uid": "u-2",
+        "container": "main",
+        "accelerators": [
+            {
+                "make": "nvidia",
+                "model": "tesla-p100",
+                "id": "GPU-deadbeef-1234-5678-90ab-feedfacecafe",
+                "memory_total": 20_304_050_607,
+                "memory_used": 2_030_405_060,
+                "duty_cycle": 12,
+                "memory_total_scope": "device",
+                "memory_scope": "pod",
+                "duty_cycle_scope": "device",
+            },
+            {
+                "model": "tesla-p100",
+                "id": "GPU-m",
+                "gpu_instance_id": "3",
+                "memory_total_scope": "instance",
+                "memory_scope": "instance",
+                "duty_cycle_scope": "instance",
+            },
+        ],
+    }
 
 
 def test_the_same_lake_gives_the_same_bytes_but_for_one_line(demo: Path, tmp_path: Path) -> None:

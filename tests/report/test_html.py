@@ -78,6 +78,14 @@ def test_numbers_stand_right_under_a_heading_with_the_unit(out: Path) -> None:
     assert [cell.text for cell in column(page, "coverage", "coverage %")] == ["0"]
 
 
+def test_accelerators_are_shown_with_what_they_are_first(out: Path) -> None:
+    page = Page(out / "report.html")
+    shown = {title: column(page, "accelerator", title)[0].text for title in ("ID", "make", "model", "duty cycle %")}
+    assert shown == {"ID": "GPU-deadbeef…", "make": "nvidia", "model": "tesla-p100", "duty cycle %": "12.4"}
+    assert column(page, "accelerator", "memory total B")[0].text == "18.9 Gi"  # 20,304,050,607 / 2^30
+    assert column(page, "accelerator", "memory used max B")[0].text.startswith("—")
+
+
 def test_a_row_begins_with_its_name_as_a_heading(out: Path) -> None:
     page = Page(out / "report.html")
     assert {cell.attributes["scope"] for cell in column(page, "container_saturation", "pod")} == {"row"}
