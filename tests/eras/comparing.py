@@ -22,6 +22,8 @@ KEYS = {
     "container": ("namespace", "pod", "container"),
     "device": ("device_uuid", "gpu_instance_id"),
 }
+THROTTLE = ("sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal", "hw_thermal", "hw_power_brake", "any_throttle")
+VIOLATION = ("power", "thermal", "sync_boost", "board_limit")
 # Which columns stand and fall with a signal; companions of a ratio are its seconds.
 COLUMNS = {
     "gpu_usage": ("gpu_usage_avg", "gpu_usage_seen_seconds"),
@@ -50,18 +52,11 @@ COLUMNS = {
         "nvlink_tx_seen_seconds",
         "nvlink_rx_seen_seconds",
     ),
-    "throttle": tuple(
-        f"{reason}_{unit}"
-        for reason in ("sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal", "hw_thermal", "hw_power_brake", "any_throttle")
-        for unit in ("ratio", "seconds")
-    )
-    + ("throttle_seen_seconds",),
-    "violations": tuple(
-        f"{cause}_violation_{unit}"
-        for cause in ("power", "thermal", "sync_boost", "board_limit")
-        for unit in ("ratio", "seconds", "seen_seconds")
-    )
-    + ("any_throttle_ratio_min",),
+    "throttle": ("throttle_seen_seconds", *(f"{name}_{unit}" for name in THROTTLE for unit in ("ratio", "seconds"))),
+    "violations": (
+        "any_throttle_ratio_min",
+        *(f"{cause}_violation_{unit}" for cause in VIOLATION for unit in ("ratio", "seconds", "seen_seconds")),
+    ),
     "xid": ("xid_error_count", "xid_codes"),
     "energy": ("energy_joules", "energy_seen_seconds"),
     "power": ("power_watts_avg", "power_watts_max", "power_seen_seconds"),

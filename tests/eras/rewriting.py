@@ -341,9 +341,8 @@ def with_copies_on_mig_instances(series: Told) -> list[Series]:
         unnamed = {time: value for time, value in points[metric].items() if time not in held}
         told.append(replace(trainer, metric=metric, points=named).without_labels("vgpu").with_labels(**first))
         told.append(replace(bare, metric=metric, points=unnamed).with_labels(**first))
-    for metric in BOARD_METRICS:
-        told.append(replace(bare, metric=metric, points=points[metric]).with_labels(**second))
-    return told
+    copies = [replace(bare, metric=metric, points=points[metric]).with_labels(**second) for metric in BOARD_METRICS]
+    return told + copies
 
 
 def _renamed(series: Told, names: Renaming) -> list[Series]:

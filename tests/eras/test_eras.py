@@ -112,17 +112,24 @@ def test_the_recording_itself_is_what_the_oracle_makes_of_it(told: Path, tmp_pat
     assert {name: device[name] for name in expected} == pytest.approx(expected, rel=1e-8, abs=1e-12)
 
 
-BOARD = {
-    "instance": {
-        signal: "board_scope" for signal in ("energy", "power", "temperature", "clocks", "pcie", "nvlink", "violations", "xid")
-    }
-    | {"throttle": "board_scope", "pcie_replay": "board_scope", "gpu_util": "board_scope"},
+OF_THE_BOARD = (
+    "energy",
+    "power",
+    "temperature",
+    "clocks",
+    "pcie",
+    "nvlink",
+    "violations",
+    "throttle",
+    "xid",
+    "pcie_replay",
+    "gpu_util",
+)
+OF_THE_INSTANCE = ("gpu_usage", "sm_active", "sm_occupancy", "tensor_active", "dram_active", "memory", "memory_total")
+LOST_ON_MIG = {
+    "instance": dict.fromkeys(OF_THE_BOARD, "board_scope"),
     # Nothing said how busy the whole GPU was: NVML's utilisation does not exist under MIG.
-    "gpu": {
-        signal: "instance_scope"
-        for signal in ("gpu_usage", "sm_active", "sm_occupancy", "tensor_active", "dram_active", "memory", "memory_total")
-    }
-    | {"gpu_util": NOT_THERE},
+    "gpu": {**dict.fromkeys(OF_THE_INSTANCE, "instance_scope"), "gpu_util": NOT_THERE},
 }
 
 
@@ -133,7 +140,7 @@ def test_a_board_value_that_stands_on_every_mig_instance_counts_once_and_an_inst
     says = {"kind": "gpu" if kind == "gpu" else "mig", "gpu_instance_id": instance_id, "gpu_instance_profile": ANY}
     [original] = rows_of(told, "device", "as recorded")
     found = [row for row in rows_of(told, "device", ON_MIG) if row["gpu_instance_id"] == instance_id]
-    told_on_mig = Era(era.with_copies_on_mig_instances, lost=BOARD[kind], says=says, keeps_reasons=False)
+    told_on_mig = Era(era.with_copies_on_mig_instances, lost=LOST_ON_MIG[kind], says=says, keeps_reasons=False)
     wrong = differences("device", told_on_mig, [{**original, "gpu_instance_id": instance_id}], found)
     assert not wrong, "\n".join(wrong)
 

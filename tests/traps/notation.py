@@ -1,0 +1,55 @@
+"""Samples in the notation of promtool's rule tests, as OpenMetrics text.
+
+A line is a series and its values at successive scrapes: ``metric{labels} 1 2 _ 5x3 0+10x3``. ``_`` is a scrape without the
+series, ``_x3`` three of them, ``5x3`` is 5 and three more, ``0+10x3`` is 0 10 20 30.
+"""
+
+from __future__ import annotations
+
+import re
+from string import Template
+
+from golden_case import NOON
+
+SMI_UUID = "GPU-0aa1b2c3-0000-1111-2222-333344445555"
+# Labels that many tests share: a GPU and its neighbour, two workloads, and what other exporters say of a device.
+SHORT = {
+    "gpu": 'UUID="GPU-a",gpu="0",Hostname="n1",job="dcgm"',
+    "other": 'UUID="GPU-b",gpu="1",Hostname="n1",job="dcgm"',
+    "p": 'namespace="ns",pod="p",container="c"',
+    "q": 'namespace="ns",pod="q",container="c"',
+    "smi": f'uuid="{SMI_UUID.removeprefix("GPU-")}",node="n1"',
+    "amd": 'serial_number="S1",gpu_id="0",gpu_partition_id="0",gpu_compute_partition_type="spx",hostname="n1"',
+    "ksm": 'job="kube-state-metrics"',
+}
+_REPEATED = re.compile(r"(?P<first>_|[-+]?[\d.]+(?:e[-+]?\d+)?)(?P<step>[-+][\d.]+(?:e[-+]?\d+)?)?x(?P<count>\d+)")
+
+
+def openmetrics(text: str, step_seconds: float) -> str:
+    """The text's series from noon on, a scrape every ``step_seconds``."""
+    families: dict[str, list[str]] = {}
+    for line in filter(None, map(str.strip, Template(text).substitute(SHORT).splitlines())):
+        head, _, values = line.rpartition("} ")
+        families.setdefault(head.partition("{")[0], []).extend(
+            f"{head}}} {value} {NOON + number * step_seconds:.3f}"
+            for number, value in enumerate(expanded(values))
+            if value != "_"
+        )
+    lines = [line for metric, found in families.items() for line in (f"# TYPE {metric} unknown", *found)]
+    return "\n".join([*lines, "# EOF\n"])
+
+
+def expanded(values: str) -> list[str]:
+    """Each scrape's value."""
+    return [value for word in values.split() for value in _expanded(word)]
+
+
+def _expanded(word: str) -> list[str]:
+    match = _REPEATED.fullmatch(word)
+    if match is None:
+        return [word]
+    count = int(match["count"])
+    if match["first"] == "_":
+        return ["_"] * count
+    first, step = float(match["first"]), float(match["step"] or 0)
+    return [repr(first + step * number) for number in range(count + 1)]

@@ -1,0 +1,93 @@
+"""A test's samples, and what the report says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+import pytest
+from golden_case import Row
+
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def samples(text: str, step_seconds: float = 60) -> Callable[[Test], Test]:
+    """Gives a test its samples, in the notation of ``notation.py``."""
+
+    def marked(test: Test) -> Test:
+        test.samples = (text, step_seconds)  # type: ignore[attr-defined]
+        return test
+
+    return marked
+
+
+def about(value: float) -> Any:
+    """The nine digits that are printed."""
+    return pytest.approx(value, rel=5e-9, abs=1e-12)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was made of one test's samples."""
+
+    lake: Path
+    database: Path
+    cluster: str
+
+    def rows(self, table: str) -> list[Row]:
+        """Rows of a table of the report's database, as ``report.device``."""
+        with duckdb.connect(str(self.database), read_only=True) as con:
+            return _rows(con.execute(f"from {table} where cluster = ?", [self.cluster]))
+
+    def lake_rows(self, table: str) -> list[Row]:
+        """Rows of a lake table."""
+        files = self.lake / table / f"cluster={self.cluster}" / "**" / "*.parquet"
+        with duckdb.connect() as con:
+            return _rows(con.execute("from read_parquet(?)", [str(files)]))
+
+    def device(self, uuid: str = "GPU-a", instance_id: str = "") -> Row:
+        """The one row of a device."""
+        [found] = [
+            row for row in self.rows("report.device") if (row["device_uuid"], row["gpu_instance_id"]) == (uuid, instance_id)
+        ]
+        return found
+
+    def container(self, pod: str = "p") -> Row:
+        """The one row of a pod's only container on its only device."""
+        [found] = [row for row in self.containers() if row["pod"] == pod]
+        return found
+
+    def containers(self) -> list[Row]:
+        """All holders."""
+        return self.rows("report.container_saturation")
+
+    def pods(self) -> list[str]:
+        """The names of all holders."""
+        return sorted(row["pod"] for row in self.containers())
+
+    def signal(self, name: str, uuid: str = "GPU-a", instance_id: str = "") -> Row:
+        """Where a device's signal came from and what was left out of it."""
+        key = (uuid, instance_id, name)
+        rows = self.lake_rows("device_signal")
+        [found] = [row for row in rows if (row["device_uuid"], row["gpu_instance_id"], row["signal"]) == key]
+        return found
+
+    def dropped(self, name: str, uuid: str = "GPU-a", instance_id: str = "") -> dict[str, int]:
+        """The values that were left out of a device's signal, by reason."""
+        found = self.signal(name, uuid, instance_id)["dropped"]
+        return {reason: count for reason, count in dict(found).items() if count}
+
+
+def reason(row: Row, figure: str) -> str | None:
+    """Why a figure is null; a figure that is not fails the test."""
+    assert row[figure] is None, f"{figure} is {row[figure]!r}"
+    found: str | None = row["unknown_reasons"].get(figure)
+    return found
+
+
+def _rows(cursor: Any) -> list[Row]:
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -1,0 +1,187 @@
+"""Metrics that are not there: unknown, with a reason, and never 0; and zeros that are there, and are data."""
+
+from __future__ import annotations
+
+import pytest
+
+from traps.telling import Said, about, reason, samples
+
+PROFILING = (
+    "gpu_usage_avg",
+    "sm_active_avg",
+    "sm_active_max",
+    "sm_occupancy_avg",
+    "tensor_active_avg",
+    "dram_active_avg",
+    "dram_active_max",
+)
+ONE_OF_EACH_KIND = """
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 80x9
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x9
+"""
+
+
+@samples(ONE_OF_EACH_KIND)
+def test_t2_violation_counters_that_no_default_csv_has_are_unknown(said: Said) -> None:
+    for row in (said.device(), said.container()):
+        for cause in ("power", "thermal", "sync_boost", "board_limit"):
+            assert reason(row, f"{cause}_violation_ratio") == "not_collected"
+        assert reason(row, "any_throttle_ratio") == "not_collected"
+        assert reason(row, "any_throttle_ratio_min") == "not_collected"
+
+
+@samples(ONE_OF_EACH_KIND)
+def test_t6_dcgm_226_an_h200_without_the_engine_field_has_no_usage_and_not_0(said: Said) -> None:
+    assert reason(said.container(), "gpu_usage_avg") == "not_collected"
+    # What is there says that it was busy.
+    assert said.device()["gpu_util_ratio_avg"] == about(0.8)
+
+
+@samples(ONE_OF_EACH_KIND)
+def test_t6_dcgm_exporter_395_a_gpu_without_profiling_has_no_profiling_figures(said: Said) -> None:
+    assert {reason(said.container(), figure) for figure in PROFILING} == {"not_collected"}
+    assert said.device()["power_watts_avg"] == about(300)
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 80x9
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0.7x9
+    DCGM_FI_PROF_DRAM_ACTIVE{$gpu,$p} 0.3x9
+""")
+def test_t6_dcgm_exporter_571_one_profiling_field_may_be_missing_beside_others(said: Said) -> None:
+    assert said.container()["gpu_usage_avg"] == about(0.7)
+    assert reason(said.container(), "tensor_active_avg") == "not_collected"
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="1g.12gb"} 0.6x9
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="1g.12gb"} 200x9
+""")
+def test_t6_dcgm_exporter_512_memory_of_mig_instances_may_be_missing(said: Said) -> None:
+    for figure in ("memory_used_ratio_avg", "memory_used_ratio_max", "memory_pressure_ratio"):
+        assert reason(said.container(), figure) == "not_collected"
+    assert said.container()["gpu_usage_avg"] == about(0.6)
+
+
+@samples("""
+    DCGM_FI_DEV_FB_USED{$gpu,$p,GPU_I_ID="1"} 5000x9
+    DCGM_FI_DEV_FB_FREE{$gpu,$p,GPU_I_ID="1"} 5000x9
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q,GPU_I_ID="2"} 0.5x9
+""")
+def test_t6_dcgm_exporter_397_one_instance_has_activity_and_its_neighbour_has_none(said: Said) -> None:
+    assert reason(said.container("p"), "gpu_usage_avg") == "not_collected"
+    assert said.container("q")["gpu_usage_avg"] == about(0.5)
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1"} 0.5x9
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p,GPU_I_ID="1"} 200x9
+""")
+def test_t6_dcgm_exporter_726_no_pcie_and_nvlink_under_mig_is_not_no_traffic(said: Said) -> None:
+    for direction in ("pcie_tx", "pcie_rx", "nvlink_tx", "nvlink_rx"):
+        figure = f"{direction}_bytes_per_second_avg"
+        assert said.device()[figure] is None and said.device(instance_id="1")[figure] is None
+        assert said.container()[figure] is None
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0x9
+    DCGM_FI_DEV_MEM_COPY_UTIL{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0x9
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0.9x9
+""")
+def test_dcgm_exporter_216_gpu_util_0_on_a_mig_instance_is_not_idleness(said: Said) -> None:
+    # NVML has no utilisation under MIG and prints 0: the instance was busy for nine tenths of the time.
+    assert said.container()["gpu_usage_avg"] == about(0.9)
+    assert said.device()["gpu_util_ratio_avg"] is None
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$q} 50x9
+    kube_pod_container_resource_requests{$ksm,$p,uid="u1",node="n2",resource="nvidia_com_gpu"} 1x9
+    kube_pod_status_phase{$ksm,namespace="ns",pod="p",uid="u1",phase="Running"} 1x9
+""")
+def test_t14_opencost_944_opencost_3900_a_pod_on_a_node_without_exporter_has_no_usage_of_0(said: Said) -> None:
+    assert [row["gpu_usage_avg"] for row in said.containers()] == [None] * len(said.containers())
+    assert all(row["node_name"] != "n2" or not row["observed_seconds"] for row in said.containers())
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x59
+    DCGM_FI_PROF_SM_ACTIVE{$gpu,$p} 0x9 _x50
+    DCGM_FI_PROF_DRAM_ACTIVE{$gpu,$p} 0.5x29 0x29
+    DCGM_FI_DEV_XID_ERRORS{$gpu,$p} 0x59
+""")
+def test_t16_zeros_are_data_and_absence_is_not(said: Said) -> None:
+    row = said.container()
+    assert (row["gpu_usage_avg"], row["gpu_usage_seen_seconds"]) == (0, about(3600))
+    # Half of the hour at 0.5 and half at 0.
+    assert row["dram_active_avg"] == about(0.25)
+    # Seen for ten of sixty minutes: too little to be a figure, though all of it was 0.
+    assert reason(row, "sm_active_avg") == "low_coverage"
+    assert (row["xid_error_count"], row["xid_codes"]) == (0, [])
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 80x9
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x9
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0.5x9
+    DCGM_EXP_XID_ERRORS_COUNT{$other,xid="31",window_size_in_ms="300000"} 0x9
+""")
+def test_dcgm_exporter_700_no_xid_series_is_none_or_not_collected_and_no_0(said: Said) -> None:
+    # DCGM 4.5.3 and later show the series from the first error on; older ones show 0; a CSV may leave it out.
+    assert reason(said.container(), "xid_error_count")
+    assert reason(said.container(), "xid_codes")
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 50x59
+    DCGM_FI_DEV_GPU_UTIL{$other} 0x9
+""")
+def test_dcgm_exporter_570_a_device_that_vanishes_from_the_scrape_is_unseen_and_not_idle(said: Said) -> None:
+    # Ten of the samples before its neighbour got a claim; the last holds a minute.
+    assert said.device("GPU-b")["observed_seconds"] == about(600)
+    # The window is two hours.
+    assert said.device("GPU-b")["coverage_ratio"] == about(600 / 7200)
+    assert said.device()["coverage_ratio"] == about(0.5)
+
+
+@samples("""
+    DCGM_FI_DEV_FB_USED{$gpu,$p} 40000x9
+    DCGM_FI_DEV_FB_FREE{$gpu,$p} 40000x9
+    DCGM_FI_DEV_FB_RESERVED{$gpu,$p} 1000x9
+""")
+def test_t8_the_share_of_memory_leaves_out_what_is_reserved_and_the_total_has_it(said: Said) -> None:
+    # 40000 / (40000 + 40000); the total is 81000 MiB.
+    assert said.container()["memory_used_ratio_avg"] == about(0.5)
+    assert said.device()["memory_total_bytes"] == about(81_000 * 1_048_576)
+
+
+@samples("""
+    DCGM_FI_DEV_FB_USED{$gpu,$p} 40000x9
+    DCGM_FI_DEV_FB_FREE{$gpu,$p} 40000x9
+""")
+def test_t8_without_the_reserved_memory_the_total_is_unknown_and_not_too_small(said: Said) -> None:
+    assert said.container()["memory_used_ratio_avg"] == about(0.5)
+    assert reason(said.device(), "memory_total_bytes") == "not_collected"
+
+
+@samples("""
+    DCGM_FI_DEV_FB_USED{$gpu,$p} 40000x9
+    DCGM_FI_DEV_FB_TOTAL{$gpu,$p} 81000x9
+""")
+def test_t8_used_alone_gives_no_share(said: Said) -> None:
+    assert reason(said.container(), "memory_used_ratio_avg") == "not_collected"
+    assert said.device()["memory_total_bytes"] == about(81_000 * 1_048_576)
+
+
+@samples("""
+    nvidia_smi_power_draw_watts{$smi} 71.15x9
+    nvidia_smi_mig_memory_used_bytes{$smi,gpu_instance_id="1"} 1e9x9
+    nvidia_smi_mig_memory_free_bytes{$smi,gpu_instance_id="1"} 3e9x9
+""")
+def test_nvidia_smi_leaves_out_what_does_not_apply_and_that_is_unknown(said: Said) -> None:
+    rows = {row["gpu_instance_id"]: row for row in said.rows("report.device")}
+    # No utilisation under MIG.
+    assert rows[""]["gpu_util_ratio_avg"] is None
+    assert rows[""]["power_watts_avg"] == about(71.15)
+    assert rows["1"]["memory_used_ratio_avg"] == pytest.approx(0.25)

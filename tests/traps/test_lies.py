@@ -1,0 +1,197 @@
+"""Values that lie: left out and counted by reason, never bent into range."""
+
+from __future__ import annotations
+
+from traps.telling import Said, about, reason, samples
+
+
+@samples("DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 80 686103 80 808334905 60 4294967295 1980 60")
+def test_dcgm_199_dcgm_exporter_418_utilisation_above_100_percent_is_garbage(said: Said) -> None:
+    assert said.dropped("gpu_util_ratio") == {"out_of_range": 4}
+    # Kept: 80 at 0 s and at 120 s, 60 at 240 s and at 420 s. Their median step of 120 s makes the gap limit 360 s, so each
+    # reaches the next: 120, 120, 180 s, and the last one step of 120 s. (80 x 240 + 60 x 300) / 540 %.
+    assert said.device()["gpu_util_ratio_avg"] == about((0.8 * 240 + 0.6 * 300) / 540)
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_TEMP{$gpu} 40 2147483632 2147483633 2147483634 2147483635 40
+    DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu} 1000 9223372036854775792 9223372036854775795 9223372036854775807 2000 3000
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 100 140737488355328 140737488355331 100 100 100
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu} 0.5 140737488355330 0.5 0.5 0.5 0.5
+""")
+def test_slurm_job_exporter_30_gpu_monitoring_tools_97_blanks_of_every_type_are_no_values(said: Said) -> None:
+    assert said.dropped("gpu_temp_celsius") == {"blank": 4}
+    assert said.dropped("energy_joules") == {"blank": 3}
+    assert said.dropped("power_watts") == {"blank": 2}
+    assert said.dropped("gr_engine_active_ratio") == {"blank": 1}
+    row = said.device()
+    assert (row["gpu_temp_celsius_max"], row["power_watts_max"], row["gpu_usage_avg"]) == (40, about(100), about(0.5))
+    # 1 J, then 2 J and 3 J: the growth over the blanks counts in the total.
+    assert row["energy_joules"] == about(2)
+
+
+@samples("DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0.6 0.6 140737488355328 140737488355328 0.6 0.6")
+def test_dcgm_exporter_307_another_profiler_leaves_a_gap_and_no_0(said: Said) -> None:
+    # 0.6 wherever it is known.
+    assert said.container()["gpu_usage_avg"] == about(0.6)
+    assert said.dropped("gr_engine_active_ratio") == {"blank": 2}
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 100 NaN 100 +Inf 100 -5 100
+    DCGM_FI_DEV_FB_USED{$gpu} 10 10 NaN 10 10 10 10
+""")
+def test_what_is_no_number_infinite_or_negative_is_left_out_and_counted(said: Said) -> None:
+    assert said.dropped("power_watts") == {"nan": 1, "infinite": 1, "out_of_range": 1}
+    assert said.device()["power_watts_avg"] == about(100)
+    assert said.dropped("fb_used_bytes") == {"nan": 1}
+
+
+@samples("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu} 3000 4000 1000 2000")
+def test_an_energy_counter_that_the_driver_reset_loses_nothing_that_is_known(said: Said) -> None:
+    # 3 → 4 J: 1. Reset: at least the 1 J that it says after. 1 → 2 J: 1.
+    assert said.device()["energy_joules"] == about(3)
+    # The two steps of 60 s that were no reset.
+    assert said.device()["energy_seen_seconds"] == about(120)
+
+
+@samples("""
+    DCGM_FI_PROF_SM_ACTIVE{$gpu,GPU_I_ID="1"} 0.5 0.5 1.07 0.5
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,GPU_I_ID="1"} 1 1 1 1
+""")
+def test_dcgm_152_activity_above_1_on_mig_is_left_out_and_not_clamped(said: Said) -> None:
+    row = said.device(instance_id="1")
+    assert (row["sm_active_avg"], row["sm_active_max"]) == (about(0.5), about(0.5))
+    assert row["gpu_usage_avg"] == 1
+    assert said.dropped("sm_active_ratio", instance_id="1") == {"out_of_range": 1}
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="2",GPU_I_PROFILE="3g.40gb"} 0.333333x9
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q,GPU_I_ID="7",GPU_I_PROFILE="1g.10gb"} 1x9
+""")
+def test_dcgm_138_dcgm_248_activity_of_large_instances_that_saturates_early_is_shown_as_read(said: Said) -> None:
+    # One compute instance saturates a 3g at a third: no factor is made up for it.
+    assert said.container("p")["gpu_usage_avg"] == about(0.333333)
+    assert said.container("q")["gpu_usage_avg"] == 1
+
+
+STUCK = """
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x89
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x89
+    DCGM_FI_PROF_DRAM_ACTIVE{$gpu,$p} 0.4x89
+"""
+
+
+@samples(STUCK)
+def test_dcgm_exporter_662_engine_activity_stuck_at_0_for_an_hour_of_work_is_dead(said: Said) -> None:
+    # 90 minutes of exactly 0 at 100 % and with memory at 0.4: the counter is dead, and not the GPU.
+    assert reason(said.container(), "gpu_usage_avg") == "dead"
+    assert said.dropped("gr_engine_active_ratio") == {"dead": 90}
+    assert said.container()["dram_active_avg"] == about(0.4)
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x89
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x89
+    DCGM_FI_PROF_SM_ACTIVE{$gpu,$p} 0.05x89
+""")
+def test_sm_activity_contradicts_a_dead_engine_too(said: Said) -> None:
+    assert reason(said.container(), "gpu_usage_avg") == "dead"
+    assert said.container()["sm_active_avg"] == about(0.05)
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x29 _x60
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x29 _x60
+    DCGM_FI_PROF_DRAM_ACTIVE{$gpu,$p} 0.4x29 _x60
+""")
+def test_half_an_hour_of_0_is_no_proof(said: Said) -> None:
+    assert said.container()["gpu_usage_avg"] == 0
+    assert said.dropped("gr_engine_active_ratio") == {}
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x89
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x89
+    DCGM_FI_PROF_DRAM_ACTIVE{$gpu,$p} 0.01x89
+    DCGM_FI_PROF_SM_ACTIVE{$gpu,$p} 0x89
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 133x89
+    DCGM_FI_DEV_ENFORCED_POWER_LIMIT{$gpu,$p} 700x89
+    DCGM_FI_PROF_PCIE_RX_BYTES{$gpu,$p} 25e9x89
+""")
+def test_pcie_copies_keep_gpu_util_at_100_and_the_engine_truly_at_0(said: Said) -> None:
+    # As the H200 recording shows: neither memory, nor SMs, nor 133 W of 700 W contradict the 0.
+    assert said.container()["gpu_usage_avg"] == 0
+    assert said.dropped("gr_engine_active_ratio") == {}
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x89
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 30x89
+    DCGM_FI_PROF_DRAM_ACTIVE{$gpu,$p} 0.4x89
+""")
+def test_a_gpu_that_is_half_idle_proves_nothing(said: Said) -> None:
+    assert said.container()["gpu_usage_avg"] == 0
+    assert said.dropped("gr_engine_active_ratio") == {}
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 6e-05x89
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x89
+    DCGM_FI_PROF_DRAM_ACTIVE{$gpu,$p} 0.4x89
+""")
+def test_almost_0_is_a_living_counter(said: Said) -> None:
+    assert said.container()["gpu_usage_avg"] == about(6e-5)
+
+
+@samples("""
+    DCGM_FI_DEV_FB_USED{$gpu,$p} 50000 50000 60000 50000
+    DCGM_FI_DEV_FB_FREE{$gpu,$p} 30000 30000 60000 30000
+    DCGM_FI_DEV_FB_TOTAL{$gpu,$p} 80000x3
+""")
+def test_used_and_free_that_are_more_than_the_total_are_left_out(said: Said) -> None:
+    # 60000 + 60000 of 80000 MiB cannot be; elsewhere 50000 / 80000.
+    assert (said.container()["memory_used_ratio_avg"], said.container()["memory_used_ratio_max"]) == (about(0.625), about(0.625))
+    counted = [said.dropped(name).get("over_total", 0) for name in ("fb_used_bytes", "fb_free_bytes")]
+    assert max(counted) == 1
+
+
+@samples("""
+    DCGM_FI_DEV_FB_USED{$gpu,$p} 50000x3
+    DCGM_FI_DEV_FB_FREE{$gpu,$p} 29001x3
+    DCGM_FI_DEV_FB_RESERVED{$gpu,$p} 1000x3
+    DCGM_FI_DEV_FB_TOTAL{$gpu,$p} 80000x3
+""")
+def test_a_mebibyte_of_rounding_is_no_contradiction(said: Said) -> None:
+    # 50000 + 29001 + 1000 is 1 MiB above 80000: each part is rounded.
+    assert said.container()["memory_used_ratio_avg"] == about(50_000 / 79_001)
+    assert said.dropped("fb_used_bytes") == {}
+
+
+@samples("""
+    gpu_package_power{$amd} 300 255 300 65535 300
+    gpu_junction_temperature{$amd} 60 4294967295 60 2147483647 60
+    gpu_used_vram{$amd} 18446744073709551615 1000 1000 1000 1000
+""")
+def test_amd_the_largest_integers_mean_not_applicable(said: Said) -> None:
+    assert said.dropped("power_watts", "S1") == {"not_applicable": 2}
+    assert said.dropped("gpu_temp_celsius", "S1") == {"not_applicable": 2}
+    assert said.dropped("fb_used_bytes", "S1") == {"not_applicable": 1}
+    assert (said.device("S1")["power_watts_avg"], said.device("S1")["gpu_temp_celsius_max"]) == (about(300), 60)
+
+
+@samples("DCGM_FI_DEV_POWER_USAGE{$gpu} 255x9")
+def test_255_watts_of_an_nvidia_gpu_are_255_watts(said: Said) -> None:
+    assert said.device()["power_watts_avg"] == about(255)
+    assert said.dropped("power_watts") == {}
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu} 700x9
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 300x9
+""")
+def test_a_signal_of_which_every_value_is_left_out_is_unknown_and_its_values_are_counted(said: Said) -> None:
+    assert said.device()["gpu_util_ratio_avg"] is None
+    assert (said.signal("gpu_util_ratio")["sample_count"], said.dropped("gpu_util_ratio")) == (0, {"out_of_range": 10})
+    assert said.signal("power_watts")["sample_count"] == 10
