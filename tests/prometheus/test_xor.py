@@ -1,16 +1,17 @@
-"""Decoding XOR chunks in lock-step gives what a bit-by-bit encoder put in, whatever the samples."""
+"""Decoding XOR chunks gives what a bit-by-bit encoder put in, whatever the samples."""
 
 from __future__ import annotations
 
 import struct
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from gpureport.series import STALE_BITS
-from gpureport.sources.prometheus import xor
-from gpureport.sources.prometheus.xor import CorruptChunkError, decode
+from gpureport.sources.prometheus.xor import PADDING, CorruptChunkError, decode
 
 from .samples import Sample, bits
 from .xor_oracle import encode
@@ -41,8 +42,18 @@ def chunks(draw: st.DrawFn) -> Chunk:
     return list(zip(times, values, strict=False))
 
 
+def decode_all(
+    encoded: list[bytes], low_ms: int = -(1 << 63), high_ms: int = (1 << 63) - 1
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The chunks end to end, as they lie in an answer."""
+    ends = np.cumsum([len(chunk) for chunk in encoded], dtype=np.int64)
+    starts = np.concatenate([[0], ends])[:-1].astype(np.int64)
+    octets = np.frombuffer(b"".join([*encoded, b"\0" * PADDING]), np.uint8)
+    return decode(octets, np.stack([starts, ends], axis=1), low_ms, high_ms)
+
+
 def decoded(encoded: list[bytes]) -> list[Chunk]:
-    counts, times, values = decode(encoded)
+    counts, times, values = decode_all(encoded)
     pairs = list(zip(times.tolist(), values.view("u8").tolist(), strict=True))
     ends = counts.cumsum().tolist()
     return [pairs[end - count : end] for end, count in zip(ends, counts.tolist(), strict=True)]
@@ -68,14 +79,16 @@ def test_the_oracle_agrees_with_a_chunk_worked_out_by_hand() -> None:
     assert decoded([by_hand]) == [[(0, bits(1.0)), (1, bits(1.0))]]
 
 
-def test_more_chunks_than_a_batch_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xor, "BATCH_CHUNKS", 2)
-    together = [[(1_000 * number + at, bits(float(number))) for at in range(number)] for number in range(7)]
-    assert decoded([encode(chunk) for chunk in together]) == together
+@settings(max_examples=100, deadline=None)
+@given(st.lists(chunks(), max_size=6), st.integers(-(1 << 50), 1 << 50), st.integers(0, 1 << 41))
+def test_samples_outside_the_window_are_left_out(together: list[Chunk], low_ms: int, length_ms: int) -> None:
+    _, times, values = decode_all([encode(chunk) for chunk in together], low_ms, low_ms + length_ms)
+    inside = [pair for chunk in together for pair in chunk if low_ms <= pair[0] < low_ms + length_ms]
+    assert list(zip(times.tolist(), values.view("u8").tolist(), strict=True)) == inside
 
 
 def test_no_chunks_are_no_samples() -> None:
-    counts, times, values = decode([])
+    counts, times, values = decode_all([])
     assert (counts.size, times.size, values.size) == (0, 0, 0)
 
 
@@ -86,14 +99,14 @@ def test_a_chunk_that_was_cut_short_is_corrupt(chunk: Chunk, data: st.DataObject
     kept = data.draw(st.integers(0, len(encoded) - 1))
     whole = encode([(0, 0)] * 5)
     with pytest.raises(CorruptChunkError, match="damaged"):
-        decode([whole, encoded[:kept], whole])
+        decode_all([whole, encoded[:kept], whole])
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=5), st.integers(0, 200))
 def test_arbitrary_octets_are_samples_or_corrupt_and_nothing_else(octets: list[bytes], count: int) -> None:
     try:
-        counts, _, _ = decode([count.to_bytes(2, "big") + each for each in octets])
+        counts, _, _ = decode_all([count.to_bytes(2, "big") + each for each in octets])
     except CorruptChunkError:
         return
     assert counts.tolist() == [count] * len(octets)

@@ -66,6 +66,7 @@ def _build() -> dict[str, Any]:
 
 _MESSAGES = _build()
 ChunkedReadResponse = _MESSAGES["ChunkedReadResponse"]
+ChunkedSeries = _MESSAGES["ChunkedSeries"]
 
 
 def read_request(matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> bytes:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import requests
 from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
 
 from gpureport.errors import SourceError
 from gpureport.series import Labels, SeriesBatch
 from gpureport.sources.prometheus.connection import Connection
 from gpureport.sources.prometheus.frames import frames
 from gpureport.sources.prometheus.matcher import Matcher
-from gpureport.sources.prometheus.messages import XOR_ENCODING, ChunkedReadResponse, read_request
-from gpureport.sources.prometheus.xor import decode
+from gpureport.sources.prometheus.messages import XOR_ENCODING, ChunkedSeries, read_request
 from gpureport.window import Window
 
 STREAMED = "application/x-streamed-protobuf"
@@ -47,51 +46,54 @@ def read_remote(
 
     OtherEncodingError for chunks that are not XOR, SourceError for a broken or truncated stream.
     """
-    labels: list[Labels] = []
-    chunk_counts: list[int] = []
-    chunks: list[bytes] = []
+    messages: list[bytes] = []
     with post_read(connection, matchers, window.start_ms, window.end_ms - 1) as response:
         if not response.headers.get("Content-Type", "").startswith(STREAMED):
             raise OtherEncodingError(f"{connection.url} does not stream chunks; use --read-path matrix")
-        for message in frames(response.iter_content(_PIECE_BYTES)):
-            for series in _parse(message).chunked_series:
-                labels.append(_own_labels(series, external_labels))
-                chunk_counts.append(len(series.chunks))
-                for chunk in series.chunks:
-                    _check_encoding(chunk.type, connection.url)
-                    chunks.append(chunk.data)
-    return _batch(labels, chunk_counts, chunks, window, external_labels)
+        messages += frames(response.iter_content(_PIECE_BYTES))
+    return batch_of(messages, window, external_labels, connection.url)
 
 
-def _parse(message: bytes) -> Any:
-    try:
-        return ChunkedReadResponse.FromString(message)
-    except DecodeError:
-        raise SourceError("the server's answer is no stream of chunks; check the URL, or use --read-path matrix") from None
-
-
-def _own_labels(series: Any, external_labels: Mapping[str, str]) -> Labels:
-    pairs = {label.name: label.value for label in series.labels}
-    return {name: value for name, value in pairs.items() if external_labels.get(name) != value}
-
-
-def _check_encoding(encoding: int, url: str) -> None:
-    if encoding != XOR_ENCODING:
-        raise OtherEncodingError(f"{url} sends chunks of encoding {encoding}, not XOR; use --read-path matrix")
-
-
-def _batch(
-    labels: list[Labels], chunk_counts: list[int], chunks: list[bytes], window: Window, external_labels: Mapping[str, str]
-) -> SeriesBatch:
+def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping[str, str], url: str) -> SeriesBatch:
     """Decode everything at once; chunks reach beyond the window, so what lies outside is cut off."""
-    counts, times, values = decode(chunks)
-    owners = np.repeat(np.arange(len(labels)), chunk_counts)
-    inside = (times >= window.start_ms) & (times < window.end_ms)
-    if not inside.all():
-        per_sample = np.repeat(owners, counts)[inside]
-        times, values = times[inside], values[inside]
-        per_series = np.bincount(per_sample, minlength=len(labels))
-    else:
-        per_series = np.bincount(owners, weights=counts, minlength=len(labels)).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(per_series)]).astype(np.int64)
-    return SeriesBatch(labels, offsets, times, values, dict(external_labels))
+    from gpureport.sources.prometheus.wire import layout
+    from gpureport.sources.prometheus.xor import PADDING, decode
+
+    body = b"".join([*messages, b"\0" * PADDING])
+    octets = np.frombuffer(body, np.uint8)
+    found = layout(octets, np.cumsum([len(message) for message in messages], dtype=np.int64), XOR_ENCODING)
+    if found.fault:
+        raise _refusal(found.fault, url)
+    counts, times, values = decode(octets, found.chunks, window.start_ms, window.end_ms)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    offsets = np.concatenate([[0], ends[found.series[:, 4]]]).astype(np.int64)
+    return SeriesBatch(_labels(body, found.series, external_labels), offsets, times, values, dict(external_labels))
+
+
+def _refusal(fault: int, url: str) -> SourceError:
+    if fault > 0:
+        return OtherEncodingError(f"{url} sends chunks of encoding {fault}, not XOR; use --read-path matrix")
+    return SourceError("the server's answer is no stream of chunks; check the URL, or use --read-path matrix")
+
+
+def _labels(body: bytes, series: NDArray[np.int64], external_labels: Mapping[str, str]) -> list[Labels]:
+    """The labels of each series, external ones left out; all but the name are parsed once for the series that share them."""
+    known: dict[bytes, Labels] = {}
+
+    def parsed(octets: bytes) -> Labels:
+        if octets not in known:
+            known[octets] = _parsed(octets, external_labels)
+        return known[octets]
+
+    return [
+        {**parsed(body[start:name] + body[name_end:end]), **parsed(body[name:name_end])}
+        for start, name, name_end, end, _ in series.tolist()
+    ]
+
+
+def _parsed(octets: bytes, external_labels: Mapping[str, str]) -> Labels:
+    try:
+        pairs = {label.name: label.value for label in ChunkedSeries.FromString(octets).labels}
+    except DecodeError:
+        raise _refusal(0, "") from None
+    return {name: value for name, value in pairs.items() if external_labels.get(name) != value}
