@@ -40,15 +40,20 @@ whole as (select signal from lake.device_signal group by signal having sum(sampl
 select signal, drops.key, sum(drops.value)::bigint
 from entry where signal in (select signal from whole) group by all having sum(drops.value) > 0 order by all
 """
+# One after the other and at once: pods of one name that take turns over the day are no sign of anything.
 _ALTERNATING = """
 with run as (
     select
-        device_uuid, gpu_instance_id, pod, namespace,
-        lag((namespace, pod)) over by_time as before, lead((namespace, pod)) over by_time as after
+        device_uuid, gpu_instance_id, (namespace, pod) as holder, start_at, end_at,
+        lag((namespace, pod)) over by_time as before, lag(end_at) over by_time as before_end_at,
+        lead((namespace, pod)) over by_time as after, lead(start_at) over by_time as after_start_at
     from lake.owner_label
     window by_time as (partition by device_uuid, gpu_instance_id order by start_at, namespace, pod)
 )
-select count(distinct (device_uuid, gpu_instance_id)) from run where before = after and before != (namespace, pod)
+select count(distinct (device_uuid, gpu_instance_id)) from run
+where before = after and before != holder
+    and start_at - before_end_at between interval 0 second and interval 5 minute
+    and after_start_at - end_at between interval 0 second and interval 5 minute
 """
 _KUBE_SERIES = "select metric, count(*) from lake.series where scope = 'cluster' group by metric order by metric"
 _LARGEST = """

@@ -85,7 +85,7 @@ def look_at_server(connection: Connection, catalog: Catalog, at: datetime) -> Ev
         labels=_label_sets(ask, carried),
         kube=_kube(ask, catalog, series),
         rhythm=_rhythm(ask, carried),
-        server=ServerSeen(name, server.read_path, _retention_days(connection)),
+        server=ServerSeen(name, server.read_path, retention_days(connection)),
         warnings=tuple(dict.fromkeys(ask.warnings)),
     )
 
@@ -205,7 +205,7 @@ def _of_one_host(ask: _Questions, carried: Sequence[Carried], signal: str | None
     return [([float(time) for time, _ in row["values"]], [float(value) for _, value in row["values"]]) for row in rows]
 
 
-def _retention_days(connection: Connection) -> float | None:
+def retention_days(connection: Connection) -> float | None:
     """How long samples are kept, where the server tells and the limit is one of time."""
     try:
         data = connection.json("/api/v1/status/runtimeinfo").get("data") or {}

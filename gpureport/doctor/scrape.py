@@ -12,6 +12,7 @@ _PATHS = {
     "remote-read": "samples come by remote read",
     "victoria-metrics": "samples come by VictoriaMetrics' export",
     "openmetrics": "samples came from files",
+    "simulation": "samples are made up by gpureport simulate",
     "matrix": "no remote read: samples come by raw queries, which is slower and subject to the server's query limits",
 }
 

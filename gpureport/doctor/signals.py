@@ -159,7 +159,8 @@ def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, ev
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in evidence.left_out[signal].items())
         return Finding("values_left_out", "missing", signal, f"series came, but every value was left out: {reasons}", lost)
     add = remedy(signal, seen, catalog)
-    if signal == UNTIL_FIRST_ERROR and seen.versions(catalog)[1] >= _SAYS_ZERO_BELOW:
+    is_silent = remedies.DCGM in seen.exporters and seen.versions(catalog)[1] >= _SAYS_ZERO_BELOW
+    if signal == UNTIL_FIRST_ERROR and is_silent:
         text = "no series: no error yet (DCGM 4.5.3 or newer gives none before the first), or the row is not in the CSV"
         return Finding("signal_conditional", "note", signal, text, (), add)
     if signal in NOT_ON_MIG and all(each.is_mig for each in seen.carried):

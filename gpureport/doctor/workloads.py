@@ -60,7 +60,7 @@ def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
     if not seen.identities:
         return []
     found = [*_names(seen, evidence.kube), *_target_labels(seen), *_uids(seen, evidence.kube)]
-    return [*found, *_sharing(seen, evidence), *_claims(seen, evidence.kube), *_alternating(evidence)]
+    return [*found, *_sharing(seen, evidence), *_claims(seen, evidence.kube), *_alternating(seen, evidence)]
 
 
 def _names(seen: Habits, kube: KubeState) -> list[Finding]:
@@ -160,8 +160,8 @@ def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
     return [Finding("claim_labels", "partial", "holders", text, _HOLDER_TABLES, enable)]
 
 
-def _alternating(evidence: Evidence) -> list[Finding]:
-    if not evidence.alternating_devices:
+def _alternating(seen: Habits, evidence: Evidence) -> list[Finding]:
+    if not evidence.alternating_devices or seen.has("vgpu"):
         return []
     text = f"devices whose labels name A, then B, then A again: {evidence.alternating_devices}; shared without virtual-GPU mode"
     add = (remedies.environment(KUBERNETES_VIRTUAL_GPUS="true"),)

@@ -1,0 +1,262 @@
+"""Single checks: evidence in, rows out; no server and no lake."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus.replay import replaying, success
+from prometheus.samples import connect
+
+from gpureport import doctor
+from gpureport.catalog import Catalog, load_catalog
+from gpureport.definitions import FIGURES
+from gpureport.doctor import CHECKS, Evidence, Finding, examine
+from gpureport.doctor.accelerators import is_accelerator, pci_vendor
+from gpureport.doctor.evidence import Carried, KubeState, Rhythm, ServerSeen
+from gpureport.doctor.findings import verdict
+from gpureport.doctor.prometheus import retention_days
+from gpureport.doctor.sampling import SAMPLED_HOSTS, chosen_hosts, leading_metrics
+from gpureport.doctor.scrape import rhythm_findings, server_findings
+from gpureport.doctor.signals import costs, signal_findings
+from gpureport.doctor.workloads import replica_findings, workload_findings
+from gpureport.query import load
+from gpureport.series import Labels
+from gpureport.tables import SIGNALS
+
+CATALOG: Catalog = load_catalog()
+OPERATIONS = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+ALL_SIGNALS = frozenset(signal.name for signal in SIGNALS)
+
+
+def carried(metric: str, host: str = "n1", count: int = 2, **more: object) -> Carried:
+    """A metric of the catalogue on two devices of a node."""
+    row = CATALOG.metrics[metric][0]
+    found = Carried(row.signal, metric, row.exporter, host, "", "NVIDIA H200", False, count, "Hostname")
+    return replace(found, **more)  # type: ignore[arg-type]
+
+
+def row_of(findings: list[Finding], subject: str) -> Finding:
+    (found,) = [finding for finding in findings if finding.subject == subject]
+    return found
+
+
+def lines_for(metrics: list[str], signal: str) -> list[str]:
+    """What is told to add for a signal beside these metrics."""
+    findings = signal_findings(Evidence("x", tuple(carried(metric) for metric in metrics)), CATALOG)
+    return [line for remedy in row_of(findings, signal).add for line in remedy.lines]
+
+
+def test_every_code_has_a_meaning_and_stands_in_the_operations_page() -> None:
+    sources = "".join(path.read_text() for path in Path(doctor.__file__).parent.glob("*.py"))
+    used = set(re.findall(r'Finding\(\s*"(\w+)"', sources))
+    assert used == CHECKS.keys()
+    assert [code for code, meaning in CHECKS.items() if f"| `{code}` | {meaning} |" not in OPERATIONS] == []
+
+
+def test_every_cost_is_a_figure_or_a_table_or_a_column_of_the_report() -> None:
+    report = {query.table.removeprefix("report."): query.columns for query in load().values() if query.layer == "report"}
+    sources = "".join(path.read_text() for path in Path(doctor.__file__).parent.glob("*.py"))
+    tables = set(re.findall(r'"(\w+)\.\*"', sources))
+    assert tables and tables - report.keys() == set()
+    assert {"node_name", "coverage_ratio"} <= {column for columns in report.values() for column in columns}
+
+
+@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.signals])
+def test_a_figure_is_lost_without_its_signals_and_known_with_those_that_are_told(name: str) -> None:
+    figure = FIGURES[name]
+    told = {signal for signal, names in costs(ALL_SIGNALS - set(figure.signals)).items() if name in names}
+    assert told and told <= set(figure.signals)
+    assert name not in {lost for names in costs((ALL_SIGNALS - set(figure.signals)) | told).values() for lost in names}
+
+
+def test_a_signal_that_another_replaces_costs_nothing() -> None:
+    assert costs(ALL_SIGNALS) == {}
+    assert "energy_joules" not in costs(ALL_SIGNALS - {"energy_joules"})  # the integral of power serves
+    assert "energy_joules" in costs(ALL_SIGNALS - {"energy_joules", "power_watts"})["power_watts"]
+
+
+def test_memory_that_is_wanted_anyway_serves_the_total_too() -> None:
+    """Used and free are needed for the ratios, so nobody is told to add the total beside them."""
+    told = costs(ALL_SIGNALS - {"fb_used_bytes", "fb_free_bytes", "fb_total_bytes"})
+    assert told.keys() == {"fb_used_bytes", "fb_free_bytes"}
+    assert "memory_total_bytes" in told["fb_used_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "signal", "metric"),
+    [
+        (["DCGM_FI_DEV_POWER_USAGE"], "power_violation_seconds", "DCGM_FI_DEV_POWER_VIOLATION"),
+        (["DCGM_FI_DEV_BOARD_POWER_WATTS"], "power_violation_seconds", "DCGM_FI_DEV_GPU_POWER_THROTTLE_SECONDS_TOTAL"),
+        (["dcgm_power_usage"], "power_violation_seconds", "DCGM_FI_DEV_POWER_VIOLATION"),
+        (["DCGM_FI_DEV_POWER_USAGE"], "sm_active_ratio", "DCGM_FI_PROF_SM_ACTIVE"),
+        (["DCGM_FI_DEV_BOARD_POWER_WATTS"], "sm_active_ratio", "DCGM_FI_PROF_SM_UTIL_RATIO"),
+        (["DCGM_FI_DEV_POWER_USAGE"], "throttle_reasons", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS"),
+    ],
+)
+def test_the_line_to_add_has_the_name_of_the_version_in_use(seen: list[str], signal: str, metric: str) -> None:
+    (line,) = lines_for(seen, signal)
+    assert line.split(",")[0] == metric
+
+
+def test_a_line_has_the_three_columns_of_the_csv_and_the_exporters_unit() -> None:
+    for metrics in (["DCGM_FI_DEV_POWER_USAGE"], ["DCGM_FI_DEV_BOARD_POWER_WATTS"]):
+        findings = signal_findings(Evidence("x", tuple(carried(metric) for metric in metrics)), CATALOG)
+        lines = [line for finding in findings for remedy in finding.add for line in remedy.lines]
+        assert len(lines) > 10
+        assert {len(line.split(",")) for line in lines} == {3}
+        assert {line.split(",")[1].strip() for line in lines} == {"gauge", "counter"}
+    (old,) = lines_for(["DCGM_FI_DEV_POWER_USAGE"], "fb_used_bytes")
+    (new,) = lines_for(["DCGM_FI_DEV_BOARD_POWER_WATTS"], "fb_used_bytes")
+    assert old.endswith("(in MiB).") and new.endswith("(in bytes).")
+
+
+def test_another_exporters_metric_is_told_with_what_it_needs() -> None:
+    assert lines_for(["gpu_package_power"], "sm_active_ratio") == ["gpu_prof_sm_active (needs profiler)"]
+    findings = signal_findings(Evidence("x", (carried("gpu_package_power"),)), CATALOG)
+    assert row_of(findings, "xid_code").found == "no series; none of device-metrics-exporter publishes it"
+    assert row_of(findings, "xid_code").status == "missing"
+
+
+def test_a_second_exporter_that_knows_little_makes_nothing_partial() -> None:
+    """Kepler tells of power alone, under its own labels."""
+    both = (carried("DCGM_FI_DEV_POWER_USAGE"), carried("DCGM_FI_DEV_GPU_UTIL"), carried("kepler_node_gpu_watts", host="k1"))
+    findings = signal_findings(Evidence("x", both), CATALOG)
+    assert row_of(findings, "gpu_util_ratio").status == "ok"
+    assert row_of(findings, "power_watts").found == "DCGM_FI_DEV_POWER_USAGE, kepler_node_gpu_watts on 2 of 2 devices"
+
+
+def test_a_node_with_fewer_devices_than_its_fullest_metric_is_partial() -> None:
+    seen = (carried("DCGM_FI_DEV_GPU_TEMP", count=8), carried("DCGM_FI_DEV_SM_CLOCK", count=7))
+    found = row_of(signal_findings(Evidence("x", seen), CATALOG), "sm_clock_hertz")
+    assert (found.status, found.costs) == ("partial", ("sm_clock_hertz_avg", "sm_clock_hertz_max"))
+    assert found.found == "DCGM_FI_DEV_SM_CLOCK on 7 of 8 devices; not on n1 (NVIDIA H200)"
+
+
+def test_a_partial_signal_that_another_replaces_is_a_note() -> None:
+    seen = (
+        carried("DCGM_FI_DEV_POWER_USAGE"),
+        carried("DCGM_FI_DEV_POWER_USAGE", host="n2"),
+        carried("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"),
+    )
+    assert row_of(signal_findings(Evidence("x", seen), CATALOG), "energy_joules").status == "note"
+
+
+def test_errors_on_some_devices_only_are_not_partial() -> None:
+    """From DCGM 4.5.3 on a GPU has the series from its first error on."""
+    seen = (carried("DCGM_FI_DEV_GPU_TEMP"), carried("DCGM_FI_DEV_XID_ERRORS", count=1))
+    found = row_of(signal_findings(Evidence("x", seen), CATALOG), "xid_code")
+    assert (found.code, found.status, found.costs) == ("signal_conditional", "note", ())
+
+
+DEVICE: Labels = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "UUID": "GPU-1", "gpu": "0", "Hostname": "n1", "job": "dcgm-exporter"}
+OWN_POD: Labels = {"pod": "nvidia-dcgm-exporter-x7k2p", "namespace": "gpu-operator", "container": "nvidia-dcgm-exporter"}
+
+
+def workloads(*labels: Labels, kube: KubeState | None = None) -> list[Finding]:
+    return workload_findings(Evidence("x", labels=labels, kube=kube or KubeState()), CATALOG)
+
+
+def test_the_exporters_own_pod_is_nobody_and_tells_that_target_labels_win() -> None:
+    """An idle cluster behind a ServiceMonitor without honorLabels: exported_pod is nowhere."""
+    findings = workloads({**DEVICE, **OWN_POD})
+    assert {finding.code: finding.status for finding in findings} == {"pod_labels": "missing", "target_labels_win": "note"}
+
+
+def test_a_cluster_where_nobody_asks_for_a_gpu_lacks_no_pod_labels() -> None:
+    (finding,) = workloads(DEVICE, kube=KubeState(series={"kube_pod_info": 3}))
+    assert (finding.code, finding.status) == ("pod_labels", "note")
+
+
+def test_an_exporter_that_never_names_pods_is_told_and_its_holders_are_missing() -> None:
+    findings = workloads({"__name__": "nvidia_smi_utilization_gpu_ratio", "uuid": "1", "instance": "h:9835"})
+    assert [(finding.code, finding.status) for finding in findings] == [
+        ("exporter_without_pods", "note"),
+        ("pod_labels", "missing"),
+    ]
+
+
+def test_replicas_and_jobs_that_repeat_devices_are_noted() -> None:
+    replicas = replica_findings([{**DEVICE, "replica": "a"}, {**DEVICE, "replica": "b"}], CATALOG)
+    jobs = replica_findings([DEVICE, {**DEVICE, "job": "other"}], CATALOG)
+    assert [finding.found for finding in replicas] == ["replicas a, b; each device is counted once"]
+    assert [finding.found for finding in jobs] == [
+        "jobs dcgm-exporter, other scrape the same devices; each device is counted once"
+    ]
+    assert replica_findings([DEVICE, {**DEVICE, "pod": "p"}], CATALOG) == []
+
+
+def test_a_server_that_forgets_sooner_than_days_are_filled_back_is_noted() -> None:
+    kept = ServerSeen("Prometheus 3.5", "remote-read", retention_days=7)
+    assert [finding.code for finding in server_findings(kept, 7)] == ["server", "retention"]
+    assert [finding.code for finding in server_findings(replace(kept, retention_days=8), 7)] == ["server"]
+    assert [finding.code for finding in server_findings(replace(kept, retention_days=None), 7)] == ["server"]
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [("15d", 15), ("1w1d", 8), ("36h", 1.5), ("10d or 5GiB", 10), ("512MB", None), ("0s", None), ("", None)],
+)
+def test_the_retention_is_read_as_prometheus_writes_it(text: str, days: float | None) -> None:
+    with replaying({"/api/v1/status/runtimeinfo": success({"storageRetention": text})}) as server:
+        assert retention_days(connect(server.url)) == days
+
+
+def test_a_server_that_does_not_tell_its_retention_is_not_judged() -> None:
+    with replaying({}) as server:
+        assert retention_days(connect(server.url)) is None
+
+
+def test_a_server_without_remote_read_is_noted() -> None:
+    (finding,) = server_findings(ServerSeen("Prometheus", "matrix"), 7)
+    assert finding.status == "note"
+
+
+@pytest.mark.parametrize(
+    ("rhythm", "status"),
+    [
+        (Rhythm(30, 1.0), "ok"),
+        (Rhythm(15, 0.5), "note"),  # DCGM renews every 30 s
+        (Rhythm(300, 1.0), "note"),
+        (Rhythm(30, None), "ok"),
+        (Rhythm(30, 0.0), "note"),
+    ],
+)
+def test_the_interval_is_judged_by_new_values_and_length(rhythm: Rhythm, status: str) -> None:
+    (finding,) = rhythm_findings(rhythm)
+    assert finding.status == status
+
+
+def test_accelerator_resources_and_slots_are_told_from_others() -> None:
+    names = ["nvidia_com_gpu", "nvidia_com_gpu_shared", "nvidia_com_mig_1g_5gb", "amd_com_gpu", "gpu_intel_com_i915", "cpu"]
+    assert [is_accelerator(name) for name in names] == [True, True, True, True, True, False]
+    slot = "label_feature_node_kubernetes_io_pci_0302_10de_present"
+    assert (pci_vendor({slot: "true"}), pci_vendor({slot: "false"}), pci_vendor({"node": "n1"})) == ("nvidia", "", "")
+
+
+def test_of_many_hosts_some_are_looked_at_and_every_kind_among_them() -> None:
+    plain = [carried("DCGM_FI_DEV_GPU_UTIL", host=f"n{number:04d}") for number in range(1000)]
+    odd = carried("DCGM_FI_DEV_GPU_UTIL", host="n0001", model="NVIDIA L40S")
+    hosts = [host for _, host in chosen_hosts([*plain, odd])]
+    assert len(hosts) == SAMPLED_HOSTS + 1
+    assert "n0001" in hosts
+    assert leading_metrics([*plain, carried("DCGM_FI_DEV_SM_CLOCK")]) == ["DCGM_FI_DEV_GPU_UTIL"]
+
+
+def test_losses_come_first_and_the_verdict_names_them() -> None:
+    findings = examine(Evidence("here", (carried("DCGM_FI_DEV_GPU_TEMP"),)), CATALOG, 7)
+    statuses = [finding.status for finding in findings]
+    assert statuses == sorted(statuses, key=["missing", "partial", "note", "ok"].index)
+    two = [
+        Finding("signal", "missing", "a", "", ("gpu_usage_avg",)),
+        Finding("signal", "partial", "b", "", ("sm_active_avg", "gpu_usage_avg")),
+        Finding("pod_labels", "partial", "c", "", ("container.*",)),
+    ]
+    number = len(FIGURES)
+    assert verdict(two, "here") == (
+        f"a report from here would lack 1 of {number} figures (gpu_usage_avg) and some rows of container "
+        f"and 1 of {number} figures on some devices (sm_active_avg)"
+    )
+    assert verdict([], "here") == "a report from here would be whole"
