@@ -42,6 +42,9 @@ KEPT = (
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""
 
 _LAKE_TABLES = ("device_sample", "owner_label", "device_label", "device_signal", "sample", "series")
+_OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing")
+"""What Kubernetes says of pods and nodes: in any part of the day, so it is read once and given to each."""
+
 _SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
 
@@ -100,7 +103,7 @@ def compute_day(lake: Lake, cluster: str, day: date, settings: ComputeSettings, 
     with lake.change() as change, ThreadPoolExecutor(settings.threads) as pool:
         queries = load()
         metadata = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
-        work = _Work(lake, change, found[0], settings, queries, metadata)
+        work = _Work(lake, change, found[0], settings, queries, metadata, _of_the_day(lake, found[0], settings, queries))
         for rows, failures in pool.map(work.do, batches(found[0])):
             result.failures += failures
             for table, count in rows.items():
@@ -139,6 +142,7 @@ class _Work:
     settings: ComputeSettings
     queries: Mapping[str, Query]
     metadata: Mapping[str, str]
+    of_the_day: Mapping[str, pa.Table]
 
     def do(self, files: list[Path]) -> tuple[dict[str, int], list[Failure]]:
         """Rows staged per table, and failed checks of severity warn."""
@@ -146,6 +150,7 @@ class _Work:
             cluster, day = self.partition.cluster, self.partition.date
             views(con, self.lake, _LAKE_TABLES, [cluster], [day], parts={file.stem for file in files})
             _leave_out_columns(con, files)
+            _give(con, self.of_the_day)
             failures = _build_facts(con, self.queries, self.settings)
             return {table: self._stage(con, table, files[0].stem) for table in KEPT}, failures
 
@@ -155,6 +160,26 @@ class _Work:
         where = (table.replace(".", "/"), self.partition.cluster, self.partition.date)
         self.change.write(*where, rows, part, self.metadata)
         return int(rows.num_rows)
+
+
+def _of_the_day(
+    lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]
+) -> dict[str, pa.Table]:
+    with connection(settings.memory_limit, settings.threads) as con:
+        reads = {table.removeprefix("lake.") for name in _OF_THE_DAY for table in queries[name].reads}
+        views(con, lake, sorted(reads), [partition.cluster], [partition.date])
+        for query in needed(queries, _OF_THE_DAY):
+            build(con, query, {})
+        return {table: con.sql(f"from {table}").to_arrow_table() for table in _OF_THE_DAY}
+
+
+def _give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Put tables that are there already under their names."""
+    con.execute("create schema if not exists clean")
+    for name, rows in tables.items():
+        con.register("_given", rows)
+        con.execute(f"create table {name} as from _given")
+        con.unregister("_given")
 
 
 def facts_hash(queries: Mapping[str, Query], settings: ComputeSettings) -> str:
@@ -199,7 +224,7 @@ def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
 
 def _build_facts(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], settings: ComputeSettings) -> list[Failure]:
     params = {"memory_threshold_ratio": settings.memory_threshold_ratio}
-    chosen = needed(queries, KEPT)
+    chosen = needed(queries, KEPT, _OF_THE_DAY)
     for query in chosen:
         build(con, query, params)
     return _check(con, queries, {query.table for query in chosen}, params)

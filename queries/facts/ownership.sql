@@ -1,9 +1,16 @@
 -- Who held which device, and when: the one place that every later figure reads.
 --
+-- Sharing mode, by the first that holds, with its evidence:
+-- named in turn on one device: time-sliced?, for labels alone do not tell from when to when; several at once: shared-claim where they
+-- name one resource claim, mps or time-sliced as their node says, else time-sliced (MPS looks the same); a MIG instance, or
+-- a request for one: mig; one holder of a device that its node or its own request says is handed out several times, on an exporter
+-- that names one holder at most (no virtual GPUs): mps, or time-sliced?, for others may hold it unnamed; else exclusive.
+-- A node that shares with virtual GPUs names whoever is there: one holder is then exclusive.
+--
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
--- reads:  clean.owner_run
+-- reads:  clean.node_sharing, clean.owner_hint, clean.pod_request, facts.owned_absence, facts.owned_run, lake.device_label
 -- params:
--- source: exporter labels; better sources replace them here when they come
+-- source: exporter labels, made right with kube-state-metrics; better sources replace them here when they come
 -- columns:
 --   cluster           cluster name
 --   device_uuid       UUID of the physical GPU
@@ -14,71 +21,37 @@
 --   container         workload container
 --   start_at          UTC, start of the span
 --   end_at            UTC, its end, outside it
---   source            labels: the workload was named on the device's series
---   certainty         certain, or ambiguous where owners are named in turn
---   sharing_mode      exclusive, mig, time-sliced, or time-sliced? where owners are named in turn
+--   source            labels, labels+kube-state (facts.owned_run); in turn, node silent, pod alive (facts.owned_absence); several are listed
+--   certainty         certain; inferred where it was not named; ambiguous where others held the device too, or may have
+--   sharing_mode      exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
 --   sharing_evidence  what that is read from
-with stretch as (
+--   life_start_at     UTC, start of the pod, or of its first run on the device where that is earlier; null where unknown
+--   life_end_at       UTC, end of the pod, or of what is known of it; null where life_start_at is
+with run as (
     select
         *,
-        lead(start_at) over (
-            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container
-            order by start_at
-        ) as next_start_at
-    from clean.owner_run
-),
-
--- A was named, then B, then A again: without copies per pod the exporter names one of several holders at a time
--- (dcgm-exporter without KUBERNETES_VIRTUAL_GPUS), so A held the device meanwhile too. Three steps of 60 s at most:
--- after a longer absence A may have left and come back.
-absence as (
-    select
-        stretch.cluster,
-        stretch.device_uuid,
-        stretch.gpu_instance_id,
-        stretch.namespace,
-        stretch.pod,
-        stretch.pod_uid,
-        stretch.container,
-        stretch.end_at as start_at,
-        stretch.next_start_at as end_at
-    from stretch
-    semi join clean.owner_run as other
-        on
-            stretch.cluster = other.cluster
-            and stretch.device_uuid = other.device_uuid
-            and stretch.gpu_instance_id = other.gpu_instance_id
-            and other.start_at >= stretch.end_at
-            and other.end_at <= stretch.next_start_at
-    where stretch.next_start_at <= stretch.end_at + interval 3 minutes
-),
-
-run as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        start_at,
-        end_at,
         false as is_absence
-    from clean.owner_run
-    union all
+    from facts.owned_run
+    union all by name
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        start_at,
-        end_at,
+        *,
         true as is_absence
-    from absence
+    from facts.owned_absence
+),
+
+hinted as (
+    select
+        run.*,
+        coalesce(hint.claims, []) as claims,
+        coalesce(hint.is_virtual, false) as is_virtual
+    from run
+    left join clean.owner_hint as hint
+        on
+            run.cluster = hint.cluster
+            and run.device_uuid = hint.device_uuid
+            and run.namespace = hint.namespace
+            and run.pod = hint.pod
+            and run.container = hint.container
 ),
 
 -- Runs during which somebody else held the same device.
@@ -92,9 +65,10 @@ shared as (
         run.pod_uid,
         run.container,
         run.start_at,
-        bool_or(run.is_absence or other.is_absence) as is_alternating
-    from run
-    inner join run as other
+        bool_or(run.is_absence != other.is_absence) as is_alternating,
+        bool_or(list_has_any(run.claims, other.claims)) as is_one_claim
+    from hinted as run
+    inner join hinted as other
         on
             run.cluster = other.cluster
             and run.device_uuid = other.device_uuid
@@ -104,40 +78,151 @@ shared as (
             and (run.namespace, run.pod, run.pod_uid, run.container)
             != (other.namespace, other.pod, other.pod_uid, other.container)
     group by all
+),
+
+node as (
+    select
+        label.cluster,
+        label.device_uuid,
+        min_by(sharing.strategy, sharing.node_name) as strategy,
+        min_by(sharing.evidence, sharing.node_name) as evidence
+    from lake.device_label as label
+    inner join clean.node_sharing as sharing
+        on
+            label.cluster = sharing.cluster
+            and label.node_name = sharing.node_name
+    group by label.cluster, label.device_uuid
+),
+
+request as (
+    select
+        cluster,
+        namespace,
+        pod,
+        container,
+        list_bool_or([resource = 'nvidia_com_gpu_shared' for resource in flatten(list(resources))]) as is_shared,
+        list_bool_or([resource like 'nvidia\_com\_mig\_%' escape '\' for resource in flatten(list(resources))]) as is_mig
+    from clean.pod_request
+    group by all
+),
+
+judged as (
+    select
+        run.* exclude (claims),
+        coalesce(shared.is_alternating, false) as is_alternating,
+        shared.start_at is not null as is_shared,
+        coalesce(shared.is_one_claim, false) as is_one_claim,
+        coalesce(node.strategy, '') as strategy,
+        case
+            when coalesce(node.strategy, 'none') != 'none' then node.evidence
+            when request.is_shared then 'requests nvidia.com/gpu.shared'
+        end as shares_evidence,
+        run.gpu_instance_id != '' or coalesce(request.is_mig, false) as is_mig
+    from hinted as run
+    left join shared
+        on
+            run.cluster = shared.cluster
+            and run.device_uuid = shared.device_uuid
+            and run.gpu_instance_id = shared.gpu_instance_id
+            and run.namespace = shared.namespace
+            and run.pod = shared.pod
+            and run.pod_uid = shared.pod_uid
+            and run.container = shared.container
+            and run.start_at = shared.start_at
+    left join node
+        on
+            run.cluster = node.cluster
+            and run.device_uuid = node.device_uuid
+    left join request
+        on
+            run.cluster = request.cluster
+            and run.namespace = request.namespace
+            and run.pod = request.pod
+            and run.container = request.container
+),
+
+told as (
+    select
+        *,
+        case
+            when is_alternating then 'time-sliced?'
+            when is_one_claim then 'shared-claim'
+            when is_shared and strategy = 'mps' then 'mps'
+            when is_shared then 'time-sliced'
+            when is_mig then 'mig'
+            when is_virtual or shares_evidence is null then 'exclusive'
+            when strategy = 'mps' then 'mps'
+            else 'time-sliced?'
+        end as sharing_mode,
+        case
+            when is_alternating then 'owners named in turn'
+            when is_one_claim then 'several owners of one resource claim'
+            when is_shared and strategy in ('mps', 'time-slicing') then 'several owners named at once; node label says ' || strategy
+            when is_shared then 'several owners named at once'
+            when gpu_instance_id != '' then 'GPU instance id on the series'
+            when is_mig then 'requests a MIG device'
+            when shares_evidence is null then 'one owner named at a time'
+            when is_virtual then 'one owner named; virtual GPUs would name others'
+            else shares_evidence || '; without virtual GPUs others may be unnamed'
+        end as sharing_evidence,
+        not is_shared and not is_mig and not is_virtual and shares_evidence is not null as is_unsure
+    from judged
+),
+
+certain as (
+    select
+        *,
+        case
+            when is_alternating or is_unsure then 'ambiguous'
+            when is_absence then 'inferred'
+            else 'certain'
+        end as certainty
+    from told
+),
+
+-- Runs and absences that follow each other and say the same are one: labels that alternate scrape by scrape make thousands.
+opened as (
+    select
+        *,
+        coalesce(start_at > lag(end_at) over (
+            partition by
+                cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
+                certainty, sharing_mode, sharing_evidence
+            order by start_at
+        ), true) as is_new
+    from certain
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by
+                cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
+                certainty, sharing_mode, sharing_evidence
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
 )
 
 select
-    run.cluster,
-    run.device_uuid,
-    run.gpu_instance_id,
-    run.namespace,
-    run.pod,
-    run.pod_uid,
-    run.container,
-    run.start_at,
-    run.end_at,
-    'labels' as source,
-    if(shared.is_alternating, 'ambiguous', 'certain') as certainty,
-    case
-        when shared.is_alternating then 'time-sliced?'
-        when shared.start_at is not null then 'time-sliced'
-        when run.gpu_instance_id != '' then 'mig'
-        else 'exclusive'
-    end as sharing_mode,
-    case
-        when shared.is_alternating then 'owners named in turn'
-        when shared.start_at is not null then 'several owners named at once'
-        when run.gpu_instance_id != '' then 'GPU instance id on the series'
-        else 'one owner named at a time'
-    end as sharing_evidence
-from run
-left join shared
-    on
-        run.cluster = shared.cluster
-        and run.device_uuid = shared.device_uuid
-        and run.gpu_instance_id = shared.gpu_instance_id
-        and run.namespace = shared.namespace
-        and run.pod = shared.pod
-        and run.pod_uid = shared.pod_uid
-        and run.container = shared.container
-        and run.start_at = shared.start_at
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    string_agg(distinct source, ', ' order by source) as source,
+    certainty,
+    sharing_mode,
+    sharing_evidence,
+    any_value(life_start_at) as life_start_at,
+    any_value(life_end_at) as life_end_at
+from numbered
+group by
+    cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
+    certainty, sharing_mode, sharing_evidence, number

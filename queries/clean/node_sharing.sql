@@ -1,0 +1,112 @@
+-- Which nodes hand out one GPU several times, by what the node says of itself.
+--
+-- A node says so by GPU feature discovery's labels (kube-state-metrics shows them where its allowlist names them). Where it has none,
+-- a node that offers more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times. Replicas are
+-- never devices: nothing here is multiplied by them (gpu-operator 684).
+--
+-- grain:  cluster, node_name
+-- reads:  lake.device_label, lake.sample, lake.series
+-- params:
+-- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable
+-- columns:
+--   cluster     cluster name
+--   node_name   node
+--   strategy    time-slicing, mps, none, or shared where it is not told how
+--   evidence    what that is read from
+with labelled as (
+    select
+        cluster,
+        coalesce(labels['exported_node'], labels['node'], '') as node_name,
+        arg_max(
+            case
+                when labels['label_nvidia_com_gpu_sharing_strategy'] is not null then labels['label_nvidia_com_gpu_sharing_strategy']
+                when try_cast(labels['label_nvidia_com_gpu_replicas'] as integer) > 1 then 'shared'
+                when labels['label_nvidia_com_gpu_replicas'] is not null then 'none'
+            end,
+            (sample_count, series_id)
+        ) as strategy
+    from lake.series
+    where scope = 'cluster' and signal = 'kube_node_labels'
+    group by all
+),
+
+offer as (
+    select
+        cluster,
+        coalesce(labels['exported_node'], labels['node'], '') as node_name,
+        series_id
+    from lake.series
+    where
+        scope = 'cluster'
+        and signal in ('kube_node_status_capacity', 'kube_node_status_allocatable')
+        and labels['resource'] = 'nvidia_com_gpu'
+),
+
+offered as (
+    select
+        offer.cluster,
+        offer.node_name,
+        max(sample.value) as offered_count
+    from lake.sample
+    inner join offer
+        on
+            sample.cluster = offer.cluster
+            and sample.series_id = offer.series_id
+    group by offer.cluster, offer.node_name
+),
+
+device as (
+    select
+        cluster,
+        device_uuid,
+        max(node_name) as node_name,
+        greatest(1, count(distinct gpu_instance_id) filter (where gpu_instance_id != '')) as part_count
+    from lake.device_label
+    group by cluster, device_uuid
+),
+
+owned as (
+    select
+        cluster,
+        node_name,
+        sum(part_count) as owned_count
+    from device
+    group by cluster, node_name
+),
+
+node as (
+    select
+        cluster,
+        node_name
+    from labelled
+    where strategy is not null
+    union
+    select
+        cluster,
+        node_name
+    from offered
+)
+
+select
+    node.cluster,
+    node.node_name,
+    coalesce(labelled.strategy, if(offered.offered_count > owned.owned_count, 'shared', 'none')) as strategy,
+    case
+        when labelled.strategy is not null then 'node label says ' || labelled.strategy
+        when offered.offered_count > owned.owned_count then 'node offers more GPUs than it has'
+        else 'node offers as many GPUs as it has'
+    end as evidence
+from node
+left join labelled
+    on
+        node.cluster = labelled.cluster
+        and node.node_name = labelled.node_name
+left join offered
+    on
+        node.cluster = offered.cluster
+        and node.node_name = offered.node_name
+left join owned
+    on
+        node.cluster = owned.cluster
+        and node.node_name = owned.node_name
+where node.node_name != '' and (labelled.strategy is not null or owned.owned_count is not null)
