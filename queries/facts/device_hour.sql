@@ -221,7 +221,7 @@ event as (
         device_uuid,
         gpu_instance_id,
         date_trunc('hour', seen_at) as hour_start_at,
-        count(*) as event_count,
+        sum(event_count)::bigint as event_count,
         list(distinct xid_code order by xid_code) as codes
     from facts.xid_event
     group by all

@@ -132,7 +132,7 @@ event as (
         xid_event.device_uuid,
         xid_event.gpu_instance_id,
         piece.start_at,
-        count(*) as event_count,
+        sum(xid_event.event_count)::bigint as event_count,
         list(distinct xid_event.xid_code order by xid_event.xid_code) as codes
     from facts.xid_event
     inner join facts.piece

@@ -1,22 +1,120 @@
--- Every XID error that appeared on a device: a change to a new non-zero code.
+-- XID errors of each device, when they were first seen and how many at once.
 --
--- A lower bound: the same code twice in a row shows as one.
+-- From the best source that the device has: counters per code (exact), counts per code over a sliding window (their rises,
+-- a lower bound), or changes of the last code (the same code twice in a row shows as one).
 --
--- grain:  cluster, device_uuid, gpu_instance_id, seen_at
--- reads:  lake.device_sample
+-- grain:  cluster, device_uuid, gpu_instance_id, seen_at, xid_code
+-- reads:  lake.device_sample, lake.sample, lake.series
 -- params:
--- source: DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalogue
+-- source: DCGM_EXP_XID_ERRORS_TOTAL, nvidia_smi_xid_errors_total; DCGM_EXP_XID_ERRORS_COUNT; DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalogue
 -- columns:
 --   cluster          cluster name
 --   device_uuid      UUID of the physical GPU
 --   gpu_instance_id  MIG instance; '' for the whole GPU
---   seen_at          UTC, the scrape that first showed the code
+--   seen_at          UTC, the scrape that first showed the error
 --   xid_code         the code
+--   event_count      errors of that code
+--   source_signal    xid_error_count, xid_error_window_count or xid_code
+--
+-- Copies of a device's series (one per sharing pod) say the same at one instant: the largest counts.
+with detail as (
+    select
+        sample.cluster,
+        series.device_uuid,
+        series.signal,
+        try_cast(series.labels['xid'] as integer) as xid_code,
+        sample.seen_at::timestamp as seen_at,
+        max(sample.value) as value
+    from lake.sample as sample
+    inner join lake.series as series
+        on
+            sample.cluster = series.cluster
+            and sample.series_id = series.series_id
+    where series.signal in ('xid_error_count', 'xid_error_window_count') and not sample.is_carried
+    group by all
+),
+
+best as (
+    select
+        cluster,
+        device_uuid,
+        min(signal) as signal
+    from detail
+    group by all
+),
+
+first_seen as (
+    select
+        sample.cluster,
+        sample.device_uuid,
+        min(sample.seen_at)::timestamp as device_seen_at
+    from lake.device_sample as sample
+    semi join best
+        on
+            sample.cluster = best.cluster
+            and sample.device_uuid = best.device_uuid
+    group by all
+),
+
+-- A series that appears after its device was seen begins with the errors that made it appear.
+step as (
+    select
+        detail.*,
+        lag(detail.value) over (
+            partition by detail.cluster, detail.device_uuid, detail.signal, detail.xid_code
+            order by detail.seen_at
+        ) as previous,
+        first_seen.device_seen_at
+    from detail
+    semi join best
+        on
+            detail.cluster = best.cluster
+            and detail.device_uuid = best.device_uuid
+            and detail.signal = best.signal
+    left join first_seen
+        on
+            detail.cluster = first_seen.cluster
+            and detail.device_uuid = first_seen.device_uuid
+),
+
+rise as (
+    select
+        cluster,
+        device_uuid,
+        xid_code,
+        seen_at,
+        signal as source_signal,
+        case
+            when previous is null then if(seen_at > device_seen_at, value, 0)
+            when value < previous and signal = 'xid_error_count' then value
+            else greatest(value - previous, 0)
+        end as event_count
+    from step
+    where xid_code is not null
+)
+
 select
     cluster,
     device_uuid,
-    gpu_instance_id,
-    seen_at::timestamp as seen_at,
-    xid_event_code as xid_code
-from lake.device_sample
-where xid_event_code is not null
+    '' as gpu_instance_id,
+    seen_at,
+    xid_code,
+    event_count::bigint as event_count,
+    source_signal
+from rise
+where event_count > 0
+union all
+select
+    sample.cluster,
+    sample.device_uuid,
+    sample.gpu_instance_id,
+    sample.seen_at::timestamp as seen_at,
+    sample.xid_event_code as xid_code,
+    1::bigint as event_count,
+    'xid_code' as source_signal
+from lake.device_sample as sample
+anti join best
+    on
+        sample.cluster = best.cluster
+        and sample.device_uuid = best.device_uuid
+where sample.xid_event_code is not null
