@@ -19,7 +19,7 @@ _LIFE = ("coverage_ratio",)
 _NO_LIFE = ": the life of a pod, and so what was not seen of it, is unknown"
 _NO_REQUESTS = ": what pods asked for and nodes can give is unknown"
 _SHOWN_NODES = 5
-_EXPORTER_POD = re.compile(r"(dcgm|gpu|xpu)[-_a-z0-9]*-[a-z0-9]{5}$")
+_EXPORTER_POD = re.compile(r"exporter.*-[a-z0-9]{5}$")
 
 
 def cluster_findings(evidence: Evidence) -> list[Finding]:

@@ -10,7 +10,7 @@ from gpureport.series import Labels
 
 @dataclass(frozen=True)
 class Carried:
-    """A device signal on a node: which metric carries it there, and for how many GPUs or MIG instances."""
+    """A device signal on a node: which metric carries it there, and for how many GPUs; a GPU with MIG instances counts once."""
 
     signal: str
     metric: str
@@ -39,7 +39,7 @@ class KubeState:
     requests: Mapping[str, int] = field(default_factory=dict)
     """Accelerator resource → containers that ask for it."""
     nodes: frozenset[str] = frozenset()
-    """Names of the nodes with accelerators, allocatable or in their slots."""
+    """Names of all nodes that are known."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ select
     coalesce(
         nullif(s.labels['modelName'], ''), nullif(s.labels['model_name'], ''), nullif(s.labels['card_model'], ''), ''
     ) as model,
-    count(distinct (s.device_uuid, coalesce(nullif(s.labels['GPU_I_ID'], ''), s.gpu_instance_id)))
+    count(distinct s.device_uuid)
 from lake.series as s
 left join lake.device_signal as d using (device_uuid, gpu_instance_id, signal)
 where s.scope in ('board', 'instance') and s.device_uuid != '' and s.sample_count > 0 and coalesce(d.sample_count, 1) > 0
@@ -65,6 +65,7 @@ _REQUESTS = """
 select labels['resource'], count(*) from lake.series
 where metric = 'kube_pod_container_resource_requests' group by all order by all
 """
+_NODE_NAMES = "select distinct labels['node'] from lake.series where metric = 'kube_node_info' and labels['node'] != ''"
 _NODE_LABELS = "select labels::json from lake.series where metric = 'kube_node_labels'"
 _LABEL_SETS = """
 select metric, labels::json from lake.series
@@ -140,7 +141,8 @@ def _kube(con: DuckDBPyConnection) -> KubeState:
     hardware = {node: resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
     requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and is_accelerator(name)}
     series = dict(con.execute(_KUBE_SERIES).fetchall())
-    return KubeState(series, allocatable, hardware, requests, frozenset(allocatable) | frozenset(hardware))
+    nodes = frozenset([*allocatable, *hardware, *(name for (name,) in con.execute(_NODE_NAMES).fetchall())])
+    return KubeState(series, allocatable, hardware, requests, nodes)
 
 
 def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:

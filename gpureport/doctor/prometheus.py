@@ -29,7 +29,7 @@ _HOSTS = ("Hostname", "hostname", "node", "node_name")
 _DAYS = {"y": 365.0, "w": 7.0, "d": 1.0, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86400, "ms": 1 / 86400e3}
 _MIG = "gpureport_mig"
 _TRUNCATED = "truncated due to limit"
-_AMD_PARTS = ("serial_number", "gpu_id", "gpu_partition_id")
+_AMD_CARD = ("serial_number", "gpu_id")
 
 Row = tuple[Labels, float]
 
@@ -106,11 +106,11 @@ def _carried(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tu
 
 
 def _device_count(rows: Sequence[Meaning]) -> str:
-    """PromQL: how many devices or MIG instances carry each metric, by node and model; copies of one device count once."""
+    """PromQL: how many GPUs carry each metric, by node and model; copies of one, and its instances, count once."""
     conditions = [Matcher(name, "!=", "") if value == "*" else Matcher(name, "=", value) for name, value in rows[0].conditions]
     where = selector([one_of(METRIC_LABEL, [row.metric for row in rows]), *conditions])
     by_place = ", ".join([METRIC_LABEL, *_HOSTS, *names.MODEL, _MIG])
-    by_device = ", ".join([by_place, *names.UUID, *names.INSTANCE_ID, *_AMD_PARTS])
+    by_device = ", ".join([by_place, *names.UUID, *_AMD_CARD])
     return f'count by ({by_place}) (count by ({by_device}) (label_replace({where}, "{_MIG}", "true", "GPU_I_ID", ".+")))'
 
 
@@ -156,8 +156,12 @@ def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> KubeS
         allocatable=allocatable,
         hardware=hardware,
         requests={labels["resource"]: int(count) for labels, count in requests},
-        nodes=frozenset(allocatable) | frozenset(hardware),
+        nodes=frozenset([*allocatable, *hardware, *_node_names(ask)]),
     )
+
+
+def _node_names(ask: _Questions) -> list[str]:
+    return [labels.get("node", "") for labels, _ in ask.vector("count by (node) (kube_node_info)")]
 
 
 def _by_node(ask: _Questions, metric: str) -> dict[str, dict[str, int]]:

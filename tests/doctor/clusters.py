@@ -123,6 +123,7 @@ def kube_state(*more: Labels, nodes: str = "n1 n2", per_node: int = 2, resource:
     allocatable: list[Labels] = [
         {"__name__": "kube_node_status_allocatable", "node": node, "resource": resource} for node in nodes.split()
     ]
+    series += [{"__name__": "kube_node_info", "node": node} for node in (*nodes.split(), "cpu-1")]
     slots: list[Labels] = [{"__name__": "kube_node_labels", "node": node, PCI_LABEL: "true"} for node in nodes.split()]
     return (*((labels, 1) for labels in [*series, *slots, *more]), *((labels, per_node) for labels in allocatable))
 
@@ -164,6 +165,29 @@ def split_in_two(labels: dict[str, str]) -> Labels:
     return {**labels, "UUID": f"GPU-{labels['Hostname']}", "GPU_I_ID": labels["gpu"], "GPU_I_PROFILE": "3g.71gb"}
 
 
+def split_amd_card() -> Kube:
+    """One MI300X in two partitions: power on both, 0 on the second, and energy on the first alone."""
+    card = {
+        "serial_number": "S1",
+        "gpu_id": "0",
+        "card_model": "MI300X",
+        "hostname": "n1",
+        "namespace": "",
+        "pod": "",
+        "container": "",
+    }
+    first, second = ({**card, "gpu_partition_id": part, "gpu_compute_partition_type": "dpx"} for part in "01")
+    return (
+        ({"__name__": "gpu_package_power", **first}, 500),
+        ({"__name__": "gpu_package_power", **second}, 0),
+        ({"__name__": "gpu_energy_consumed", **first}, 7_000_000),
+        ({"__name__": "gpu_used_vram", **first}, 100),
+        ({"__name__": "gpu_used_vram", **second}, 100),
+        ({"__name__": "gpu_clock", **card, "gpu_partition_id": "0", "clock_type": "GPU_CLOCK_TYPE_SYSTEM"}, 2100),
+        ({"__name__": "memory_used", "instance": "redis:9121"}, 5),  # no GKE device plugin's: it names no accelerator
+    )
+
+
 FULL_CSV = (*DEFAULT_CSV, *CUSTOM_ROWS)
 WHOLE = Cluster(FULL_CSV, relabel=with_labels(pod_uid="u1"), kube=kube_state())
 
@@ -191,6 +215,7 @@ CLUSTERS = {
     ),
     "host is a pod": Cluster(FULL_CSV, relabel=named_by_pod, kube=kube_state()),
     "MIG": Cluster(tuple(name for name in FULL_CSV if not name.endswith("_UTIL")), relabel=split_in_two, kube=kube_state()),
+    "AMD partitions": Cluster((), kube=split_amd_card()),
     "staircase and reset": Cluster(FULL_CSV, kube=kube_state(), fresh_every=2, resets=True),
 }
 _FIRST = datetime(2026, 10, 1, 12, tzinfo=UTC)

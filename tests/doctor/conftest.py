@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus.programs import fill_blocks, program, prometheus
+import requests
+from prometheus.programs import fill_blocks, program, prometheus, victoria_metrics
 
 from gpureport.cli import main
 
-from .clusters import INSTANTS, texts
+from .clusters import CLUSTERS, INSTANTS, texts
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("doctor")
     fill_blocks(folder / "blocks", *texts())
     with prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url:
+        yield url
+
+
+@pytest.fixture(params=["Prometheus 3", "VictoriaMetrics"])
+def other_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """What else speaks PromQL, with the two clusters that ask it the most."""
+    chosen = [CLUSTERS[name].text(INSTANTS[name]) for name in ("no profiling on n2", "silent nodes")]
+    if request.param == "Prometheus 3":
+        fill_blocks(tmp_path / "blocks", *chosen)
+        with prometheus(program("PROMETHEUS3_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+            yield url
+        return
+    with victoria_metrics(tmp_path) as url:
+        for text in chosen:  # its text format has times in milliseconds where OpenMetrics has seconds
+            in_ms = re.sub(r"(?m) (\d+\.\d+)$", lambda found: f" {round(float(found[1]) * 1000)}", text)
+            requests.post(f"{url}/api/v1/import/prometheus", in_ms.encode(), timeout=60).raise_for_status()
+        requests.get(f"{url}/internal/force_flush", timeout=60).raise_for_status()
         yield url
 
 

@@ -138,7 +138,24 @@ def test_mig_instances_lack_utilisation_by_nature(examined: Examined) -> None:
     told = examined("MIG")
     (row,) = told.of("signal_conditional")
     assert (told.code, row["subject"]) == (0, "gpu_util_ratio")
-    assert "on 4 of 4 devices" in told.of("signal")[0]["found"]  # two instances of one GPU on each node
+    assert "on 2 of 2 devices" in told.of("signal")[0]["found"]  # a GPU on each node, in two instances
+
+
+def test_an_amd_card_in_partitions_counts_once_and_lacks_no_energy(examined: Examined) -> None:
+    found = {row["subject"]: (row["status"], row["found"]) for row in examined("AMD partitions").of("signal")}
+    assert found["energy_joules"] == ("ok", "gpu_energy_consumed on 1 of 1 devices")
+    assert found["power_watts"] == ("ok", "gpu_package_power on 1 of 1 devices")
+    assert found["sm_clock_hertz"] == ("ok", "gpu_clock on 1 of 1 devices")
+    assert found["memory_clock_hertz"][0] == "missing"  # the same metric, another clock
+    assert found["fb_used_bytes"] == ("ok", "gpu_used_vram on 1 of 1 devices")
+
+
+def test_other_servers_tell_the_same(doctor: Doctor, examined: Examined, other_server: str) -> None:
+    for name in ("no profiling on n2", "silent nodes"):
+        told = doctor("--prometheus-url", other_server, "-o", "json", now=INSTANTS[name])
+        assert [row for row in told.rows if row["code"] != "server"] == [
+            row for row in examined(name).rows if row["code"] != "server"
+        ]
 
 
 def test_repeated_values_and_restarted_counters_are_noted(examined: Examined) -> None:
