@@ -23,6 +23,11 @@ def is_accelerator(resource: str) -> bool:
     return _RESOURCE.fullmatch(resource) is not None
 
 
+def node_of(labels: Mapping[str, str]) -> str:
+    """The node that a series of kube-state-metrics is about, also where the scrape's own label displaced it."""
+    return labels.get("exported_node") or labels.get("node", "")
+
+
 def pci_vendor(labels: Mapping[str, str]) -> str:
     """Whose accelerator a node's labels show in its PCI slots; '' for none."""
     for name, value in labels.items():

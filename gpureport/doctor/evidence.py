@@ -40,6 +40,8 @@ class KubeState:
     """Accelerator resource → containers that ask for it."""
     nodes: frozenset[str] = frozenset()
     """Names of all nodes that are known."""
+    is_relabelled: bool = False
+    """The scrape's labels displaced kube-state-metrics' own: a pod is in ``exported_pod``."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Evidence:
     rhythm: Rhythm = Rhythm()
     server: ServerSeen | None = None
     left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Signals of which no device has a value: reason → values left out."""
+    """Signals of which some device has series and no value: reason → values left out on such devices."""
     alternating_devices: int = 0
     """Devices whose labels name A, then B, then A again."""
     warnings: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from gpureport.catalog import Catalog
-from gpureport.doctor.accelerators import is_accelerator, pci_vendor, resource_vendor
+from gpureport.doctor.accelerators import is_accelerator, node_of, pci_vendor, resource_vendor
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
 from gpureport.doctor.sampling import chosen_hosts, leading_metrics
 from gpureport.errors import LakeError, UsageError
@@ -19,6 +19,7 @@ from gpureport.lake import Lake, views
 from gpureport.series import METRIC_LABEL, Labels
 
 TABLES = ("source", "series", "sample", "device_sample", "device_signal", "owner_label")
+_NODE = "coalesce(nullif(s.labels['exported_node'], ''), s.labels['node'], '')"
 _CARRIED = """
 select
     s.signal, s.metric, s.node_name, coalesce(s.labels['node'], ''), coalesce(s.labels['GPU_I_ID'], '') != '' as is_mig,
@@ -33,12 +34,8 @@ group by all
 order by all
 """
 _LEFT_OUT = """
-with entry as (
-    select signal, sample_count, unnest(map_entries(dropped)) as drops from lake.device_signal
-),
-whole as (select signal from lake.device_signal group by signal having sum(sample_count) = 0)
-select signal, drops.key, sum(drops.value)::bigint
-from entry where signal in (select signal from whole) group by all having sum(drops.value) > 0 order by all
+with entry as (select signal, unnest(map_entries(dropped)) as drops from lake.device_signal where sample_count = 0)
+select signal, drops.key, sum(drops.value)::bigint from entry group by all having sum(drops.value) > 0 order by all
 """
 # One after the other and at once: pods of one name that take turns over the day are no sign of anything.
 _ALTERNATING = """
@@ -56,8 +53,8 @@ where before = after and before != holder
     and after_start_at - end_at between interval 0 second and interval 5 minute
 """
 _KUBE_SERIES = "select metric, count(*) from lake.series where scope = 'cluster' group by metric order by metric"
-_LARGEST = """
-select s.labels['node'], s.labels['resource'], max(v.value)::bigint
+_LARGEST = f"""
+select {_NODE} as node, s.labels['resource'], max(v.value)::bigint
 from lake.series as s join lake.sample as v using (series_id)
 where s.metric = ? and v.value > 0 group by all order by all
 """
@@ -65,7 +62,8 @@ _REQUESTS = """
 select labels['resource'], count(*) from lake.series
 where metric = 'kube_pod_container_resource_requests' group by all order by all
 """
-_NODE_NAMES = "select distinct labels['node'] from lake.series where metric = 'kube_node_info' and labels['node'] != ''"
+_NODE_NAMES = f"select distinct {_NODE} from lake.series as s where metric = 'kube_node_info'"
+_RELABELLED = "select count(*) from lake.series where metric = 'kube_pod_info' and labels['exported_pod'] != ''"
 _NODE_LABELS = "select labels::json from lake.series where metric = 'kube_node_labels'"
 _LABEL_SETS = """
 select metric, labels::json from lake.series
@@ -142,7 +140,7 @@ def _kube(con: DuckDBPyConnection) -> KubeState:
     requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and is_accelerator(name)}
     series = dict(con.execute(_KUBE_SERIES).fetchall())
     nodes = frozenset([*allocatable, *hardware, *(name for (name,) in con.execute(_NODE_NAMES).fetchall())])
-    return KubeState(series, allocatable, hardware, requests, nodes)
+    return KubeState(series, allocatable, hardware, requests, nodes, _count(con, _RELABELLED) > 0)
 
 
 def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:
@@ -155,7 +153,7 @@ def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:
 
 
 def _hardware(nodes: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {labels.get("node", ""): vendor for labels in nodes if (vendor := pci_vendor(labels))}
+    return {node_of(labels): vendor for labels in nodes if (vendor := pci_vendor(labels))}
 
 
 def _left_out(con: DuckDBPyConnection) -> dict[str, dict[str, int]]:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from gpureport.catalog import Catalog, Meaning
-from gpureport.doctor.accelerators import RESOURCES, pci_labels, pci_vendor, resource_vendor
+from gpureport.doctor.accelerators import RESOURCES, node_of, pci_labels, pci_vendor, resource_vendor
 from gpureport.doctor.cluster import CLAIM_SERIES
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
 from gpureport.doctor.sampling import SAMPLED_SERIES, chosen_hosts, leading_metrics
@@ -29,6 +29,7 @@ _HOSTS = ("Hostname", "hostname", "node", "node_name")
 _DAYS = {"y": 365.0, "w": 7.0, "d": 1.0, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86400, "ms": 1 / 86400e3}
 _MIG = "gpureport_mig"
 _TRUNCATED = "truncated due to limit"
+_NODES = "node, exported_node"
 _AMD_CARD = ("serial_number", "gpu_id")
 
 Row = tuple[Labels, float]
@@ -157,18 +158,19 @@ def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> KubeS
         hardware=hardware,
         requests={labels["resource"]: int(count) for labels, count in requests},
         nodes=frozenset([*allocatable, *hardware, *_node_names(ask)]),
+        is_relabelled="exported_pod" in ask.label_names([Matcher(METRIC_LABEL, "=", "kube_pod_info")]),
     )
 
 
 def _node_names(ask: _Questions) -> list[str]:
-    return [labels.get("node", "") for labels, _ in ask.vector("count by (node) (kube_node_info)")]
+    return [node_of(labels) for labels, _ in ask.vector(f"count by ({_NODES}) (kube_node_info)")]
 
 
 def _by_node(ask: _Questions, metric: str) -> dict[str, dict[str, int]]:
     """Node → accelerator resource → how many, where there are any."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for labels, count in ask.vector(f'max by (node, resource) ({metric}{{resource=~"{RESOURCES}"}}) > 0'):
-        found[labels.get("node", "")][labels["resource"]] = int(count)
+    for labels, count in ask.vector(f'max by ({_NODES}, resource) ({metric}{{resource=~"{RESOURCES}"}}) > 0'):
+        found[node_of(labels)][labels["resource"]] = int(count)
     return dict(found)
 
 
@@ -177,8 +179,8 @@ def _hardware(ask: _Questions) -> dict[str, str]:
     labels = pci_labels(ask.label_names([Matcher(METRIC_LABEL, "=", "kube_node_labels")]))
     if not labels:
         return {}
-    rows = ask.vector(f"count by (node, {', '.join(labels)}) (kube_node_labels)")
-    found = {labels.get("node", ""): pci_vendor(labels) for labels, _ in rows}
+    rows = ask.vector(f"count by ({_NODES}, {', '.join(labels)}) (kube_node_labels)")
+    found = {node_of(labels): pci_vendor(labels) for labels, _ in rows}
     return {node: vendor for node, vendor in found.items() if vendor}
 
 

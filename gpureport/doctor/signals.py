@@ -36,7 +36,7 @@ def signal_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
     findings = []
     for signal in (signal.name for signal in SIGNALS):
         if signal in seen.signals:
-            findings.append(_present(signal, seen))
+            findings.append(_present(signal, seen, evidence))
         elif signal in lost:
             findings.append(_absent(signal, lost[signal], seen, catalog, evidence))
     return findings
@@ -131,7 +131,7 @@ def _no_device_series(evidence: Evidence, catalog: Catalog) -> Finding:
     )
 
 
-def _present(signal: str, seen: Seen) -> Finding:
+def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
     """The exporter that tells of most devices speaks for the signal; where it lacks some, they are named."""
     of_exporter = {exporter: seen.cells(signal, exporter) for exporter in seen.exporters}
     exporter = max(of_exporter, key=lambda name: sum(of_exporter[name].values()))
@@ -147,6 +147,8 @@ def _present(signal: str, seen: Seen) -> Finding:
         return Finding("signal_conditional", "note", signal, f"{text}: it is not defined for MIG instances")
     lost = tuple(name for name in costs(seen.signals - {signal}).get(signal, ()))
     reason = f" ({_PROFILING})" if _is_profiling(metrics) else ""
+    if signal in evidence.left_out:
+        reason = f" ({_left_out(signal, evidence)})"
     return Finding("signal", "partial" if lost else "note", signal, f"{text}; not on {_places(lacking)}{reason}", lost)
 
 
@@ -156,8 +158,7 @@ def _is_profiling(metrics: str) -> bool:
 
 def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, evidence: Evidence) -> Finding:
     if signal in evidence.left_out:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in evidence.left_out[signal].items())
-        return Finding("values_left_out", "missing", signal, f"series came, but every value was left out: {reasons}", lost)
+        return Finding("values_left_out", "missing", signal, _left_out(signal, evidence), lost)
     add = remedy(signal, seen, catalog)
     is_silent = remedies.DCGM in seen.exporters and seen.versions(catalog)[1] >= _SAYS_ZERO_BELOW
     if signal == UNTIL_FIRST_ERROR and is_silent:
@@ -166,6 +167,11 @@ def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, ev
     if signal in NOT_ON_MIG and all(each.is_mig for each in seen.carried):
         return Finding("signal_conditional", "note", signal, "no series: it is not defined for MIG instances")
     return Finding("signal", "missing", signal, _why_absent(signal, seen, catalog), lost, add)
+
+
+def _left_out(signal: str, evidence: Evidence) -> str:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in evidence.left_out[signal].items())
+    return f"series came, but every value was left out: {reasons}"
 
 
 def _why_absent(signal: str, seen: Seen, catalog: Catalog) -> str:

@@ -15,6 +15,7 @@ from gpureport.catalog import Catalog, load_catalog
 from gpureport.definitions import FIGURES
 from gpureport.doctor import CHECKS, Evidence, Finding, examine
 from gpureport.doctor.accelerators import is_accelerator, pci_vendor
+from gpureport.doctor.cluster import cluster_findings
 from gpureport.doctor.evidence import Carried, KubeState, Rhythm, ServerSeen
 from gpureport.doctor.findings import verdict
 from gpureport.doctor.prometheus import retention_days
@@ -135,6 +136,14 @@ def test_a_node_with_fewer_devices_than_its_fullest_metric_is_partial() -> None:
     assert found.found == "DCGM_FI_DEV_SM_CLOCK on 7 of 8 devices; not on n1 (NVIDIA H200)"
 
 
+def test_devices_of_which_every_value_was_left_out_are_named_with_the_reason() -> None:
+    seen = (carried("DCGM_FI_DEV_GPU_TEMP"), carried("DCGM_FI_PROF_GR_ENGINE_ACTIVE", count=1))
+    evidence = Evidence("x", seen, left_out={"gr_engine_active_ratio": {"dead": 1440}})
+    found = row_of(signal_findings(evidence, CATALOG), "gr_engine_active_ratio")
+    assert (found.status, found.costs) == ("partial", ("gpu_usage_avg",))
+    assert found.found.endswith("(series came, but every value was left out: 1,440 dead)")
+
+
 def test_a_partial_signal_that_another_replaces_is_a_note() -> None:
     seen = (
         carried("DCGM_FI_DEV_POWER_USAGE"),
@@ -149,6 +158,25 @@ def test_errors_on_some_devices_only_are_not_partial() -> None:
     seen = (carried("DCGM_FI_DEV_GPU_TEMP"), carried("DCGM_FI_DEV_XID_ERRORS", count=1))
     found = row_of(signal_findings(Evidence("x", seen), CATALOG), "xid_code")
     assert (found.code, found.status, found.costs) == ("signal_conditional", "note", ())
+
+
+def test_kube_state_metrics_behind_other_labels_gets_the_service_monitors_lines() -> None:
+    kube = KubeState(series={"kube_pod_info": 1}, is_relabelled=True)
+    found = row_of(cluster_findings(Evidence("x", kube=kube)), "kube-state-metrics")
+    assert (found.code, found.status, found.add[0].lines[-1].strip()) == ("target_labels_win", "note", "honorLabels: true")
+
+
+@pytest.mark.parametrize("metric", ["kube_pod_info", "kube_pod_created", "kube_pod_status_phase"])
+def test_a_series_that_tells_of_pods_lives_costs_the_coverage(metric: str) -> None:
+    others = {"kube_pod_info", "kube_pod_created", "kube_pod_status_phase"} - {metric}
+    found = row_of(cluster_findings(Evidence("x", kube=KubeState(series=dict.fromkeys(others, 1)))), metric)
+    assert (found.status, found.costs) == ("missing", ("coverage_ratio",))
+
+
+def test_a_node_whose_name_merely_ends_like_a_pods_is_a_node() -> None:
+    hosts = [carried("DCGM_FI_DEV_GPU_TEMP", host=host) for host in ("gpu-worker-a1b2c", "nvidia-dcgm-exporter-x7k2p")]
+    found = row_of(cluster_findings(Evidence("x", tuple(hosts))), "Hostname")
+    assert "(nvidia-dcgm-exporter-x7k2p)" in found.found
 
 
 DEVICE: Labels = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "UUID": "GPU-1", "gpu": "0", "Hostname": "n1", "job": "dcgm-exporter"}
