@@ -327,6 +327,52 @@ def through_nvidia_smi(series: Told) -> list[Series]:
     return [*told, Series("nvidia_smi_gpu_info", {**labels, **info}, instants)]
 
 
+def beside_nvidia_smi(series: Told) -> list[Series]:
+    """dcgm-exporter and nvidia_gpu_exporter on one node: most signals come twice, by two names."""
+    return [*series, *(each for each in through_nvidia_smi(series) if each.is_gpu)]
+
+
+AMD: Renaming = {
+    "DCGM_FI_DEV_POWER_USAGE": ("amd_gpu_package_power", 1),
+    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": ("amd_gpu_energy_consumed", 1000),
+    "DCGM_FI_DEV_GPU_UTIL": ("amd_gpu_gfx_activity", 1),
+    "DCGM_FI_DEV_MEM_COPY_UTIL": ("amd_gpu_umc_activity", 1),
+    "DCGM_FI_DEV_FB_USED": ("amd_gpu_used_vram", 1),
+    "DCGM_FI_DEV_FB_FREE": ("amd_gpu_free_vram", 1),
+    "DCGM_FI_DEV_GPU_TEMP": ("amd_gpu_junction_temperature", 1),
+}
+
+
+def through_amds_exporter(series: Told) -> list[Series]:
+    """AMD device-metrics-exporter with its prefix, the trainer alone named: microjoules, MB, empty labels when idle."""
+    told = [each for each in series if not each.is_gpu]
+    for each in with_one_pod_named(series):
+        named = {name: each.labels.get(name, "") for name in ("namespace", "pod", "container")}
+        labels = {**_amd_labels(each.labels), **named}
+        if each.metric in AMD:
+            name, factor = AMD[each.metric]
+            told.append(Series(name, labels, _scaled(each.points, factor)))
+        if each.metric == "DCGM_FI_DEV_FB_FREE":
+            told.append(Series("amd_gpu_total_vram", labels, dict.fromkeys(each.points, float(CAPACITY_MIB))))
+        if each.metric in ("DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_MEM_CLOCK"):
+            clock = "SYSTEM" if each.metric == "DCGM_FI_DEV_SM_CLOCK" else "MEMORY"
+            told.append(Series("amd_gpu_clock", {**labels, "clock_type": f"GPU_CLOCK_TYPE_{clock}"}, each.points))
+    return told
+
+
+def _amd_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "gpu_uuid": labels.get("UUID", ""),
+        "gpu_id": labels.get("gpu", ""),
+        "card_model": labels.get("modelName", ""),
+        "hostname": labels.get("Hostname", ""),
+        "gpu_partition_id": "0",
+        "gpu_compute_partition_type": "spx",
+        "instance": "10.244.1.7:5000",
+        "job": "device-metrics-exporter",
+    }
+
+
 def with_copies_on_mig_instances(series: Told) -> list[Series]:
     """Two MIG instances: every board value stands on both, the trainer has all of the first and nobody the second."""
     told = [each for each in series if not each.is_gpu]

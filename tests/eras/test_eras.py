@@ -37,6 +37,8 @@ LOST_TO_NVIDIA_SMI = {
     "xid": NOT_THERE,
     "pcie_replay": NOT_THERE,
 }
+# AMD's exporter has no XIDs, no bitmask and no violation counters of these names; its profiler was not on.
+LOST_TO_AMD = {**LOST_TO_NVIDIA_SMI, "throttle": NOT_THERE}
 NO_UID = {"pod_uid": EMPTY_OR_SAME}
 GUESSED_SHARING = {"sharing_mode": "time-sliced?", "sharing_evidence": ANY}
 
@@ -62,6 +64,13 @@ ERAS = {
     "driver changes": Era(era.with_another_driver, says={"driver_version": era.LATER_DRIVER}),
     "nvidia_gpu_exporter": Era(
         era.through_nvidia_smi, lost=LOST_TO_NVIDIA_SMI, says={"gpu_device": ""}, may_lack_containers=True
+    ),
+    "beside nvidia_gpu_exporter": Era(era.beside_nvidia_smi),
+    "AMD device-metrics-exporter": Era(
+        era.through_amds_exporter,
+        lost=LOST_TO_AMD,
+        says={**NO_UID, "sharing_mode": ANY, "sharing_evidence": ANY, "gpu_device": "", "pci_bus_id": "", "driver_version": ""},
+        may_lack_containers=True,
     ),
 }
 ON_MIG = "MIG copies"

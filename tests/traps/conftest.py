@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -11,8 +10,10 @@ import pytest
 from golden_case import NOW
 
 from gpureport.cli import main
-from traps.notation import openmetrics
+from traps.notation import openmetrics, series_lines
 from traps.telling import Said
+
+SHARED = "shared"
 
 
 @pytest.fixture(scope="module")
@@ -20,21 +21,31 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """The module's lake, and the report's DuckDB file."""
     folder = tmp_path_factory.mktemp("traps")
     lake, out = folder / "lake", folder / "out"
-    for name, text in samples_of(request.module):
-        file = folder / f"{name}.txt"
+    for cluster, text in clusters(request.module).items():
+        file = folder / f"{cluster}.txt"
         file.write_text(text)
-        gpureport("import", file, "--cluster", name, "--lake", lake)
+        gpureport("import", file, "--cluster", cluster, "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
     gpureport("report", *window, "--lake", lake, "--out", out)
     return lake, out / "gpureport.duckdb"
 
 
-def samples_of(module: ModuleType) -> Iterator[tuple[str, str]]:
-    """Cluster and OpenMetrics text of each test that has samples."""
-    for name, test in inspect.getmembers(module, inspect.isfunction):
-        if hasattr(test, "samples"):
-            yield name, openmetrics(*test.samples)
+def clusters(module: ModuleType) -> dict[str, str]:
+    """Cluster → OpenMetrics text of the tests that are in it."""
+    lines: dict[str, list[str]] = {}
+    for name, (cluster, mark) in places(module).items():
+        samples = getattr(module, name).samples
+        lines.setdefault(cluster, []).extend(series_lines(samples.text, samples.step_seconds, mark))
+    return {cluster: openmetrics(found) for cluster, found in lines.items()}
+
+
+def places(module: ModuleType) -> dict[str, tuple[str, str]]:
+    """Test → its cluster, and the mark behind its names there."""
+    tests = {name: test for name, test in inspect.getmembers(module, inspect.isfunction) if hasattr(test, "samples")}
+    return {
+        name: (name, "") if test.samples.is_alone else (SHARED, f"~{number}") for number, (name, test) in enumerate(tests.items())
+    }
 
 
 def gpureport(*arguments: str | Path) -> None:
@@ -44,4 +55,4 @@ def gpureport(*arguments: str | Path) -> None:
 @pytest.fixture
 def said(request: pytest.FixtureRequest, told: tuple[Path, Path]) -> Said:
     """What the report says of the test's own samples."""
-    return Said(*told, request.function.__name__)
+    return Said(*told, *places(request.module)[request.function.__name__])

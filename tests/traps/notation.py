@@ -7,6 +7,7 @@ series, ``_x3`` three of them, ``5x3`` is 5 and three more, ``0+10x3`` is 0 10 2
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from string import Template
 
 from golden_case import NOON
@@ -22,21 +23,33 @@ SHORT = {
     "amd": 'serial_number="S1",gpu_id="0",gpu_partition_id="0",gpu_compute_partition_type="spx",hostname="n1"',
     "ksm": 'job="kube-state-metrics"',
 }
+_MARKED = re.compile(r'\b(UUID|serial_number|[Hh]ostname|node|(exported_|pod_)?namespace|job|(pod_)?uid)="[^"]+(?=")')
 _REPEATED = re.compile(r"(?P<first>_|[-+]?[\d.]+(?:e[-+]?\d+)?)(?P<step>[-+][\d.]+(?:e[-+]?\d+)?)?x(?P<count>\d+)")
 
 
-def openmetrics(text: str, step_seconds: float) -> str:
-    """The text's series from noon on, a scrape every ``step_seconds``."""
+def series_lines(text: str, step_seconds: float, mark: str = "") -> list[str]:
+    """A line of OpenMetrics for each sample, from noon on, a scrape every ``step_seconds``.
+
+    ``mark`` is put behind the names of devices, nodes, namespaces and jobs, so that many tests' samples can stand side by side.
+    """
+    return [line for each in filter(None, map(str.strip, text.splitlines())) for line in _samples(each, step_seconds, mark)]
+
+
+def _samples(line: str, step_seconds: float, mark: str) -> list[str]:
+    head, _, values = Template(line).substitute(SHORT).rpartition("} ")
+    head = _MARKED.sub(rf"\g<0>{mark}", head)
+    return [
+        f"{head}}} {value} {NOON + number * step_seconds:.3f}" for number, value in enumerate(expanded(values)) if value != "_"
+    ]
+
+
+def openmetrics(lines: Iterable[str]) -> str:
+    """The lines as OpenMetrics text, family by family."""
     families: dict[str, list[str]] = {}
-    for line in filter(None, map(str.strip, Template(text).substitute(SHORT).splitlines())):
-        head, _, values = line.rpartition("} ")
-        families.setdefault(head.partition("{")[0], []).extend(
-            f"{head}}} {value} {NOON + number * step_seconds:.3f}"
-            for number, value in enumerate(expanded(values))
-            if value != "_"
-        )
-    lines = [line for metric, found in families.items() for line in (f"# TYPE {metric} unknown", *found)]
-    return "\n".join([*lines, "# EOF\n"])
+    for line in lines:
+        families.setdefault(line.partition("{")[0], []).append(line)
+    text = [line for metric, found in families.items() for line in (f"# TYPE {metric} unknown", *found)]
+    return "\n".join([*text, "# EOF\n"])
 
 
 def expanded(values: str) -> list[str]:

@@ -14,14 +14,24 @@ from golden_case import Row
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
-def samples(text: str, step_seconds: float = 60) -> Callable[[Test], Test]:
-    """Gives a test its samples, in the notation of ``notation.py``."""
+@dataclass(frozen=True)
+class Samples:
+    """A test's samples in the notation of ``notation.py``."""
 
-    def marked(test: Test) -> Test:
-        test.samples = (text, step_seconds)  # type: ignore[attr-defined]
+    text: str
+    step_seconds: float
+    is_alone: bool
+    """Whether they are a cluster of their own: for what is decided over all devices of a cluster."""
+
+
+def samples(text: str, step_seconds: float = 60, is_alone: bool = False) -> Callable[[Test], Test]:
+    """Gives a test its samples."""
+
+    def with_samples(test: Test) -> Test:
+        test.samples = Samples(text, step_seconds, is_alone)  # type: ignore[attr-defined]
         return test
 
-    return marked
+    return with_samples
 
 
 def about(value: float) -> Any:
@@ -36,17 +46,29 @@ class Said:
     lake: Path
     database: Path
     cluster: str
+    mark: str
+    """Stands behind the names of this test's devices, nodes, namespaces and jobs; '' where the cluster is its own."""
 
     def rows(self, table: str) -> list[Row]:
         """Rows of a table of the report's database, as ``report.device``."""
         with duckdb.connect(str(self.database), read_only=True) as con:
-            return _rows(con.execute(f"from {table} where cluster = ?", [self.cluster]))
+            return self._own(con.execute(f"from {table} where cluster = ?", [self.cluster]))
 
     def lake_rows(self, table: str) -> list[Row]:
         """Rows of a lake table."""
         files = self.lake / table / f"cluster={self.cluster}" / "**" / "*.parquet"
         with duckdb.connect() as con:
-            return _rows(con.execute("from read_parquet(?)", [str(files)]))
+            return self._own(con.execute("from read_parquet(?)", [str(files)]))
+
+    def _own(self, cursor: Any) -> list[Row]:
+        """The rows in which this test's names stand, without the mark."""
+        names = [column[0] for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return [
+            {name: value.removesuffix(self.mark) if isinstance(value, str) else value for name, value in row.items()}
+            for row in rows
+            if any(isinstance(value, str) and value.endswith(self.mark) for value in row.values())
+        ]
 
     def device(self, uuid: str = "GPU-a", instance_id: str = "") -> Row:
         """The one row of a device."""
@@ -86,8 +108,3 @@ def reason(row: Row, figure: str) -> str | None:
     assert row[figure] is None, f"{figure} is {row[figure]!r}"
     found: str | None = row["unknown_reasons"].get(figure)
     return found
-
-
-def _rows(cursor: Any) -> list[Row]:
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

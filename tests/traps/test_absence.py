@@ -174,11 +174,14 @@ def test_t8_used_alone_gives_no_share(said: Said) -> None:
     assert said.device()["memory_total_bytes"] == about(81_000 * 1_048_576)
 
 
-@samples("""
+@samples(
+    """
     nvidia_smi_power_draw_watts{$smi} 71.15x9
     nvidia_smi_mig_memory_used_bytes{$smi,gpu_instance_id="1"} 1e9x9
     nvidia_smi_mig_memory_free_bytes{$smi,gpu_instance_id="1"} 3e9x9
-""")
+""",
+    is_alone=True,
+)
 def test_nvidia_smi_leaves_out_what_does_not_apply_and_that_is_unknown(said: Said) -> None:
     rows = {row["gpu_instance_id"]: row for row in said.rows("report.device")}
     # No utilisation under MIG.

@@ -115,10 +115,13 @@ def test_clock_event_counters_are_preferred_to_point_samples_of_the_bitmask(said
     assert said.container()["hw_slowdown_ratio"] == about(1)
 
 
-@samples("""
+@samples(
+    """
     nvidia_smi_clocks_event_reasons_counters_sw_power_cap_seconds{$smi} 200 203.9 203.9
     nvidia_smi_utilization_gpu_ratio{$smi} 0.09 1 1
-""")
+""",
+    is_alone=True,
+)
 def test_nvidia_smi_seconds_typed_gauge_are_a_counter_and_its_utilisation_is_a_ratio(said: Said) -> None:
     device = said.device(SMI_UUID)
     # 3.9 s in the 120 s between the first and the last sample.
@@ -127,10 +130,13 @@ def test_nvidia_smi_seconds_typed_gauge_are_a_counter_and_its_utilisation_is_a_r
     assert device["gpu_util_ratio_avg"] == about(2.09 / 3)
 
 
-@samples("""
+@samples(
+    """
     nvidia_smi_clocks_event_reasons_sw_power_cap{$smi} 1 1 0 0
     nvidia_smi_clocks_event_reasons_hw_slowdown{$smi} 0 1 1 0
-""")
+""",
+    is_alone=True,
+)
 def test_nvidia_smi_flags_are_the_bits_of_one_mask(said: Said) -> None:
     device = said.device(SMI_UUID)
     # Masks 0x4, 0xc, 0x8, 0x0 for 60 s each.
@@ -148,30 +154,39 @@ def test_amd_energy_typed_gauge_is_a_counter_in_microjoules(said: Said) -> None:
     assert said.device("S1")["gpu_util_ratio_avg"] == about(0.25)
 
 
-@samples("""
+@samples(
+    """
     DCGM_FI_DEV_GPU_UTIL_RATIO{$gpu} 0 1 1 0
     DCGM_FI_DEV_GPU_UTIL_RATIO{$other} 37 80 100 3
-""")
+""",
+    is_alone=True,
+)
 def test_dcgm_4_6_a_ratio_in_percent_is_told_by_the_clusters_other_devices(said: Said) -> None:
     # Whole numbers up to 100 on GPU-b: percent, for GPU-a too: (0 + 1 + 1 + 0) / 4 %.
     assert said.device("GPU-b")["gpu_util_ratio_avg"] == about(0.55)
     assert said.device("GPU-a")["gpu_util_ratio_avg"] == about(0.005)
 
 
-@samples("""
+@samples(
+    """
     DCGM_FI_DEV_GPU_UTIL_RATIO{$gpu} 0 1 1 0
     DCGM_FI_DEV_GPU_UTIL_RATIO{$other} 0.37 0.8 1 0.03
-""")
+""",
+    is_alone=True,
+)
 def test_dcgm_4_7_a_ratio_is_a_ratio_where_any_device_shows_fractions(said: Said) -> None:
     assert said.device("GPU-b")["gpu_util_ratio_avg"] == about(0.55)
     assert said.device("GPU-a")["gpu_util_ratio_avg"] == about(0.5)
 
 
-@samples("""
+@samples(
+    """
     DCGM_FI_DEV_GPU_UTIL_RATIO{$gpu} 0 1 1 0
     DCGM_FI_DEV_GPU_UTIL_RATIO{$other} 1 1 1 1
     DCGM_FI_DEV_BOARD_POWER_WATTS{$gpu} 100x3
-""")
+""",
+    is_alone=True,
+)
 def test_a_ratio_that_may_be_percent_on_a_day_that_does_not_tell_is_unknown(said: Said) -> None:
     # 1 is all of the time or a hundredth of it.
     assert reason(said.device(), "gpu_util_ratio_avg") == "ambiguous_unit"
@@ -180,7 +195,7 @@ def test_a_ratio_that_may_be_percent_on_a_day_that_does_not_tell_is_unknown(said
     assert said.signal("gpu_util_ratio")["sample_count"] == 0
 
 
-@samples("DCGM_FI_DEV_GPU_UTIL_RATIO{$gpu} 0x9")
+@samples("DCGM_FI_DEV_GPU_UTIL_RATIO{$gpu} 0x9", is_alone=True)
 def test_a_ratio_that_is_0_all_day_is_0_in_either_unit(said: Said) -> None:
     assert said.device()["gpu_util_ratio_avg"] == 0
     assert said.dropped("gpu_util_ratio") == {}
