@@ -21,7 +21,7 @@ from gpureport.lake import Change, Lake, Partition, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate
 from gpureport.shape import Reading, Shaped, Tally, reading_of, relabelled_jobs, shape
-from gpureport.shape.prepare import series_id
+from gpureport.shape.known import series_id
 from gpureport.sources.openmetrics import read_openmetrics
 from gpureport.window import DAY_MS, Window, from_ms, rfc3339, to_ms
 

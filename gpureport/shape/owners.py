@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpureport.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
 from gpureport.shape.identity import NOBODY, DeviceLabels, Identity, Provenance, Workload
-from gpureport.shape.spans import Spans, StepFallback, Times, distinct, is_among, spans
+from gpureport.shape.spans import Spans, StepFallback, Times, distinct, is_among, is_same, spans
 from gpureport.window import Window
 
 
@@ -108,14 +108,14 @@ def _grid(series: list[Seen], fallback_step_ms: StepFallback) -> Spans:
 
 
 def _is_same(one: Points, other: Points) -> bool:
-    return np.array_equal(one.times_ms, other.times_ms) and np.array_equal(one.stale_ms, other.stale_ms)
+    return is_same(one.times_ms, other.times_ms) and is_same(one.stale_ms, other.stale_ms)
 
 
 def _all_times(series: list[Seen]) -> Times:
     """The distinct instants of many series; most of them share theirs, so those are looked at once."""
     arrays: list[Times] = []
     for each in series:
-        if not any(np.array_equal(each.points.times_ms, known) for known in arrays):
+        if not any(is_same(each.points.times_ms, known) for known in arrays):
             arrays.append(each.points.times_ms)
     return distinct(arrays)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from gpureport.catalog import Catalog, Meaning
 from gpureport.errors import SourceError
 from gpureport.series import METRIC_LABEL, Labels, SeriesBatch, is_stale
 from gpureport.shape.copies import Points
-from gpureport.shape.identity import Identity, identify
+from gpureport.shape.identity import Identity
+from gpureport.shape.known import KnownLabels
 from gpureport.shape.reading import PLAIN, Reading, UnitEvidence
 from gpureport.shape.spans import Times, Values
 
@@ -52,12 +53,6 @@ class Prepared:
     """Values left out, by reason."""
 
 
-def series_id(labels: Labels) -> int:
-    """64-bit hash of the sorted labels, the metric's name among them."""
-    text = "\x00".join(f"{name}\x01{labels[name]}" for name in sorted(labels) if labels[name] != "")
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
 def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> tuple[list[Prepared], dict[str, Tally]]:
     """Every series that the catalogue names, cleaned, and a tally per metric.
 
@@ -66,22 +61,23 @@ def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> t
     tallies: dict[str, Tally] = {}
     pieces: dict[int, list[int]] = {}
     known: dict[int, Identity] = {}
+    said = KnownLabels(catalog, reading)
     for number, labels in enumerate(batch.labels):
-        identity = identify(labels, catalog, reading)
-        if identity is None:
+        found = said.read(labels)
+        if found is None:
             _count_nameless(labels, int(batch.offsets[number + 1] - batch.offsets[number]), catalog, tallies)
             continue
-        key = series_id(labels)
+        identity, key = found
         if known.setdefault(key, identity) is not identity and _present(known[key].labels) != _present(labels):
             raise SourceError(f"two series share the hash {key:016x}: {dict(labels)} and {dict(known[key].labels)}; report this")
         pieces.setdefault(key, []).append(number)
     prepared = []
+    samples = _Samples(batch)
     for key, numbers in pieces.items():
         identity = known[key]
         tally = tallies.setdefault(identity.meaning.metric, Tally())
         dropped: Counter[str] = Counter()
-        times, values = _samples(batch, numbers, dropped)
-        prepared.append(_prepare_one(key, identity, times, values, dropped, reading, tally))
+        prepared.append(_prepare_one(key, identity, samples.of(numbers, dropped), dropped, reading, tally))
         tally.dropped.update(dropped)
     return prepared, tallies
 
@@ -96,29 +92,61 @@ def _present(labels: Labels) -> dict[str, str]:
     return {name: value for name, value in labels.items() if value != ""}
 
 
-def _samples(batch: SeriesBatch, numbers: list[int], dropped: Counter[str]) -> tuple[Times, Values]:
-    """A series' raw samples, sorted by time, one per instant (the first that came)."""
-    slices = [slice(batch.offsets[number], batch.offsets[number + 1]) for number in numbers]
-    times = batch.times_ms[slices[0]] if len(slices) == 1 else np.concatenate([batch.times_ms[each] for each in slices])
-    values = batch.values[slices[0]] if len(slices) == 1 else np.concatenate([batch.values[each] for each in slices])
-    if (np.diff(times) <= 0).any():
+class _Raw(NamedTuple):
+    """A series' raw samples, sorted by time, one per instant; the extremes are NaN where any value is."""
+
+    times: Times
+    values: Values
+    lowest: float
+    highest: float
+
+
+class _Samples:
+    """The raw samples of a batch by series; series with equal instants get one and the same array of them."""
+
+    def __init__(self, batch: SeriesBatch) -> None:
+        from gpureport.shape.extents import extents
+
+        found = extents(batch)
+        self._batch = batch
+        self._lowest, self._highest = found.lowest.tolist(), found.highest.tolist()
+        self._is_rising, self._digest = found.is_rising.tolist(), found.digest.tolist()
+        self._offsets = batch.offsets.tolist()
+        self._instants: dict[tuple[int, int], Times] = {}
+
+    def of(self, numbers: list[int], dropped: Counter[str]) -> _Raw:
+        """A series' samples from its pieces; of several at one instant the first that came."""
+        number = numbers[0]
+        if len(numbers) > 1 or not self._is_rising[number]:
+            return self._sorted(numbers, dropped)
+        piece = self._piece(number)
+        times = self._instants.setdefault((piece.stop - piece.start, self._digest[number]), self._batch.times_ms[piece])
+        if not np.array_equal(times, self._batch.times_ms[piece]):
+            times = self._batch.times_ms[piece]
+        return _Raw(times, self._batch.values[piece], self._lowest[number], self._highest[number])
+
+    def _piece(self, number: int) -> slice:
+        return slice(self._offsets[number], self._offsets[number + 1])
+
+    def _sorted(self, numbers: list[int], dropped: Counter[str]) -> _Raw:
+        times = np.concatenate([self._batch.times_ms[self._piece(number)] for number in numbers])
+        values = np.concatenate([self._batch.values[self._piece(number)] for number in numbers])
         order = np.argsort(times, kind="stable")
         times, values = times[order], values[order]
         kept = np.append(True, times[1:] != times[:-1])
         dropped["duplicate"] += int((~kept).sum())
-        times, values = times[kept], values[kept]
-    return times, values
+        values = values[kept]
+        return _Raw(times[kept], values, float(values.min(initial=np.inf)), float(values.max(initial=-np.inf)))
 
 
-def _prepare_one(
-    key: int, identity: Identity, times: Times, values: Values, dropped: Counter[str], reading: Reading, tally: Tally
-) -> Prepared:
+def _prepare_one(key: int, identity: Identity, raw: _Raw, dropped: Counter[str], reading: Reading, tally: Tally) -> Prepared:
+    times, values = raw.times, raw.values
     meaning = identity.meaning
     if meaning.may_be_percent:
         tally.unit.add(values)
     tally.series_count += 1
     factor = _factor(meaning, reading)
-    if _is_plain(values, meaning, factor):
+    if _is_plain(raw, meaning, factor):
         tally.sample_count += times.size
         points = Points(times, _scaled(values, factor), _NO_MARKER)
         return Prepared(key, identity, points, times, values, dropped)
@@ -137,10 +165,10 @@ def _factor(meaning: Meaning, reading: Reading) -> float:
     return {"ratio": meaning.factor, "percent": meaning.factor / 100, "unclear": np.nan}[reading.unit(meaning.metric)]
 
 
-def _is_plain(values: Values, meaning: Meaning, factor: float) -> bool:
+def _is_plain(raw: _Raw, meaning: Meaning, factor: float) -> bool:
     """Whether nothing needs a second look: most series hold numbers within the signal's range and below every blank."""
     low, high = _range(meaning, factor)
-    within = values.size > 0 and bool(values.max() <= high and values.min() >= low)
+    within = raw.times.size > 0 and raw.highest <= high and raw.lowest >= low
     return within and meaning.vendor != "amd" and not math.isnan(factor)
 
 

@@ -33,6 +33,11 @@ def distinct(arrays: Sequence[Times]) -> Times:
     return merged[np.append(True, ~repeats)] if repeats.any() else merged
 
 
+def is_same(one: Times, other: Times) -> bool:
+    """Whether two series have the same instants; most that do share the array."""
+    return one is other or np.array_equal(one, other)
+
+
 def is_among(instants_ms: Times, times_ms: Times) -> Flags:
     """Which of the instants are among sorted times."""
     if times_ms.size == 0:

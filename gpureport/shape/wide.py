@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.shape.copies import Points
-from gpureport.shape.spans import Growth, Spans, StepFallback, Times, Values, distinct, growth, spans
+from gpureport.shape.spans import Growth, Spans, StepFallback, Times, Values, distinct, growth, is_same, spans
 from gpureport.tables import SIGNAL_BY_NAME
 from gpureport.window import HOUR_MS, Window
 
@@ -70,7 +70,7 @@ def _by_instants(points: Mapping[str, Points]) -> list[list[str]]:
     for name, each in points.items():
         for group in groups:
             first = points[group[0]]
-            if np.array_equal(first.times_ms, each.times_ms) and np.array_equal(first.stale_ms, each.stale_ms):
+            if is_same(first.times_ms, each.times_ms) and is_same(first.stale_ms, each.stale_ms):
                 group.append(name)
                 break
         else:
