@@ -29,6 +29,13 @@ def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -
     assert (config.cluster, config.saturation.memory_threshold_ratio, config.compute.threads) == ("flag", 0.6, 3)
 
 
+def test_links_are_by_model_and_can_be_set_in_the_environment_as_json(tmp_path: Path) -> None:
+    in_file = load('[links."NVIDIA H200"]\npcie_bytes_per_second = 63e9', None, tmp_path).links["NVIDIA H200"]
+    assert (in_file.pcie_bytes_per_second, in_file.nvlink_bytes_per_second) == (63e9, None)
+    environ = {"GPUREPORT_LINKS": '{"NVIDIA A10": {"nvlink_bytes_per_second": 450e9}}'}
+    assert load(environ=environ).links["NVIDIA A10"].nvlink_bytes_per_second == 450e9
+
+
 def test_a_flag_that_was_not_given_leaves_the_file_alone(tmp_path: Path) -> None:
     assert load('cluster = "file"', None, tmp_path, cluster=None).cluster == "file"
 
@@ -42,6 +49,8 @@ def test_a_flag_that_was_not_given_leaves_the_file_alone(tmp_path: Path) -> None
         ("[saturation]\nmemory_threshold_ratio = 90", "saturation.memory_threshold_ratio"),
         ("[prometheus]\nread_path = 'guess'", "prometheus.read_path"),
         ("saturation = 1", "saturation"),
+        ('[links."NVIDIA H200"]\npcie_bytes_per_second = 0', "links.NVIDIA H200.pcie_bytes_per_second"),
+        ('[links."NVIDIA H200"]\npcie_gigabytes = 63', "links.NVIDIA H200.pcie_gigabytes"),
         ("[export", "no TOML"),
     ],
 )

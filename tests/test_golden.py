@@ -18,11 +18,13 @@ TABLES = {
     "expect.csv": "container_saturation",
     "expect_device.csv": "device",
     "expect_container.csv": "container",
+    "expect_accelerator.csv": "accelerator",
 }
 KEYS = {
     "container_saturation": ("pod", "device_uuid"),
     "device": ("device_uuid", "gpu_instance_id"),
     "container": ("pod",),
+    "accelerator": ("pod", "container", "id", "gpu_instance_id"),
 }
 
 
@@ -53,18 +55,20 @@ def cell(row: Row, name: str) -> Any:
 
 
 def is_same(value: Any, text: str) -> bool:
-    """Whether a value is the one written: '' is null (or an empty text), lists are a;b;c, numbers hold to 9 digits."""
+    """Whether a value is the one written: '' is null (or empty text), lists are a;b;c, whole numbers exact, others to 9 digits."""
     if text == "" or value is None:
         return (value is None and text == "") or value == ""
     if isinstance(value, list):
         return ";".join(map(str, value)) == text.strip("[]")
     if isinstance(value, str):
         return value == text
+    if isinstance(value, int):
+        return bool(value == int(text))
     return bool(value == pytest.approx(float(text), rel=5e-9, abs=1e-12))
 
 
 def test_every_case_says_why_and_expects_a_table_of_the_report() -> None:
     for case in CASES:
         found = {path.name for path in case.iterdir()}
-        assert "expect.csv" in found
+        assert found & TABLES.keys()
         assert found <= {"samples.csv", "gpureport.toml", *TABLES}

@@ -1,0 +1,75 @@
+"""cAdvisor's own test data through the whole program: exact integers in every form of the report, and nothing to add up twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden_case import run_case
+
+GOLDEN = Path(__file__).parent / "golden"
+P100 = {
+    "make": "nvidia",
+    "model": "tesla-p100",
+    "id": "GPU-deadbeef-1234-5678-90ab-feedfacecafe",
+    "memory_total": 20_304_050_607,
+    "memory_used": 2_030_405_060,
+    "duty_cycle": 12,
+}
+K80 = {
+    "make": "nvidia",
+    "model": "tesla-k80",
+    "id": "GPU-deadbeef-0123-4567-89ab-feedfacecafe",
+    "memory_total": 10_203_040_506,
+    "memory_used": 1_020_304_050,
+    "duty_cycle": 6,
+}
+
+
+@pytest.fixture(scope="module")
+def cadvisor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report's folder of cAdvisor's test data."""
+    return run_case(GOLDEN / "accelerator/cadvisor_fixture", tmp_path_factory.mktemp("cadvisor")).parent
+
+
+def documents(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "report.json").read_bytes()))
+
+
+def test_report_json_has_cadvisors_accelerators_with_its_integers(cadvisor: Path) -> None:
+    containers = {each["container"]: each["accelerators"] for each in documents(cadvisor)["containers"]}
+    assert containers.keys() == {"trainer", "server"}
+    shown = {name: [{field: each[field] for field in P100} for each in found] for name, found in containers.items()}
+    assert shown == {"trainer": [K80, P100], "server": [P100]}
+    assert all(isinstance(each["duty_cycle"], int) for found in containers.values() for each in found)
+
+
+def test_the_csv_has_the_same_integers(cadvisor: Path) -> None:
+    with (cadvisor / "csv/accelerator.csv").open(newline="") as file:
+        rows = {(row["container"], row["id"]): row for row in csv.DictReader(file)}
+    row = rows["trainer", P100["id"]]
+    assert (row["memory_total_bytes"], row["memory_used_bytes"]) == ("20304050607", "2030405060")
+    assert float(row["duty_cycle_percent"]) == 12
+    assert len(rows) == 3
+
+
+def test_rows_that_share_a_whole_device_say_so(cadvisor: Path) -> None:
+    shared = [
+        each for container in documents(cadvisor)["containers"] for each in container["accelerators"] if each["id"] == P100["id"]
+    ]
+    assert [(each["memory_total_scope"], each["memory_scope"], each["duty_cycle_scope"]) for each in shared] == [
+        ("device",) * 3
+    ] * 2
+
+
+def test_a_link_above_its_capacity_is_a_failed_check_on_the_first_screen(tmp_path: Path) -> None:
+    folder = run_case(GOLDEN / "links/share_of_the_links", tmp_path).parent
+    document = documents(folder)
+    (failed,) = document["failed_checks"]
+    assert failed.startswith("checks.link_ratio_above_one: A link that carried more than it can")
+    assert "link=nvlink_rx, link_ratio=2.0" in failed
+    assert "checks.link_ratio_above_one" in (folder / "report.html").read_text()
+    assert document["settings"]["links of NVIDIA H100 80GB HBM3"]["nvlink_bytes_per_second"] == 450e9
