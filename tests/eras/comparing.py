@@ -43,12 +43,16 @@ COLUMNS = {
     "pcie": (
         "pcie_tx_bytes_per_second_avg",
         "pcie_rx_bytes_per_second_avg",
+        "pcie_tx_ratio_avg",
+        "pcie_rx_ratio_avg",
         "pcie_tx_seen_seconds",
         "pcie_rx_seen_seconds",
     ),
     "nvlink": (
         "nvlink_tx_bytes_per_second_avg",
         "nvlink_rx_bytes_per_second_avg",
+        "nvlink_tx_ratio_avg",
+        "nvlink_rx_ratio_avg",
         "nvlink_tx_seen_seconds",
         "nvlink_rx_seen_seconds",
     ),
