@@ -55,7 +55,7 @@ def cell(row: Row, name: str) -> Any:
 
 
 def is_same(value: Any, text: str) -> bool:
-    """Whether a value is the one written: '' is null (or empty text), lists are a;b;c, whole numbers exact, others to 9 digits."""
+    """Whether a value is the one written: '' is null (or empty text), lists are a;b;c, integers exact, others to 9 digits."""
     if text == "" or value is None:
         return (value is None and text == "") or value == ""
     if isinstance(value, list):
