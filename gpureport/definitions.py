@@ -18,7 +18,7 @@ REASONS = {
     "link_unknown": "neither the exporter says how the link runs nor the configuration what it carries (links.<model>)",
     "pods_not_mapped": "every pod reads 0 while the device is busy: the exporter could not tell whose processes they are",
     "partial_devices": "a sum over devices of which some are unknown",
-    "lifetime_unknown": "holders are known from labels only, which say when a holder was seen and not how long it lived",
+    "lifetime_unknown": "nothing of kube-state-metrics says how long the holder lived; labels say when it was seen",
     "not_attributed": "power is not attributed to holders by this version",
     "partial": "seen for a part of the time",
 }

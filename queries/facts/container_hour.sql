@@ -16,9 +16,9 @@
 --   device_uuid                         UUID of the physical GPU
 --   gpu_instance_id                     MIG instance; '' for the whole GPU
 --   hour_start_at                       UTC, start of the hour
---   sharing_mode                        exclusive, mig, time-sliced or time-sliced?
+--   sharing_mode                        as in facts.ownership; the least exclusive of the hour
 --   sharing_evidence                    what that is read from
---   certainty                           certain or ambiguous
+--   certainty                           certain, inferred or ambiguous; the least certain of the hour
 --   scope                               device: the figures are the device's, not the container's share
 --   observed_seconds                    s in which the device was seen at all
 --   sample_count                        scrapes, carried rows left out
@@ -188,10 +188,10 @@ select
     held.device_uuid,
     held.gpu_instance_id,
     held.hour_start_at,
-    -- The least exclusive mode of the hour: 'exclusive' < 'mig' < 'time-sliced' < 'time-sliced?' in the order of letters.
+    -- The least exclusive mode of the hour: 'exclusive' < 'mig' < 'mps' < 'shared-claim' < 'time-sliced' < 'time-sliced?', as letters.
     max(held.sharing_mode) as sharing_mode,
     arg_max(held.sharing_evidence, held.sharing_mode) as sharing_evidence,
-    min(held.certainty) as certainty,
+    min_by(held.certainty, list_position(['ambiguous', 'inferred', 'certain'], held.certainty)) as certainty,
     'device' as scope,
     sum(coalesce(own.observed_seconds, board.observed_seconds)) as observed_seconds,
     sum(coalesce(own.sample_count, board.sample_count))::bigint as sample_count,

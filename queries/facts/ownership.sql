@@ -42,8 +42,7 @@ with run as (
 hinted as (
     select
         run.*,
-        coalesce(hint.claims, []) as claims,
-        coalesce(hint.is_virtual, false) as is_virtual
+        coalesce(hint.claims, []) as claims
     from run
     left join clean.owner_hint as hint
         on
@@ -80,18 +79,44 @@ shared as (
     group by all
 ),
 
+place as (
+    select
+        cluster,
+        device_uuid,
+        max(node_name) as node_name
+    from lake.device_label
+    group by cluster, device_uuid
+),
+
+-- Copies per holder are an exporter's setting, so a node's.
+virtual as (
+    select distinct
+        place.cluster,
+        place.node_name
+    from clean.owner_hint as hint
+    inner join place
+        on
+            hint.cluster = place.cluster
+            and hint.device_uuid = place.device_uuid
+    where hint.is_virtual
+),
+
 node as (
     select
-        label.cluster,
-        label.device_uuid,
-        min_by(sharing.strategy, sharing.node_name) as strategy,
-        min_by(sharing.evidence, sharing.node_name) as evidence
-    from lake.device_label as label
-    inner join clean.node_sharing as sharing
+        place.cluster,
+        place.device_uuid,
+        coalesce(sharing.strategy, '') as strategy,
+        sharing.evidence,
+        virtual.node_name is not null as is_virtual
+    from place
+    left join clean.node_sharing as sharing
         on
-            label.cluster = sharing.cluster
-            and label.node_name = sharing.node_name
-    group by label.cluster, label.device_uuid
+            place.cluster = sharing.cluster
+            and place.node_name = sharing.node_name
+    left join virtual
+        on
+            place.cluster = virtual.cluster
+            and place.node_name = virtual.node_name
 ),
 
 request as (
@@ -112,9 +137,10 @@ judged as (
         coalesce(shared.is_alternating, false) as is_alternating,
         shared.start_at is not null as is_shared,
         coalesce(shared.is_one_claim, false) as is_one_claim,
+        coalesce(node.is_virtual, false) as is_virtual,
         coalesce(node.strategy, '') as strategy,
         case
-            when coalesce(node.strategy, 'none') != 'none' then node.evidence
+            when node.strategy not in ('', 'none') then node.evidence
             when request.is_shared then 'requests nvidia.com/gpu.shared'
         end as shares_evidence,
         run.gpu_instance_id != '' or coalesce(request.is_mig, false) as is_mig

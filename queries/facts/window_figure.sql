@@ -17,6 +17,7 @@
 --   gpu_instance_id                     MIG instance; '' for the whole GPU
 --   observed_seconds                    s in which any of the devices was seen
 --   device_seconds                      the same, added over devices
+--   lifetime_seconds                    s of the holder's life; null for a device, and where unknown
 --   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
 --   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
 --   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
@@ -52,7 +53,7 @@
 --   gpu_device                          device name on the node
 --   gpu_model                           model
 --   node_name                           node
---   sharing_mode                        exclusive, mig, time-sliced; '' for a device
+--   sharing_mode                        as in facts.ownership; '' for a device
 --   sharing_evidence                    what that is read from
 --   gpu_usage_seen_seconds              s behind gpu_usage_avg
 --   power_violation_seconds             s of violation behind power_violation_ratio
@@ -263,6 +264,7 @@ select
     gpu_instance_id,
     observed_seconds,
     device_seconds,
+    lifetime_seconds,
     f_gpu_usage_avg as gpu_usage_avg,
     f_power_violation_ratio as power_violation_ratio,
     f_thermal_violation_ratio as thermal_violation_ratio,

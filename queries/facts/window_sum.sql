@@ -116,6 +116,7 @@
 --   driver_version                      GPU driver; several are listed
 --   make                                nvidia, amd, intel, …; several are listed
 --   observed_seconds                    s in which any of the devices was seen
+--   lifetime_seconds                    s of the holder's life on the device, or on any of them; null for a device, and where unknown
 with hour as (
     select
         'device' as subject,
@@ -184,6 +185,52 @@ united as (
     from followed
     where covered_until_at is null or end_at > covered_until_at
     group by all
+),
+
+-- The holder's life within the same hours. One stretch, also over days: a uid lives once.
+held as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        least(min(life_start_at), min(start_at)) as start_at,
+        greatest(max(life_end_at), max(end_at)) as end_at
+    from facts.ownership
+    group by all
+    having count(life_start_at) > 0
+),
+
+life as (
+    select
+        'container_device' as subject,
+        *
+    from held
+    union all by name
+    select
+        'container' as subject,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        '' as device_uuid,
+        '' as gpu_instance_id,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from held
+    group by cluster, namespace, pod, pod_uid, container
+),
+
+lifetime as (
+    select
+        * exclude (start_at, end_at),
+        greatest(0, epoch_ms(least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour))
+        - epoch_ms(greatest(start_at, date_trunc('hour', $since_at)))) / 1000 as lifetime_seconds
+    from life
 ),
 
 -- An exporter that shows XID errors of any device of the node would have shown this one's (no series until the first XID,
@@ -335,8 +382,19 @@ summed as (
 
 select
     summed.*,
-    if(summed.subject = 'container', united.observed_seconds, summed.device_seconds) as observed_seconds
+    if(summed.subject = 'container', united.observed_seconds, summed.device_seconds) as observed_seconds,
+    lifetime.lifetime_seconds
 from summed
+left join lifetime
+    on
+        summed.subject = lifetime.subject
+        and summed.cluster = lifetime.cluster
+        and summed.namespace = lifetime.namespace
+        and summed.pod = lifetime.pod
+        and summed.pod_uid = lifetime.pod_uid
+        and summed.container = lifetime.container
+        and summed.device_uuid = lifetime.device_uuid
+        and summed.gpu_instance_id = lifetime.gpu_instance_id
 left join united
     on
         summed.cluster = united.cluster

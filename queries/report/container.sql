@@ -15,7 +15,7 @@
 --   pod_uid                             its uid; '' where unknown
 --   container                           workload container
 --   observed_seconds                    s in which any of its devices was seen while held
---   coverage_ratio                      seen time over the owner's lifetime on the device; null while the lifetime is unknown
+--   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
 --   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
 --   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
 --   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
@@ -50,7 +50,7 @@
 --   gpu_device                          device name on the node; several are listed
 --   gpu_model                           model; several are listed
 --   node_name                           node; several are listed
---   sharing_mode                        exclusive, mig or time-sliced
+--   sharing_mode                        exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain; the least exclusive of the hours
 --   sharing_evidence                    what that is read from
 --   scope                               device: the figures are the device's, not a container's share of it
 --   throttle_scope                      device, or board for a MIG instance: throttling, clocks and errors are the board's
@@ -175,7 +175,7 @@ select
     total.pod_uid,
     total.container,
     total.observed_seconds,
-    null::double as coverage_ratio,
+    total.observed_seconds / nullif(total.lifetime_seconds, 0) as coverage_ratio,
     total.gpu_usage_avg,
     part.power_violation_ratio,
     part.thermal_violation_ratio,
@@ -246,7 +246,7 @@ select
     total.device_seconds,
     part.device_count,
     map_from_entries([entry for entry in [
-        { 'figure': 'coverage_ratio', 'reason': 'lifetime_unknown' },
+        { 'figure': 'coverage_ratio', 'reason': if(coalesce(total.lifetime_seconds, 0) > 0, null, 'lifetime_unknown') },
         { 'figure': 'gpu_usage_avg', 'reason': total.unknown_reasons['gpu_usage_avg'] },
         { 'figure': 'power_violation_ratio', 'reason': if(part.power_violation_ratio is null, part.power_violation_ratio_reason, null) },
         { 'figure': 'thermal_violation_ratio', 'reason': if(part.thermal_violation_ratio is null, part.thermal_violation_ratio_reason, null) },

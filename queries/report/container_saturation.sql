@@ -13,7 +13,7 @@
 --   device_uuid                         UUID of the physical GPU
 --   gpu_instance_id                     MIG instance; '' for the whole GPU
 --   observed_seconds                    s in which the device was seen while held
---   coverage_ratio                      seen time over the owner's lifetime on the device; null while the lifetime is unknown
+--   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
 --   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
 --   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
 --   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
@@ -48,7 +48,7 @@
 --   gpu_device                          device name on the node, '' where unknown
 --   gpu_model                           model, '' where unknown
 --   node_name                           node, '' where unknown
---   sharing_mode                        exclusive, mig or time-sliced
+--   sharing_mode                        exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain; the least exclusive of the hours
 --   sharing_evidence                    what that is read from
 --   scope                               device: the figures are the device's, not a container's share of it
 --   throttle_scope                      device, or board for a MIG instance: throttling, clocks and errors are the board's
@@ -91,7 +91,7 @@ select
     device_uuid,
     gpu_instance_id,
     observed_seconds,
-    null::double as coverage_ratio,
+    observed_seconds / nullif(lifetime_seconds, 0) as coverage_ratio,
     gpu_usage_avg,
     power_violation_ratio,
     thermal_violation_ratio,
@@ -159,8 +159,11 @@ select
     pcie_rx_seen_seconds,
     nvlink_tx_seen_seconds,
     nvlink_rx_seen_seconds,
-    -- Labels show who was there, not when its life began: exporters name a pod one collection interval late.
-    map_concat(unknown_reasons, map { 'coverage_ratio': 'lifetime_unknown' }) as unknown_reasons
+    if(
+        coalesce(lifetime_seconds, 0) > 0,
+        unknown_reasons,
+        map_concat(unknown_reasons, map { 'coverage_ratio': 'lifetime_unknown' })
+    ) as unknown_reasons
 from facts.window_figure
 where subject = 'container_device'
 order by all
