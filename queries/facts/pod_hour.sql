@@ -18,17 +18,17 @@
 --   gpu_instance_id         MIG instance; '' for the whole GPU
 --   hour_start_at           UTC, start of the hour
 --   gpu_util_scope          pod or container, whose utilisation it is; '' where none was measured
---   gpu_util_metric         metric that it was read from; several are listed
+--   gpu_util_metric         metric that it was read from; several of the day are listed
 --   gpu_util_seen_seconds   s in which it was known
 --   gpu_util_ratio_seconds  s x share of time with a kernel of the holder running
 --   gpu_util_ratio_max      largest share of time with a kernel of the holder running
 --   fb_used_scope           pod or container, whose memory in use it is; '' where none was measured
---   fb_used_metric          metric that it was read from; several are listed
+--   fb_used_metric          metric that it was read from; several of the day are listed
 --   fb_used_seen_seconds    s in which it was known
 --   fb_used_byte_seconds    s x bytes of memory in use
 --   fb_used_bytes_max       largest memory in use
 --   fb_total_scope          pod or container, whose memory limit it is; '' where none was measured
---   fb_total_metric         metric that it was read from; several are listed
+--   fb_total_metric         metric that it was read from; several of the day are listed
 --   fb_total_bytes_max      largest memory limit
 --   is_mapped               false where every pod reads 0 while the device was busy: processes were not mapped to pods
 with measured as (
@@ -78,39 +78,72 @@ holder as (
             and measured.container in ('', ownership.container)
 ),
 
-sampled as (
+-- One line of time per holder and signal: the container's own series before the pod's.
+line as (
     select
-        holder.cluster,
-        holder.namespace,
-        holder.pod,
-        holder.pod_uid,
-        holder.container,
-        holder.device_uuid,
-        holder.gpu_instance_id,
-        holder.signal,
-        holder.metric,
-        holder.scope,
-        sample.value,
-        greatest(epoch_ms(sample.seen_at), epoch_ms(holder.start_at)) as start_ms,
-        least(
-            epoch_ms(sample.seen_at) + (1000 * sample.held_seconds)::bigint,
-            epoch_ms(holder.end_at)
-        ) as end_ms,
-        min(holder.scope) over (
-            partition by
-                holder.cluster, holder.namespace, holder.pod, holder.pod_uid, holder.container,
-                holder.device_uuid, holder.gpu_instance_id, holder.signal
-        ) as best_scope
-    from lake.sample
-    inner join holder
-        on
-            sample.cluster = holder.cluster
-            and sample.series_id = holder.series_id
-            and epoch_ms(sample.seen_at) < epoch_ms(holder.end_at)
-            and epoch_ms(sample.seen_at) + 1000 * sample.held_seconds > epoch_ms(holder.start_at)
+        *,
+        dense_rank() over (
+            order by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, signal
+        ) as line_number,
+        count(distinct series_id) over (
+            partition by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, signal
+        ) = 1 as is_alone
+    from holder
+    qualify scope = min(scope) over (
+        partition by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, signal
+    )
 ),
 
-instant as (
+sampled as (
+    select
+        line.line_number,
+        line.is_alone,
+        sample.value,
+        greatest(epoch_ms(sample.seen_at), epoch_ms(line.start_at)) as start_ms,
+        least(
+            epoch_ms(sample.seen_at) + (1000 * sample.held_seconds)::bigint,
+            epoch_ms(line.end_at)
+        ) as end_ms
+    from lake.sample
+    inner join line
+        on
+            sample.cluster = line.cluster
+            and sample.series_id = line.series_id
+            and epoch_ms(sample.seen_at) < epoch_ms(line.end_at)
+            and epoch_ms(sample.seen_at) + 1000 * sample.held_seconds > epoch_ms(line.start_at)
+),
+
+-- A series does not overlap itself. Of copies each reaches to the next; of those of one instant the last, largest one counts.
+span as (
+    select
+        line_number,
+        start_ms,
+        value,
+        end_ms - start_ms as held_ms
+    from sampled
+    where is_alone
+    union all
+    select
+        line_number,
+        start_ms,
+        value,
+        least(end_ms, lead(start_ms, 1, end_ms) over (partition by line_number order by start_ms, value)) - start_ms as held_ms
+    from sampled
+    where not is_alone
+),
+
+line_hour as (
+    select
+        line_number,
+        date_trunc('hour', make_timestamp_ms(start_ms)) as hour_start_at,
+        sum(held_ms) / 1000 as seen_seconds,
+        sum(value * held_ms) / 1000 as value_seconds,
+        max(value) as value_max
+    from span
+    group by all
+),
+
+named as (
     select
         cluster,
         namespace,
@@ -121,50 +154,37 @@ instant as (
         gpu_instance_id,
         signal,
         scope,
-        start_ms,
-        max(end_ms) as end_ms,
-        max(value) as value,
-        arg_max(metric, (value, metric)) as metric
-    from sampled
-    where scope = best_scope
+        line_number,
+        string_agg(distinct metric, ', ' order by metric) as metric
+    from line
     group by all
-),
-
-span as (
-    select
-        * exclude (start_ms, end_ms),
-        date_trunc('hour', make_timestamp_ms(start_ms)) as hour_start_at,
-        (least(end_ms, lead(start_ms, 1, end_ms) over (
-            partition by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, signal
-            order by start_ms
-        )) - start_ms) / 1000 as held_seconds
-    from instant
 ),
 
 hour as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
+        named.cluster,
+        named.namespace,
+        named.pod,
+        named.pod_uid,
+        named.container,
+        named.device_uuid,
+        named.gpu_instance_id,
+        line_hour.hour_start_at,
         coalesce(any_value(scope) filter (where signal = 'gpu_util_ratio'), '') as gpu_util_scope,
-        coalesce(string_agg(distinct metric, ', ' order by metric) filter (where signal = 'gpu_util_ratio'), '') as gpu_util_metric,
-        sum(held_seconds) filter (where signal = 'gpu_util_ratio') as gpu_util_seen_seconds,
-        sum(value * held_seconds) filter (where signal = 'gpu_util_ratio') as gpu_util_ratio_seconds,
-        max(value) filter (where signal = 'gpu_util_ratio') as gpu_util_ratio_max,
+        coalesce(any_value(metric) filter (where signal = 'gpu_util_ratio'), '') as gpu_util_metric,
+        sum(seen_seconds) filter (where signal = 'gpu_util_ratio') as gpu_util_seen_seconds,
+        sum(value_seconds) filter (where signal = 'gpu_util_ratio') as gpu_util_ratio_seconds,
+        max(value_max) filter (where signal = 'gpu_util_ratio') as gpu_util_ratio_max,
         coalesce(any_value(scope) filter (where signal = 'fb_used_bytes'), '') as fb_used_scope,
-        coalesce(string_agg(distinct metric, ', ' order by metric) filter (where signal = 'fb_used_bytes'), '') as fb_used_metric,
-        sum(held_seconds) filter (where signal = 'fb_used_bytes') as fb_used_seen_seconds,
-        sum(value * held_seconds) filter (where signal = 'fb_used_bytes') as fb_used_byte_seconds,
-        max(value) filter (where signal = 'fb_used_bytes') as fb_used_bytes_max,
+        coalesce(any_value(metric) filter (where signal = 'fb_used_bytes'), '') as fb_used_metric,
+        sum(seen_seconds) filter (where signal = 'fb_used_bytes') as fb_used_seen_seconds,
+        sum(value_seconds) filter (where signal = 'fb_used_bytes') as fb_used_byte_seconds,
+        max(value_max) filter (where signal = 'fb_used_bytes') as fb_used_bytes_max,
         coalesce(any_value(scope) filter (where signal = 'fb_total_bytes'), '') as fb_total_scope,
-        coalesce(string_agg(distinct metric, ', ' order by metric) filter (where signal = 'fb_total_bytes'), '') as fb_total_metric,
-        max(value) filter (where signal = 'fb_total_bytes') as fb_total_bytes_max
-    from span
+        coalesce(any_value(metric) filter (where signal = 'fb_total_bytes'), '') as fb_total_metric,
+        max(value_max) filter (where signal = 'fb_total_bytes') as fb_total_bytes_max
+    from line_hour
+    inner join named on line_hour.line_number = named.line_number
     group by all
 )
 
