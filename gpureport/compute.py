@@ -36,7 +36,6 @@ KEPT = (
     "facts.link_hour",
     "facts.device_signal",
     "facts.xid_event",
-    "facts.device_signal",
     "facts.node_day",
 )
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""
@@ -264,7 +263,7 @@ def report_tables(
     chosen = needed(queries, targets, KEPT)
     for query in chosen:
         build(con, query, params)
-    _check(con, queries, {*KEPT, *targets}, params)
+    _check(con, queries, {*KEPT, *(query.table for query in chosen)}, params)
     return {table: queries[table] for table in targets}
 
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+from gpureport.tables import DROP_REASONS
+
+_HARMLESS = ("duplicate", "copy", "single_sample")
+"""Why values are left out without a loss; a single sample has a sentence of its own."""
 REASONS = {
     "not_collected": "the exporter does not publish this metric, or the server did not keep it",
     "low_coverage": "seen for too little of the time to be printed (--figure-min-coverage)",
@@ -21,6 +25,20 @@ REASONS = {
     "lifetime_unknown": "nothing of kube-state-metrics says how long the holder lived; labels say when it was seen",
     "not_attributed": "power is not attributed to holders by this version",
     "partial": "seen for a part of the time",
+    "exporter_down": "the node's devices fell silent together, in all signals: the exporter, the node or the scrape was down",
+    "device_unseen": "a device fell silent while others of its node were seen: it is gone, or the driver lost it",
+    "no_exporter": "Kubernetes lists accelerators on the node and no exporter tells of them",
+    "no_driver": "accelerator hardware by the node's PCI labels, and none in its capacity: no driver, or no device plugin",
+    "not_in_exporter_config": "the exporter runs and can give it: it lacks in its list of metrics (dcgm-exporter: the CSV)",
+    "not_published": "the exporter that tells of the device does not publish it",
+    "not_on_model": "GPUs of other models have it and those of this one do not",
+    "no_dcp": "no profiling metric at all: the GPU or driver gives none, another tool holds the counters, or the CSV lists none",
+    "mig": "not defined for a GPU that is cut into MIG instances",
+    "driver": "this driver does not give it (reserved memory: from 510 on; memory of H100 instances: not in 535)",
+    "xid_absent_until_first_error": "inferred: no error yet (DCGM from 4.5.3 has no series before the first), or not collected",
+    "no_pod_labels": "the device was busy, or pods asked for one, and its series name nobody",
+    "no_permission": "the device was busy and no series of the whole cluster names anybody: the exporter may not ask the kubelet",
+    **{reason: f"values left out: {why}" for reason, why in DROP_REASONS.items() if reason not in _HARMLESS},
 }
 """The codes in ``unknown_reasons`` and in ``report.coverage``, each with a sentence for people."""
 

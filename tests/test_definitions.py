@@ -6,7 +6,7 @@ import re
 
 from gpureport.definitions import FIGURES, REASONS
 from gpureport.query import load
-from gpureport.tables import SIGNAL_BY_NAME
+from gpureport.tables import DROP_REASONS, SIGNAL_BY_NAME
 
 QUERIES = load()
 REPORT = {name: query for name, query in QUERIES.items() if query.layer == "report"}
@@ -28,8 +28,18 @@ def test_every_signal_of_a_definition_exists() -> None:
 
 
 def test_every_reason_in_the_queries_has_a_sentence() -> None:
-    judged = QUERIES["facts.window_figure"].sql + QUERIES["report.coverage"].sql
+    judging = ("facts.window_figure", "facts.window_signal_day", "facts.window_node_gap", "facts.window_holder_day")
+    judged = "\n".join(QUERIES[name].sql for name in judging)
     every = "\n".join(query.sql for query in QUERIES.values())
     given = {*re.findall(r"\bthen '(\w+)'", judged), *re.findall(r"'reason': '(\w+)'", every)}
     assert {"not_collected", "low_coverage", "lifetime_unknown"} <= given
     assert given - REASONS.keys() == set()
+
+
+def test_the_coverage_ledger_knows_every_device_signal() -> None:
+    listed = set(re.findall(r"'signal': '(\w+)'", QUERIES["facts.window_signal_day"].sql))
+    assert listed == SIGNAL_BY_NAME.keys()
+
+
+def test_every_way_to_leave_values_out_is_a_reason_but_those_that_lose_nothing() -> None:
+    assert DROP_REASONS.keys() - REASONS.keys() == {"duplicate", "copy"}

@@ -1,4 +1,4 @@
-"""One CSV per report table: raw units, SQL's column names, empty for unknown, its reasons in the last column."""
+"""One CSV per report table: raw units, SQL's column names, empty for unknown, maps (its reasons among them) as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from gpureport.report.results import REASONS_COLUMN, Result
+from gpureport.report.results import Result
 from gpureport.window import rfc3339
 
 
@@ -30,11 +30,10 @@ def to_csv(result: Result) -> str:
     """The table as CSV text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    has_reasons = REASONS_COLUMN in result.query.columns
-    writer.writerow([*result.rows.columns, *([REASONS_COLUMN] if has_reasons else [])])
+    writer.writerow([*result.rows.columns, *result.maps])
     for number, row in enumerate(result.rows.iter_rows()):
-        reasons = orjson.dumps(dict(result.reasons[number]), option=orjson.OPT_SORT_KEYS).decode()
-        writer.writerow([*map(cell, row), *([reasons] if has_reasons else [])])
+        maps = (orjson.dumps(found).decode() for found in result.maps_of(number).values())
+        writer.writerow([*map(cell, row), *maps])
     return out.getvalue()
 
 

@@ -14,6 +14,9 @@ from gpureport.query import Failure
 from gpureport.tables import SCHEMA_VERSION
 from gpureport.window import Window, rfc3339
 
+_NO_SIGNALS = ("any", "workload")
+"""Rows of report.coverage that tell of devices and of their holders."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -30,8 +33,25 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """Device time of which nothing is known, by its likely reason."""
+
+    reason: str
+    seconds: float
+    node_count: int
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Signals that no device of the report has at any time, by their likely reason."""
+
+    reason: str
+    signals: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Header:
-    """The facts of the first screen; coverage is over the devices of the inventory and the whole window."""
+    """The facts of the first screen; coverage is over the devices and time of which there is evidence (report.coverage)."""
 
     window: Window
     generated_at: datetime
@@ -44,6 +64,9 @@ class Header:
     failures: tuple[Failure, ...]
     settings: Mapping[str, Any]
     catalog_versions: tuple[str, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+    absent: tuple[Absent, ...] = ()
+    signal_count: int = 0
     version: str = __version__
 
     @property
@@ -68,6 +91,11 @@ class Header:
         return None if self.coverage_ratio is None else max(0.0, 1.0 - self.coverage_ratio)
 
     @property
+    def absent_count(self) -> int:
+        """How many of the signals no device has."""
+        return sum(len(each.signals) for each in self.absent)
+
+    @property
     def is_whole_hours(self) -> bool:
         """Whether the window begins and ends at full hours; facts are hourly."""
         return self.window.start_ms % 3_600_000 == 0 and self.window.end_ms % 3_600_000 == 0
@@ -84,6 +112,9 @@ class Header:
                 "observed_device_seconds": self.observed_seconds,
                 "coverage_ratio": self.coverage_ratio,
                 "unknown_ratio": self.unknown_ratio,
+                "unknown_device_seconds": {each.reason: each.seconds for each in self.unseen},
+                "signal_count": self.signal_count,
+                "absent_signals": {each.reason: each.signals for each in self.absent},
             },
             "config_hash": self.config_hash,
             "settings": dict(self.settings),
@@ -100,26 +131,69 @@ def read_header(
     failures: tuple[Failure, ...],
     settings: Mapping[str, Any],
 ) -> Header:
-    """Read the header's figures from report.device and lake.source of an open report database."""
-    devices = con.execute(
-        "select count(*), coalesce(sum(observed_seconds), 0) from report.device where gpu_instance_id = ''"
-    ).fetchone()
-    count, observed = devices or (0, 0.0)
-    clusters = con.execute("select distinct cluster from report.device order by cluster").fetchall()
+    """Read the header's figures from report.device, report.coverage and lake.source of an open report database."""
+    ((device_count,),) = con.execute("select count(*) from report.device where gpu_instance_id = ''").fetchall()
+    clusters = con.execute(
+        "select cluster from report.device union select cluster from report.coverage order by cluster"
+    ).fetchall()
     catalogs = con.execute("select distinct catalog_version from lake.source order by all").fetchall()
+    expected, observed = _device_time(con)
     return Header(
         window=window,
         generated_at=generated_at,
         clusters=tuple(row[0] for row in clusters),
-        device_count=int(count),
-        expected_seconds=int(count) * window.seconds,
-        observed_seconds=float(observed),
+        device_count=int(device_count),
+        expected_seconds=expected,
+        observed_seconds=observed,
         config_hash=config_hash,
         sources=_sources(con),
         failures=failures,
         settings=settings,
         catalog_versions=tuple(row[0] for row in catalogs),
+        unseen=_unseen(con),
+        absent=_absent(con),
+        signal_count=_signal_count(con),
     )
+
+
+def _device_time(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
+    """Device-seconds expected and observed, at all."""
+    ((expected, observed),) = con.execute(
+        """
+        select coalesce(sum(expected_device_seconds), 0), coalesce(sum(observed_device_seconds), 0)
+        from report.coverage where signal = 'any'
+        """
+    ).fetchall()
+    return float(expected), float(observed)
+
+
+def _unseen(con: duckdb.DuckDBPyConnection) -> tuple[Unseen, ...]:
+    """Rows of whole nodes and days whose unknown time has a reason, the longest first."""
+    rows = con.execute(
+        """
+        select reason, round(sum(unknown_device_seconds), 3) as seconds, count(distinct (cluster, node_name))
+        from report.coverage where signal = 'any' and reason != '' group by reason order by seconds desc, reason
+        """
+    ).fetchall()
+    return tuple(Unseen(*row) for row in rows)
+
+
+def _absent(con: duckdb.DuckDBPyConnection) -> tuple[Absent, ...]:
+    rows = con.execute(
+        f"""
+        with absent as (
+            select signal, arg_max(reason, (unknown_device_seconds, reason)) as reason
+            from report.coverage where signal not in {_NO_SIGNALS} group by signal having sum(observed_device_seconds) = 0
+        )
+        select reason, list(signal order by signal) from absent group by reason order by count(*) desc, reason
+        """
+    ).fetchall()
+    return tuple(Absent(reason, tuple(signals)) for reason, signals in rows)
+
+
+def _signal_count(con: duckdb.DuckDBPyConnection) -> int:
+    ((count,),) = con.execute(f"select count(distinct signal) from report.coverage where signal not in {_NO_SIGNALS}").fetchall()
+    return int(count)
 
 
 def _sources(con: duckdb.DuckDBPyConnection) -> tuple[Source, ...]:
@@ -129,6 +203,7 @@ def _sources(con: duckdb.DuckDBPyConnection) -> tuple[Source, ...]:
             cluster, date::varchar as day, server, read_path, count(*), count(*) filter (where series_count = 0),
             sum(sample_count)::bigint, list_sort(list_distinct(flatten(list(warnings))))
         from lake.source
+        where kind <> 'kubernetes'
         group by all
         order by cluster, day, server, read_path
         """

@@ -13,9 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpureport import formats
 from gpureport.definitions import FIGURES, REASONS
-from gpureport.report.figures import GROUP_ORDER, ROW_LABELS, TABLES, group_of, is_on_page
+from gpureport.report.figures import GROUP_ORDER, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
 from gpureport.report.header import Header
-from gpureport.report.results import Result
+from gpureport.report.results import REASONS_COLUMN, Result
 from gpureport.resources import TEMPLATES
 from gpureport.window import rfc3339
 
@@ -90,8 +90,11 @@ def write_html(results: Sequence[Result], header: Header, path: Path) -> Path:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(percent=formats.percent, duration=formats.duration, words=formats.words, instant=rfc3339)
+    environment.filters.update(
+        percent=formats.percent, duration=formats.duration, words=formats.words, instant=rfc3339, significant=formats.significant
+    )
     environment.filters["count"] = lambda number: f"{number:,}"
+    environment.filters.update(instant=rfc3339, significant=formats.significant, sentence=_sentence)
     template = environment.get_template("report.html.j2")
     by_name = {result.name: result for result in results}
     ordered = [by_name[name] for name in (*TABLES, *sorted(set(by_name) - set(TABLES))) if name in by_name]
@@ -105,7 +108,7 @@ def section(result: Result) -> Section:
     headings = _headings(result)
     title, sentence = TABLES.get(result.name, (formats.words(result.name).capitalize(), ""))
     notes = _notes(result)
-    rows = [_row(result, headings, notes, number) for number in range(min(result.rows.height, ROWS_ON_PAGE))]
+    rows = [_row(result, headings, notes, number) for number in _first_on_page(result)]
     return Section(
         name=result.name,
         title=title,
@@ -114,7 +117,7 @@ def section(result: Result) -> Section:
         headings=headings,
         rows=rows,
         row_count=result.rows.height,
-        hidden=[name for name in result.rows.columns if not is_on_page(name)],
+        hidden=_hidden(result),
         definitions=[Definition(name, doc, _formula(name)) for name, doc in result.query.columns.items()],
         notes=list(notes.values()),
         sql=result.query.sql.strip(),
@@ -122,11 +125,30 @@ def section(result: Result) -> Section:
     )
 
 
+def _hidden(result: Result) -> list[str]:
+    """Columns that are in the files only; the reasons of unknown figures stand at their dashes."""
+    maps = result.maps.keys() - {REASONS_COLUMN}
+    return [name for name in result.query.columns if not is_on_page(name) or name in maps]
+
+
+def _first_on_page(result: Result) -> list[int]:
+    """Numbers of the rows that the page shows: all, or those that stand first in its order of importance."""
+    numbers = list(range(result.rows.height))
+    if result.name in MOST_FIRST:
+        weights = result.rows[MOST_FIRST[result.name]].fill_null(0).to_list()
+        numbers.sort(key=lambda number: -weights[number])
+    return numbers[:ROWS_ON_PAGE]
+
+
 def _notes(result: Result) -> dict[str, Note]:
     """The reasons that occur in a table, by code, lettered in the order of their codes."""
     codes = sorted({reason for reasons in result.reasons for reason in reasons.values()})
     marks = dict(zip(codes, ascii_lowercase, strict=False))
-    return {code: Note(marks.get(code, "*"), code, REASONS.get(code, formats.words(code))) for code in codes}
+    return {code: Note(marks.get(code, "*"), code, _sentence(code)) for code in codes}
+
+
+def _sentence(reason: str) -> str:
+    return REASONS.get(reason, formats.words(reason))
 
 
 def _formula(name: str) -> str:

@@ -11,7 +11,7 @@ import orjson
 
 from gpureport.report.allocation import accelerators, allocations
 from gpureport.report.header import Header
-from gpureport.report.results import REASONS_COLUMN, Result
+from gpureport.report.results import Result
 from gpureport.window import rfc3339
 
 SCHEMA_VERSION = 1
@@ -33,10 +33,7 @@ def write_json(results: Sequence[Result], header: Header, path: Path) -> Path:
 
 
 def _rows(result: Result) -> list[dict[str, Any]]:
-    rows = list(result.rows.iter_rows(named=True))
-    if REASONS_COLUMN not in result.query.columns:
-        return rows
-    return [{**row, REASONS_COLUMN: dict(sorted(result.reasons[number].items()))} for number, row in enumerate(rows)]
+    return [{**row, **result.maps_of(number)} for number, row in enumerate(result.rows.iter_rows(named=True))]
 
 
 def _plain(found: Any) -> Any:

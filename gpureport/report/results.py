@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -18,20 +19,30 @@ SIGNIFICANT_DIGITS = 9
 
 @dataclass(frozen=True)
 class Result:
-    """One report table: its query, and its rows without the reasons, which are kept beside them row by row."""
+    """One report table: its query, and its rows without the columns of maps, which are kept beside them row by row."""
 
     query: Query
     rows: pl.DataFrame
-    reasons: tuple[Mapping[str, str], ...]
+    maps: Mapping[str, tuple[Mapping[str, Any], ...]]
+    """By column; they are the table's last columns."""
 
     @property
     def name(self) -> str:
         """The table's name without its schema."""
         return self.query.table.partition(".")[2]
 
+    @cached_property
+    def reasons(self) -> tuple[Mapping[str, str], ...]:
+        """Row by row, why figures are null."""
+        return self.maps.get(REASONS_COLUMN) or tuple({} for _ in range(self.rows.height))
+
     def reason(self, row: int, column: str) -> str:
         """Why a figure is null; '' where it is not, or where null is a value like any other."""
         return self.reasons[row].get(column, "")
+
+    def maps_of(self, row: int) -> dict[str, Mapping[str, Any]]:
+        """The row's maps by column."""
+        return {column: found[row] for column, found in self.maps.items()}
 
 
 def read_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> list[Result]:
@@ -40,18 +51,16 @@ def read_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -
 
 
 def _read(con: duckdb.DuckDBPyConnection, query: Query) -> Result:
-    order = ", ".join(query.grain)
-    has_reasons = REASONS_COLUMN in query.columns
-    chosen = f"* replace (map_entries({REASONS_COLUMN}) as {REASONS_COLUMN})" if has_reasons else "*"
-    frame = rounded(con.sql(f"select {chosen} from {query.table} order by {order}").pl())
-    if not has_reasons:
-        return Result(query, frame, tuple({} for _ in range(frame.height)))
-    reasons = tuple(_pairs(entries) for entries in frame[REASONS_COLUMN].to_list())
-    return Result(query, frame.drop(REASONS_COLUMN), reasons)
+    table = con.table(query.table)
+    maps = [name for name, kind in zip(table.columns, table.types, strict=True) if kind.id == "map"]
+    entries = f" replace ({', '.join(f'map_entries({name}) as {name}' for name in maps)})" if maps else ""
+    frame = rounded(con.sql(f"select *{entries} from {query.table} order by {', '.join(query.grain)}").pl())
+    return Result(query, frame.drop(maps), {name: tuple(map(_pairs, frame[name].to_list())) for name in maps})
 
 
-def _pairs(entries: list[dict[str, Any]] | None) -> dict[str, str]:
-    return {entry["key"]: entry["value"] for entry in entries or []}
+def _pairs(entries: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """A map with its keys in order, so that files are the same bytes."""
+    return dict(sorted((entry["key"], entry["value"]) for entry in entries or []))
 
 
 def rounded(frame: pl.DataFrame) -> pl.DataFrame:

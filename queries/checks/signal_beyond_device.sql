@@ -1,21 +1,25 @@
--- A signal seen for longer than its devices were: a span was counted twice.
+-- A signal seen for longer than its device was: a span was counted twice.
 --
 -- severity: fail
--- grain:  cluster, signal, node_name
--- reads:  report.coverage
+-- grain:  cluster, device_uuid, gpu_instance_id, day, signal
+-- reads:  facts.window_signal_day
 -- params:
--- source: report.coverage
+-- source: facts.window_signal_day
 -- columns:
 --   cluster           cluster name
+--   device_uuid       UUID of the physical GPU
+--   gpu_instance_id   MIG instance; '' for the whole GPU
+--   day               UTC day
 --   signal            canonical signal
---   node_name         node
---   expected_seconds  s in which the devices were seen
+--   device_seconds    s in which the device was seen
 --   observed_seconds  s in which the signal was known
 select
     cluster,
+    device_uuid,
+    gpu_instance_id,
+    day,
     signal,
-    node_name,
-    expected_seconds,
+    device_seconds,
     observed_seconds
-from report.coverage
-where observed_seconds > expected_seconds + 0.001
+from facts.window_signal_day
+where observed_seconds > device_seconds + 0.001

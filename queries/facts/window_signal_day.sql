@@ -19,6 +19,7 @@
 --   node_name              node, '' where unknown
 --   gpu_model              model, '' where unknown
 --   driver_version         GPU driver, '' where unknown
+--   device_seconds         s in which the device was seen
 --   observed_seconds       s in which the signal was known
 --   unseen_seconds         s in which the device was expected and not seen at all
 --   lacking_seconds        s in which the device was seen and the signal not known
@@ -209,11 +210,11 @@ joined as (
         try_cast(regexp_extract(expected.driver_version, '^\d+') as integer) as driver_major,
         expected.unknown_seconds as unseen_seconds,
         expected.observed_seconds as device_seconds,
-        round(least(expected.observed_seconds, coalesce(
+        round(coalesce(
             expected.seen_seconds,
             expected.observed_seconds * told.sample_count / nullif(told.most_count, 0),
             0
-        )), 3) as observed_seconds,
+        ), 3) as observed_seconds,
         told.signal is not null as is_told,
         coalesce(told.source_metric, if(expected.signal = 'throttle_reasons', gpu.throttle_metrics, null), '') as source_metric,
         coalesce(told.exporter, gpu.exporter, '') as exporter,
@@ -265,7 +266,7 @@ joined as (
 judged as (
     select
         *,
-        round(device_seconds - observed_seconds, 3) as lacking_seconds,
+        greatest(0, round(device_seconds - observed_seconds, 3)) as lacking_seconds,
         -- Enough values were left out to explain at least half of what lacks.
         is_told and left_out.left_out_count * observed_seconds * 2 >= sample_count * (device_seconds - observed_seconds) as is_left_out,
         case
@@ -290,6 +291,7 @@ select
     node_name,
     gpu_model,
     driver_version,
+    device_seconds,
     observed_seconds,
     unseen_seconds,
     lacking_seconds,

@@ -1,86 +1,291 @@
--- Which signals came from which node: the device time in which each was expected, and seen.
+-- What is known and what is not: for each signal, node and day the device time that was expected, observed and unknown, and why.
 --
--- Expected is the time in which the devices were seen by any signal; a counter's time ends with its last sample.
+-- Observed and unknown are together what was expected, to the millisecond (files print nine digits). When a device is expected:
+-- facts.window_device_day; of whom a signal is expected: facts.window_signal_day. Beside the signals stand two rows of each node:
+-- 'any', whether its GPUs were seen at all (there alone GPUs stand that Kubernetes tells of and no exporter), and 'workload',
+-- whether it is known who held them. A reason is the most likely one, by what the column evidence says; of several the one that
+-- costs most time. It is '' where at most 1 % is unknown: a counter's last sample has no growth, which is no gap.
 --
--- grain:  cluster, signal, node_name
--- reads:  facts.device_hour
--- params: since_at, until_at
--- source: facts.device_hour
+-- grain:  cluster, signal, node_name, day
+-- reads:  facts.window_device_day, facts.window_holder_day, facts.window_node_gap, facts.window_signal_day
+-- params:
+-- source: facts.window_signal_day, facts.window_holder_day, facts.window_node_gap
 -- columns:
---   cluster           cluster name
---   signal            canonical signal, without its unit
---   node_name         node, '' where unknown
---   device_count      devices and MIG instances of which the signal is expected
---   expected_seconds  s in which those devices were seen
---   observed_seconds  s in which the signal was known
---   coverage_ratio    0..1, observed over expected
---   reason            not_collected, partial (under 0.99), or '' where it is whole
-with within as (
+--   cluster                  cluster name
+--   signal                   canonical signal; any: the device at all; workload: who held it
+--   node_name                node, '' where unknown
+--   day                      UTC day
+--   coverage_ratio           0..1, observed over expected
+--   reason                   most likely reason of what is unknown, a code; '' where at most 1 % is
+--   evidence                 what the reason was read from
+--   source_metrics           metrics that were read; several are listed
+--   expected_device_count    devices and MIG instances of which it is expected
+--   observed_device_count    those of which it was known at some time
+--   expected_series_count    label sets that these devices' signals have, as most of them do
+--   observed_series_count    label sets that carried it
+--   expected_device_seconds  s, observed and unknown together
+--   observed_device_seconds  s of devices in which it was known
+--   unknown_device_seconds   s of devices in which it was expected and not known
+--   dropped                  reason → values left out, copies of a kept value among them
+with part as (
     select
-        *,
-        bool_or(gpu_instance_id != '') over (partition by cluster, device_uuid) as has_instances
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        cluster,
+        signal,
+        node_name,
+        day,
+        observed_seconds,
+        unseen_seconds,
+        unseen_seconds + lacking_seconds as unknown_seconds,
+        1 as device_count,
+        (observed_seconds > 0)::integer as observed_count,
+        greatest(series_count, device_series_count) as expected_series_count,
+        series_count,
+        source_metric,
+        dropped
+    from facts.window_signal_day
+    union all by name
+    select
+        cluster,
+        'workload' as signal,
+        node_name,
+        day,
+        observed_seconds,
+        unseen_seconds,
+        unseen_seconds + lacking_seconds as unknown_seconds,
+        1 as device_count,
+        (observed_seconds > 0)::integer as observed_count
+    from facts.window_holder_day
+    union all by name
+    select
+        cluster,
+        'any' as signal,
+        max(node_name) as node_name,
+        day,
+        max(observed_seconds) as observed_seconds,
+        max(expected_seconds) - max(observed_seconds) as unseen_seconds,
+        max(expected_seconds) - max(observed_seconds) as unknown_seconds,
+        1 as device_count,
+        (max(observed_seconds) > 0)::integer as observed_count
+    from facts.window_device_day
+    group by cluster, device_uuid, day
+    union all by name
+    select
+        cluster,
+        'any' as signal,
+        node_name,
+        day,
+        0 as observed_seconds,
+        unknown_seconds,
+        device_count,
+        0 as observed_count
+    from facts.window_node_gap
 ),
 
-signal as (
+total as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        sum(device_count)::bigint as expected_device_count,
+        sum(observed_count)::bigint as observed_device_count,
+        coalesce(sum(expected_series_count), 0)::bigint as expected_series_count,
+        coalesce(sum(series_count), 0)::bigint as observed_series_count,
+        round(sum(observed_seconds), 3) as observed_device_seconds,
+        round(sum(unknown_seconds), 3) as unknown_device_seconds,
+        array_to_string(
+            list_sort(list_distinct(flatten(list(string_split(source_metric, ', ')) filter (where source_metric != '')))), ', '
+        ) as source_metrics
+    from part
+    group by all
+),
+
+gpu as (
+    select
+        cluster,
+        max(node_name) as node_name,
+        day,
+        max(expected_seconds) as expected_seconds,
+        max(expected_seconds) - max(observed_seconds) as unknown_seconds,
+        max(last_seen_at) as last_seen_at
+    from facts.window_device_day
+    group by cluster, device_uuid, day
+),
+
+-- GPUs of a node that fell silent: all of them, or some while others were seen.
+silent as (
     select
         cluster,
         node_name,
-        device_uuid,
-        gpu_instance_id,
-        has_instances,
-        observed_seconds,
-        unnest([
-            { 'signal': 'power', 'is_board': true, 'seen_seconds': power_seen_seconds },
-            { 'signal': 'energy', 'is_board': true, 'seen_seconds': energy_seen_seconds },
-            { 'signal': 'gpu_util', 'is_board': true, 'seen_seconds': gpu_util_seen_seconds },
-            { 'signal': 'mem_copy_util', 'is_board': true, 'seen_seconds': mem_copy_util_seen_seconds },
-            { 'signal': 'fb_used', 'is_board': false, 'seen_seconds': fb_used_seen_seconds },
-            { 'signal': 'memory', 'is_board': false, 'seen_seconds': memory_seen_seconds },
-            { 'signal': 'gpu_temp', 'is_board': true, 'seen_seconds': gpu_temp_seen_seconds },
-            { 'signal': 'memory_temp', 'is_board': true, 'seen_seconds': memory_temp_seen_seconds },
-            { 'signal': 'sm_clock', 'is_board': true, 'seen_seconds': sm_clock_seen_seconds },
-            { 'signal': 'memory_clock', 'is_board': true, 'seen_seconds': memory_clock_seen_seconds },
-            { 'signal': 'gr_engine_active', 'is_board': false, 'seen_seconds': gr_engine_active_seen_seconds },
-            { 'signal': 'sm_active', 'is_board': false, 'seen_seconds': sm_active_seen_seconds },
-            { 'signal': 'sm_occupancy', 'is_board': false, 'seen_seconds': sm_occupancy_seen_seconds },
-            { 'signal': 'tensor_active', 'is_board': false, 'seen_seconds': tensor_active_seen_seconds },
-            { 'signal': 'fp64_active', 'is_board': false, 'seen_seconds': fp64_active_seen_seconds },
-            { 'signal': 'fp32_active', 'is_board': false, 'seen_seconds': fp32_active_seen_seconds },
-            { 'signal': 'fp16_active', 'is_board': false, 'seen_seconds': fp16_active_seen_seconds },
-            { 'signal': 'dram_active', 'is_board': false, 'seen_seconds': dram_active_seen_seconds },
-            { 'signal': 'pcie_tx', 'is_board': true, 'seen_seconds': pcie_tx_seen_seconds },
-            { 'signal': 'pcie_rx', 'is_board': true, 'seen_seconds': pcie_rx_seen_seconds },
-            { 'signal': 'nvlink_tx', 'is_board': true, 'seen_seconds': nvlink_tx_seen_seconds },
-            { 'signal': 'nvlink_rx', 'is_board': true, 'seen_seconds': nvlink_rx_seen_seconds },
-            { 'signal': 'throttle', 'is_board': true, 'seen_seconds': throttle_seen_seconds },
-            { 'signal': 'power_violation', 'is_board': true, 'seen_seconds': power_violation_seen_seconds },
-            { 'signal': 'thermal_violation', 'is_board': true, 'seen_seconds': thermal_violation_seen_seconds },
-            { 'signal': 'sync_boost_violation', 'is_board': true, 'seen_seconds': sync_boost_violation_seen_seconds },
-            { 'signal': 'board_limit_violation', 'is_board': true, 'seen_seconds': board_limit_violation_seen_seconds },
-            { 'signal': 'pcie_replay', 'is_board': true, 'seen_seconds': pcie_replay_seen_seconds },
-            { 'signal': 'xid', 'is_board': true, 'seen_seconds': xid_seen_seconds }
-        ], recursive := true)
-    from within
+        day,
+        count(*) as device_count,
+        count(*) filter (where unknown_seconds > 0.01 * expected_seconds) as silent_count,
+        min(unknown_seconds) >= 0.5 * max(unknown_seconds) as is_together,
+        sum(unknown_seconds) as unknown_seconds,
+        max(last_seen_at) filter (where unknown_seconds > 0.01 * expected_seconds) as last_seen_at
+    from gpu
+    group by cluster, node_name, day
+),
+
+lost as (
+    -- The device itself was not seen: so of every signal.
+    select
+        part.cluster,
+        part.signal,
+        part.node_name,
+        part.day,
+        if(silent.is_together, 'exporter_down', 'device_unseen') as reason,
+        sum(part.unseen_seconds) as lost_seconds,
+        concat(
+            'silent GPUs: ', any_value(silent.silent_count), ' of ', any_value(silent.device_count), ', all signals at once, for ',
+            any_value(silent.unknown_seconds)::bigint, ' s together; their last sample: ',
+            coalesce(strftime(any_value(silent.last_seen_at), '%H:%M:%S'), 'on a day before')
+        ) as evidence
+    from part
+    inner join silent
+        on
+            part.cluster = silent.cluster
+            and part.node_name = silent.node_name
+            and part.day = silent.day
+    where part.unseen_seconds > 0
+    group by part.cluster, part.signal, part.node_name, part.day, silent.is_together
+    union all
+    select
+        cluster,
+        'any' as signal,
+        node_name,
+        day,
+        reason,
+        unknown_seconds as lost_seconds,
+        evidence
+    from facts.window_node_gap
+    union all
+    select
+        cluster,
+        'workload' as signal,
+        node_name,
+        day,
+        cause as reason,
+        sum(lacking_seconds) as lost_seconds,
+        concat(
+            'GPUs that name nobody all day: ', count(*), ', active for ', sum(active_seconds)::bigint, ' s; pods with accelerators on '
+            'the node: ', max(accelerator_pod_count), '; nodes of the cluster that name holders: ', max(named_node_count)
+        ) as evidence
+    from facts.window_holder_day
+    where cause != ''
+    group by cluster, node_name, day, cause
+    union all
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        cause as reason,
+        sum(lacking_seconds) as lost_seconds,
+        concat('devices: ', count(*), '; ', case
+            when max(left_out_count) is not null
+                then 'values left out: ' || sum(left_out_count) || ', kept: ' || sum(sample_count)
+            when cause in ('partial', 'single_sample')
+                then 'samples: ' || sum(sample_count) || ', in ' || sum(device_seconds)::bigint || ' s in which they were seen'
+            when cause = 'driver'
+                then 'driver ' || string_agg(distinct driver_version, ', ' order by driver_version)
+            when cause = 'mig'
+                then 'cut into MIG instances; other signals: ' || min(sibling_count)
+            when cause = 'no_dcp'
+                then 'other signals: ' || min(sibling_count) || ', none of them a profiling one'
+            when cause in ('not_in_exporter_config', 'not_on_model')
+                then concat(
+                    'other signals of ', max(exporter), ': ', min(sibling_count), '; GPUs of the model that have this one: ',
+                    max(peer_count), ', of the cluster: ', max(other_count)
+                )
+            when max(exporter) = ''
+                then 'nothing is known of their exporter'
+            else concat('other signals of ', max(exporter), ': ', min(sibling_count), '; no GPU of the cluster has this one')
+        end) as evidence
+    from facts.window_signal_day
+    where cause != ''
+    group by cluster, signal, node_name, day, cause
+),
+
+-- Of several reasons the one that costs most time.
+likely as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) as found
+    from lost
+    group by cluster, signal, node_name, day
+),
+
+entry as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        unnest(map_entries(dropped), recursive := true)
+    from part
+),
+
+reason as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        key as reason,
+        sum(value)::bigint as left_out_count
+    from entry
+    group by all
+),
+
+left_out as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        map_from_entries(list({ 'reason': reason, 'left_out_count': left_out_count } order by reason)) as dropped
+    from reason
+    group by all
 )
 
 select
-    cluster,
-    signal,
-    node_name,
-    count(distinct device_uuid || '/' || gpu_instance_id) as device_count,
-    sum(observed_seconds) as expected_seconds,
-    coalesce(sum(seen_seconds), 0) as observed_seconds,
-    coalesce(sum(seen_seconds), 0) / nullif(sum(observed_seconds), 0) as coverage_ratio,
+    total.cluster,
+    total.signal,
+    total.node_name,
+    total.day,
+    total.observed_device_seconds / (total.observed_device_seconds + total.unknown_device_seconds) as coverage_ratio,
     case
-        when sum(seen_seconds) is null then 'not_collected'
-        -- A counter's last sample of the day has no growth: that is no gap.
-        when sum(seen_seconds) < 0.99 * sum(observed_seconds) then 'partial'
-        else ''
-    end as reason
-from signal
--- Board signals are expected of whole GPUs; instance signals of the instances, or of a GPU that has none.
-where if(is_board, gpu_instance_id = '', gpu_instance_id != '' or not has_instances)
-group by cluster, signal, node_name
+        when total.unknown_device_seconds <= 0.01 * (total.observed_device_seconds + total.unknown_device_seconds) then ''
+        else coalesce(likely.found.reason, 'partial')
+    end as reason,
+    case
+        when total.unknown_device_seconds <= 0.01 * (total.observed_device_seconds + total.unknown_device_seconds) then ''
+        else coalesce(likely.found.evidence, '')
+    end as evidence,
+    coalesce(total.source_metrics, '') as source_metrics,
+    total.expected_device_count,
+    total.observed_device_count,
+    total.expected_series_count,
+    total.observed_series_count,
+    round(total.observed_device_seconds + total.unknown_device_seconds, 3) as expected_device_seconds,
+    total.observed_device_seconds,
+    total.unknown_device_seconds,
+    coalesce(left_out.dropped, map_from_entries([])) as dropped
+from total
+left join likely
+    on
+        total.cluster = likely.cluster
+        and total.signal = likely.signal
+        and total.node_name = likely.node_name
+        and total.day = likely.day
+left join left_out
+    on
+        total.cluster = left_out.cluster
+        and total.signal = left_out.signal
+        and total.node_name = left_out.node_name
+        and total.day = left_out.day
 order by all

@@ -13,7 +13,7 @@ import pytest
 from gpureport.cli import main
 from gpureport.query import Failure, Query, load
 from gpureport.report import write_report
-from gpureport.report.header import Header, Source
+from gpureport.report.header import Absent, Header, Source, Unseen
 from gpureport.window import Window, parse_instant
 
 NOW = datetime(2026, 11, 21, 5, tzinfo=UTC)
@@ -24,6 +24,7 @@ _TEXT = [
     *("cluster", "namespace", "pod", "pod_uid", "container", "device_uuid", "gpu_instance_id", "gpu_instance_profile"),
     *("gpu_device", "gpu_index", "gpu_model", "node_name", "pci_bus_id", "driver_version", "sharing_mode"),
     *("sharing_evidence", "scope", "throttle_scope", "memory_scope", "signal", "reason", "kind"),
+    *("evidence", "source_metrics"),
     *("id", "make", "model", "memory_total_scope", "duty_cycle_scope"),
     *("memory_total_source_metric", "memory_used_source_metric", "duty_cycle_source_metric"),
 ]
@@ -31,6 +32,12 @@ _TYPES = {
     "xid_codes": "integer[]",
     "xid_error_count": "bigint",
     "device_count": "bigint",
+    "expected_device_count": "bigint",
+    "observed_device_count": "bigint",
+    "expected_series_count": "bigint",
+    "observed_series_count": "bigint",
+    "dropped": "map(varchar, bigint)",
+    "day": "date",
     "memory_used_bytes": "bigint",
     "memory_used_bytes_max": "bigint",
     "unknown_reasons": "map(varchar, varchar)",
@@ -59,8 +66,10 @@ INSTANCE = {
     **ACCELERATOR, "id": "GPU-m", "gpu_instance_id": "3", "make": "", "memory_total_bytes": None, "memory_used_bytes": None,
     "duty_cycle_percent": None, "memory_total_scope": "instance", "memory_scope": "instance", "duty_cycle_scope": "instance",
 }  # fmt: skip
-COVERAGE = {"cluster": "lab", "signal": "dram_active", "node_name": "node-0", "device_count": 1, "expected_seconds": 3600.0,
-            "observed_seconds": 0.0, "coverage_ratio": 0.0, "reason": "not_collected"}  # fmt: skip
+COVERAGE = {"cluster": "lab", "signal": "dram_active_ratio", "node_name": "node-0", "day": "2026-11-20", "coverage_ratio": 0.0,
+            "reason": "not_collected", "evidence": "devices: 1", "expected_device_count": 1, "observed_device_count": 0,
+            "expected_series_count": 1, "observed_series_count": 0, "expected_device_seconds": 3600.0,
+            "observed_device_seconds": 0.0, "unknown_device_seconds": 3600.0, "dropped": {"blank": 3}}  # fmt: skip
 
 
 def with_reasons(query: Query, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,6 +113,9 @@ def a_header(generated_at: datetime = NOW) -> Header:
         failures=(Failure("checks.overlap", "warn", "Two rows at once.", 3, {"device_uuid": SCRIPT}),),
         settings={"memory_threshold_ratio": 0.9},
         catalog_versions=("c1",),
+        unseen=(Unseen("exporter_down", 360.0, 1),),
+        absent=(Absent("not_collected", ("dram_active_ratio",)),),
+        signal_count=31,
     )
 
 
