@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
 from golden_case import run_case
+
+from gpureport.cli import main
+from gpureport.resources import RECORDING
 
 GOLDEN = Path(__file__).parent / "golden"
 P100 = {
@@ -73,3 +82,32 @@ def test_a_link_above_its_capacity_is_a_failed_check_on_the_first_screen(tmp_pat
     assert "link=nvlink_rx, link_ratio=2.0" in failed
     assert "checks.link_ratio_above_one" in (folder / "report.html").read_text()
     assert document["settings"]["links of NVIDIA H100 80GB HBM3"]["nvlink_bytes_per_second"] == 450e9
+
+
+def by_pod(metric: str) -> dict[str, list[float]]:
+    """The recording's values of a metric by pod, '' for the device's own; it was scraped once a second."""
+    found = defaultdict(list)
+    with gzip.open(RECORDING / "metrics.openmetrics.txt.gz", "rt") as file:
+        for line in file:
+            if line.startswith(f"{metric}{{"):
+                pod = re.search(r',pod="([^"]*)"', line)
+                found[pod[1] if pod else ""].append(float(line.split()[-2]))
+    return found
+
+
+def test_the_recordings_pods_have_their_own_memory_and_utilisation(tmp_path: Path) -> None:
+    assert main(["demo", "--out", str(tmp_path)], environ={}, now=datetime(2026, 11, 22, tzinfo=UTC)) == 0
+    containers = {each["pod"]: each["accelerators"] for each in documents(tmp_path)["containers"]}
+    used, util = by_pod("DCGM_FI_DEV_FB_USED"), by_pod("DCGM_FI_DEV_GPU_UTIL")
+    assert containers.keys() == used.keys() - {""}
+    for pod, (accelerator,) in containers.items():
+        assert (accelerator["memory_scope"], accelerator["duty_cycle_scope"]) == ("pod", "pod")
+        # Steps of a second are two milliseconds off here and there: a mean over time is almost one over samples.
+        assert accelerator["memory_used"] == pytest.approx(mean(used[pod]) * 2**20, rel=1e-4)
+        assert accelerator["duty_cycle"] == round(mean(util[pod]))
+    assert held_bytes(used) <= sum(used[""])
+
+
+def held_bytes(used: Mapping[str, list[float]]) -> float:
+    """MiB x s of the pods together: their processes hold no more than the device."""
+    return sum(sum(values) for pod, values in used.items() if pod)
