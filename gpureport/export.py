@@ -12,11 +12,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from gpureport.catalog import Catalog
 from gpureport.errors import SourceError
@@ -104,9 +106,10 @@ def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: P
     SourceError where the server cannot be read, NoSeriesError where it holds none of the catalogue's series for the day.
     """
     connection = open_connection(settings.prometheus, settings.environ)
-    server = probe(connection)
-    series, warnings = _series(connection, settings, day)
-    groups = _plan(connection, settings, series, day)
+    with _loading_loops():
+        server = probe(connection)
+        series, warnings = _series(connection, settings, day)
+        groups = _plan(connection, settings, series, day)
     lake = open_lake(lake_path, create=True)
     held = held_sample_count(lake, settings.cluster, day) if only_if_grown else -1
     with lake.change() as change:
@@ -121,13 +124,34 @@ def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: P
     return exported
 
 
+@contextmanager
+def _loading_loops() -> Iterator[None]:
+    """Load the compiled loops while the server lists its series: workers are forked with them."""
+    loading = threading.Thread(target=load_loops)
+    loading.start()
+    try:
+        yield
+    finally:
+        loading.join()
+
+
+def load_loops() -> None:
+    """Have the loops of reading and shaping compiled, or fetched from where they are kept."""
+    from gpureport.lake.decimals import scaled
+    from gpureport.shape.extents import extents
+    from gpureport.sources.prometheus.remote_read import batch_of
+
+    extents(batch_of([], Window.of_day(date(2000, 1, 1)), {}, ""))
+    scaled(pa.array([0.0]).to_numpy(), 1.0, 1.0)
+
+
 def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
     """How many samples the lake's day rests on; -1 where the day was never exported."""
     for partition in lake.partitions("source"):
         if (partition.cluster, partition.date) == (cluster, day):
             files = [str(file) for file in partition.files]
-            row = duckdb.execute("select sum(sample_count) from read_parquet(?)", [files]).fetchone()
-            return int(row[0]) if row and row[0] is not None else 0
+            row = duckdb.execute("select sum(sample_count) from read_parquet(?) where kind <> 'kubernetes'", [files]).fetchone()
+            return int(row[0]) if row and row[0] is not None else -1
     return -1
 
 
