@@ -227,14 +227,22 @@ event as (
     group by all
 ),
 
--- What the labels said last in the hour.
-labelled as (
+run as (
     select
         summed.cluster,
         summed.device_uuid,
         summed.gpu_instance_id,
         summed.hour_start_at,
-        arg_max(run, (run.end_at, run.start_at, run.node_name, run.gpu_device, run.driver_version)) as label
+        least(run.end_at, summed.hour_start_at + interval 1 hour) as end_at,
+        run.start_at,
+        run.node_name,
+        run.gpu_index,
+        run.gpu_device,
+        run.gpu_model,
+        run.gpu_instance_profile,
+        run.pci_bus_id,
+        run.driver_version,
+        run.make
     from summed
     inner join clean.device_run as run
         on
@@ -243,6 +251,24 @@ labelled as (
             and summed.gpu_instance_id = run.gpu_instance_id
             and run.start_at < summed.hour_start_at + interval 1 hour
             and run.end_at > summed.hour_start_at
+),
+
+-- What the labels said last in the hour, each for itself: an exporter that leaves a label out takes nothing from one that has it.
+labelled as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        arg_max(node_name, (end_at, start_at, node_name)) filter (where node_name != '') as node_name,
+        arg_max(gpu_index, (end_at, start_at, gpu_index)) filter (where gpu_index != '') as gpu_index,
+        arg_max(gpu_device, (end_at, start_at, gpu_device)) filter (where gpu_device != '') as gpu_device,
+        arg_max(gpu_model, (end_at, start_at, gpu_model)) filter (where gpu_model != '') as gpu_model,
+        arg_max(gpu_instance_profile, (end_at, start_at, gpu_instance_profile)) filter (where gpu_instance_profile != '') as gpu_instance_profile,
+        arg_max(pci_bus_id, (end_at, start_at, pci_bus_id)) filter (where pci_bus_id != '') as pci_bus_id,
+        arg_max(driver_version, (end_at, start_at, driver_version)) filter (where driver_version != '') as driver_version,
+        arg_max(make, (end_at, start_at, make)) filter (where make != '') as make
+    from run
     group by all
 )
 
@@ -251,14 +277,14 @@ select
     coalesce(event.event_count, if(summed.xid_seen_seconds is null, null, 0)) as xid_event_count,
     coalesce(event.codes, if(summed.xid_seen_seconds is null, null, []::integer[])) as xid_codes,
     $memory_threshold_ratio::double as memory_threshold_ratio,
-    coalesce(labelled.label.node_name, '') as node_name,
-    coalesce(labelled.label.gpu_index, '') as gpu_index,
-    coalesce(labelled.label.gpu_device, '') as gpu_device,
-    coalesce(labelled.label.gpu_model, '') as gpu_model,
-    coalesce(labelled.label.gpu_instance_profile, '') as gpu_instance_profile,
-    coalesce(labelled.label.pci_bus_id, '') as pci_bus_id,
-    coalesce(labelled.label.driver_version, '') as driver_version,
-    coalesce(labelled.label.make, '') as make
+    coalesce(labelled.node_name, '') as node_name,
+    coalesce(labelled.gpu_index, '') as gpu_index,
+    coalesce(labelled.gpu_device, '') as gpu_device,
+    coalesce(labelled.gpu_model, '') as gpu_model,
+    coalesce(labelled.gpu_instance_profile, '') as gpu_instance_profile,
+    coalesce(labelled.pci_bus_id, '') as pci_bus_id,
+    coalesce(labelled.driver_version, '') as driver_version,
+    coalesce(labelled.make, '') as make
 from summed
 left join labelled
     on
