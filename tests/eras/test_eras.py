@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import oracle
 import pytest
 from golden_case import NOW, Row, report_rows
 
 from eras import rewriting as era
 from eras.comparing import ANY, EMPTY_OR_SAME, KEYS, Era, differences
-from eras.recording import openmetrics, recorded
+from eras.recording import RECORDING, openmetrics, recorded
 from gpureport.cli import main
 
 NOT_THERE = "not_collected"
@@ -55,12 +56,15 @@ ERAS = {
     "node of the scrape": Era(era.with_node_of_the_scrape),
     "uuids without prefix": Era(era.with_uuids_without_prefix),
     "two replicas": Era(era.through_two_replicas),
+    "two replicas with outages": Era(era.through_two_replicas_with_outages),
+    "two jobs": Era(era.through_two_jobs),
     "two servers half a second apart": Era(era.through_two_servers),
     "last pod wins in turn": Era(era.with_the_last_pod_named, says={**NO_UID, **GUESSED_SHARING}),
     "no virtual GPUs": Era(
         era.with_one_pod_named, says={**NO_UID, "sharing_mode": ANY, "sharing_evidence": ANY}, may_lack_containers=True
     ),
     "exporter restarts": Era(era.with_a_restarted_exporter),
+    "exporters overlap": Era(era.with_exporters_that_overlap),
     "driver changes": Era(era.with_another_driver, says={"driver_version": era.LATER_DRIVER}),
     "nvidia_gpu_exporter": Era(
         era.through_nvidia_smi, lost=LOST_TO_NVIDIA_SMI, says={"gpu_device": ""}, may_lack_containers=True
@@ -110,11 +114,20 @@ def test_every_era_tells_the_same_facts_or_says_why_not(name: str, table: str, t
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_recording_itself_is_what_the_oracle_makes_of_it(told: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ERAS)
+def test_nothing_of_a_real_gpu_is_taken_for_a_lie(name: str, told: Path) -> None:
+    """Its PCIe phase (GPU_UTIL 100, engine 0) and its held contexts are true; only copies are left out."""
+    files = told.parent.parent / "lake" / "device_signal" / f"cluster={cluster_of(name)}" / "**" / "*.parquet"
+    with duckdb.connect() as con:
+        rows = con.execute("select signal, sample_count, dropped from read_parquet(?)", [str(files)]).fetchall()
+    assert rows
+    assert {reason for *_, dropped in rows for reason, count in dropped.items() if count} <= {"copy"}
+    assert min(count for _, count, _ in rows) >= 479
+
+
+def test_the_recording_itself_is_what_the_oracle_makes_of_it(told: Path) -> None:
     """So the eras are not merely wrong in the same way."""
-    file = tmp_path / "recording.txt.gz"
-    file.write_bytes(openmetrics(recorded()))
-    [truth] = oracle.devices(oracle.read_openmetrics(file)).values()
+    [truth] = oracle.devices(oracle.read_openmetrics(RECORDING)).values()
     [device] = rows_of(told, "device", "as recorded")
     expected = oracle.device_figures(truth)
     assert device["xid_codes"] == expected.pop("xid_codes")

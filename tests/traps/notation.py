@@ -23,7 +23,9 @@ SHORT = {
     "amd": 'serial_number="S1",gpu_id="0",gpu_partition_id="0",gpu_compute_partition_type="spx",hostname="n1"',
     "ksm": 'job="kube-state-metrics"',
 }
-_MARKED = re.compile(r'\b(UUID|serial_number|[Hh]ostname|node|(exported_|pod_)?namespace|job|(pod_)?uid)="[^"]+(?=")')
+_MARKED = re.compile(
+    r'\b(UUID|(gpu_)?uuid|serial_number|hw_id|acc(elerator)?_id|[Hh]ostname|node(_name)?|(exported_|pod_)?namespace|job|(pod_)?uid)="[^"]+(?=")'
+)
 _REPEATED = re.compile(r"(?P<first>_|[-+]?[\d.]+(?:e[-+]?\d+)?)(?P<step>[-+][\d.]+(?:e[-+]?\d+)?)?x(?P<count>\d+)")
 
 

@@ -93,7 +93,7 @@ def test_t18_one_exporter_scraped_by_two_jobs_counts_once(said: Said) -> None:
     DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu,$p} 0+6000000x9
     DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu,$q} _x10 60000000+6000000x9
 """)
-def test_dcgm_exporter_428_a_pod_that_follows_another_does_not_cut_the_devices_counter(said: Said) -> None:
+def test_dcgm_exporter_237_dcgm_exporter_428_a_pod_that_follows_another_does_not_cut_the_devices_counter(said: Said) -> None:
     # 20 samples, 19 steps of 6 kJ; the step from the first pod to the second is known too.
     assert said.device()["energy_joules"] == about(114_000)
     assert said.device()["energy_seen_seconds"] == about(1140)

@@ -102,6 +102,27 @@ def test_sm_activity_contradicts_a_dead_engine_too(said: Said) -> None:
 
 
 @samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x99
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 0x9 100x89
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 80x9 330x89
+    DCGM_FI_DEV_ENFORCED_POWER_LIMIT{$gpu,$p} 700x99
+""")
+def test_power_well_above_idle_contradicts_a_dead_engine_too(said: Said) -> None:
+    # 80 W idle and a limit of 700 W: from 80 + 0.4 x 620 = 328 W on it works.
+    assert reason(said.container(), "gpu_usage_avg") == "dead"
+
+
+@samples("""
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x99
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 0x9 100x89
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 80x9 325x89
+    DCGM_FI_DEV_ENFORCED_POWER_LIMIT{$gpu,$p} 700x99
+""")
+def test_power_a_little_above_idle_proves_nothing(said: Said) -> None:
+    assert said.container()["gpu_usage_avg"] == 0
+
+
+@samples("""
     DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0x29 _x60
     DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x29 _x60
     DCGM_FI_PROF_DRAM_ACTIVE{$gpu,$p} 0.4x29 _x60

@@ -64,7 +64,7 @@ def test_t7_dcgm_exporter_342_labels_missing_on_a_kubelet_error_are_not_idleness
     DCGM_FI_DEV_GPU_UTIL{$gpu} 95x9
     DCGM_FI_DEV_POWER_USAGE{$gpu} 600x9
 """)
-def test_dcgm_exporter_138_a_pod_that_asked_for_no_gpu_uses_one_and_nobody_is_named(said: Said) -> None:
+def test_dcgm_exporter_127_dcgm_exporter_138_a_pod_that_asked_for_no_gpu_uses_one_and_nobody_is_named(said: Said) -> None:
     assert said.pods() == []
     assert said.device()["energy_joules"] == about(360_000)
 

@@ -1,0 +1,122 @@
+"""Exporters beside NVIDIA's, and several exporters on one device."""
+
+from __future__ import annotations
+
+from traps.telling import Said, about, samples
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x9
+    nvidia_smi_power_draw_watts{uuid="GPU-a",node="n1",job="smi"} 310x9
+""")
+def test_of_two_exporters_the_preferred_one_serves_and_the_other_is_named(said: Said) -> None:
+    assert said.device()["power_watts_avg"] == about(300)
+    signal = said.signal("power_watts")
+    assert (signal["source_metric"], signal["exporter"]) == ("DCGM_FI_DEV_POWER_USAGE", "dcgm-exporter")
+    assert list(signal["other_metrics"]) == ["nvidia_smi_power_draw_watts"]
+
+
+@samples(
+    """
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300 _ 300 _ 300 _ 300 _ 300 _
+    nvidia_smi_power_draw_watts{uuid="GPU-a",node="n1",job="smi"} _ 310x8
+""",
+    step_seconds=30,
+)
+def test_the_preferred_exporter_serves_although_another_is_scraped_more_often(said: Said) -> None:
+    # Five samples of 60 s each.
+    assert said.device()["power_watts_avg"] == about(300)
+    assert said.device()["observed_seconds"] == about(300)
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 50x9
+    nvidia_smi_power_draw_watts{uuid="GPU-a",node="n1",job="smi"} 310x9
+""")
+def test_an_exporter_that_names_nobody_ends_nobodys_hold(said: Said) -> None:
+    assert said.device()["power_watts_avg"] == about(310)
+    assert said.container()["observed_seconds"] == about(600)
+
+
+@samples("""
+    DCGM_FI_DEV_BOARD_POWER_WATTS{$gpu} 300x9
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 305x9
+    dcgm_power_usage{uuid="GPU-a",Hostname="n1"} 309x9
+""")
+def test_of_three_eras_on_one_device_the_newest_serves(said: Said) -> None:
+    assert said.device()["power_watts_avg"] == about(300)
+    assert set(said.signal("power_watts")["other_metrics"]) == {"DCGM_FI_DEV_POWER_USAGE", "dcgm_power_usage"}
+
+
+@samples("""
+    hw_power_watts{hw_id="X",hw_sensor_location="card",node="n1"} 100x9
+    hw_power_watts{hw_id="X",hw_sensor_location="gpu",node="n1"} 60x9
+    hw_energy_joules_total{hw_id="X",hw_sensor_location="card",node="n1"} 0+6000x9
+    hw_energy_joules_total{hw_id="X",hw_sensor_location="gpu",node="n1"} 0+3600x9
+    hw_gpu_utilization_ratio{hw_id="X",hw_gpu_task="compute",node="n1"} 0.7x9
+    hw_gpu_utilization_ratio{hw_id="X",hw_gpu_task="copy",node="n1"} 0.1x9
+""")
+def test_xpumd_sensors_and_engines_of_one_card_are_not_added(said: Said) -> None:
+    row = said.device("X")
+    assert (row["power_watts_avg"], row["gpu_util_ratio_avg"]) == (about(100), about(0.7))
+    # Nine steps of 6000 J.
+    assert row["energy_joules"] == about(54_000)
+
+
+@samples("""
+    xpum_engine_ratio{uuid="X",node="n1",kube_namespace="ns",kube_pod="p",kube_container="c"} 50x9
+    xpum_power_watts{uuid="X",node="n1",kube_namespace="ns",kube_pod="p",kube_container="c"} 1x9
+""")
+def test_xpum_ratios_are_percent(said: Said) -> None:
+    assert said.device("X")["gpu_util_ratio_avg"] == about(0.5)
+    assert said.device("X")["power_watts_avg"] == about(1)
+    assert said.pods() == ["p"]
+
+
+@samples("""
+    duty_cycle{accelerator_id="GPU-a",make="nvidia",model="nvidia-l4",node="n1",$p} 40x9
+    duty_cycle{accelerator_id="GPU-a",make="nvidia",model="nvidia-l4",node="n1",$q} 40x9
+    memory_used{accelerator_id="GPU-a",make="nvidia",model="nvidia-l4",node="n1",$p} 6e9x9
+    memory_total{accelerator_id="GPU-a",make="nvidia",model="nvidia-l4",node="n1",$p} 24e9x9
+    duty_cycle{phase="x"} 99x9
+""")
+def test_gke_names_that_anybody_may_use_count_only_with_an_accelerator(said: Said) -> None:
+    row = said.device()
+    assert (row["gpu_util_ratio_avg"], row["memory_total_bytes"]) == (about(0.4), about(24e9))
+    assert [each["device_uuid"] for each in said.rows("report.device")] == ["GPU-a"]
+
+
+@samples("""
+    container_accelerator_duty_cycle{acc_id="GPU-a",make="nvidia",model="tesla-p100",node="n1",$p} 12x9
+    container_accelerator_duty_cycle{acc_id="GPU-a",make="nvidia",model="tesla-p100",node="n1",$q} 12x9
+    container_accelerator_memory_used_bytes{acc_id="GPU-a",make="nvidia",model="tesla-p100",node="n1",$p} 2030405060x9
+    container_accelerator_memory_used_bytes{acc_id="GPU-a",make="nvidia",model="tesla-p100",node="n1",$q} 2030405060x9
+    container_accelerator_memory_total_bytes{acc_id="GPU-a",make="nvidia",model="tesla-p100",node="n1",$p} 20304050607x9
+    container_accelerator_memory_total_bytes{acc_id="GPU-a",make="nvidia",model="tesla-p100",node="n1",$q} 20304050607x9
+""")
+def test_cadvisor_repeats_a_devices_values_for_each_container_and_they_are_the_devices(said: Said) -> None:
+    row = said.device()
+    assert (row["gpu_util_ratio_avg"], row["memory_total_bytes"]) == (about(0.12), about(20_304_050_607))
+    assert said.pods() == ["p", "q"]
+    assert row["observed_seconds"] == about(600)
+
+
+@samples("""
+    kepler_node_gpu_watts{gpu_uuid="GPU-a",gpu="0",gpu_name="T4",vendor="nvidia",node_name="n1"} 17x9
+    kepler_node_gpu_joules_total{gpu_uuid="GPU-a",gpu="0",gpu_name="T4",vendor="nvidia",node_name="n1"} 0+1020x9
+""")
+def test_keplers_own_gpu_series_serve_where_nobody_else_measures(said: Said) -> None:
+    # 17 W are 1020 J a minute; nine steps.
+    assert said.device()["power_watts_avg"] == about(17)
+    assert said.device()["energy_joules"] == about(9180)
+    assert said.device()["node_name"] == "n1"
+
+
+@samples("""
+    amd_gpu_gfx_activity{serial_number="S1",gpu_id="0",gpu_partition_id="NA",hostname="n1",namespace="",pod="",container=""} 25x9
+    gpu_gfx_activity{source="a program of somebody"} 75x9
+""")
+def test_amd_with_its_prefix_and_empty_labels_and_a_strangers_metric_of_that_name(said: Said) -> None:
+    [row] = said.rows("report.device")
+    assert (row["device_uuid"], row["gpu_util_ratio_avg"]) == ("S1", about(0.25))
+    assert said.pods() == []
