@@ -3,7 +3,7 @@
 -- A figure known for less than $figure_min_coverage_ratio of the observed time is null (low_coverage).
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
--- reads:  facts.window_link, facts.window_sum
+-- reads:  facts.window_link, facts.window_source, facts.window_sum
 -- params: figure_min_coverage_ratio, saturation_enabled
 -- source: facts.window_sum
 -- columns:
@@ -82,6 +82,7 @@
 --   pcie_rx_seen_seconds                s in which pcie_rx was known
 --   nvlink_tx_seen_seconds              s in which nvlink_tx was known
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
+--   source_metrics                      signal → metric that it was read from; several are listed
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with placed as (
     select
@@ -92,12 +93,23 @@ with placed as (
             partition by total.subject, total.cluster, total.device_uuid
         ) as is_instance_elsewhere,
         link.pcie_bytes_per_second,
-        link.nvlink_bytes_per_second
+        link.nvlink_bytes_per_second,
+        coalesce(source.source_metrics, map_from_entries([])) as source_metrics
     from facts.window_sum as total
     left join facts.window_link as link
         on
             total.cluster = link.cluster
             and total.device_uuid = link.device_uuid
+    left join facts.window_source as source
+        on
+            total.subject = source.subject
+            and total.cluster = source.cluster
+            and total.namespace = source.namespace
+            and total.pod = source.pod
+            and total.pod_uid = source.pod_uid
+            and total.container = source.container
+            and total.device_uuid = source.device_uuid
+            and total.gpu_instance_id = source.gpu_instance_id
 ),
 
 judged as (
@@ -329,6 +341,7 @@ select
     coalesce(pcie_rx_seen_seconds, 0) as pcie_rx_seen_seconds,
     coalesce(nvlink_tx_seen_seconds, 0) as nvlink_tx_seen_seconds,
     coalesce(nvlink_rx_seen_seconds, 0) as nvlink_rx_seen_seconds,
+    source_metrics,
     map_from_entries([entry for entry in [
         { 'figure': 'gpu_usage_avg', 'reason': gpu_usage_reason },
         { 'figure': 'power_violation_ratio', 'reason': power_violation_reason },

@@ -85,6 +85,7 @@
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known, added over devices
 --   device_seconds                      s in which its devices were seen, added over devices
 --   device_count                        devices and MIG instances that it held
+--   source_metrics                      signal → metric that it was read from; several are listed
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with part as (
     select
@@ -245,6 +246,7 @@ select
     total.nvlink_rx_seen_seconds,
     total.device_seconds,
     part.device_count,
+    total.source_metrics,
     map_from_entries([entry for entry in [
         { 'figure': 'coverage_ratio', 'reason': if(coalesce(total.lifetime_seconds, 0) > 0, null, 'lifetime_unknown') },
         { 'figure': 'gpu_usage_avg', 'reason': total.unknown_reasons['gpu_usage_avg'] },

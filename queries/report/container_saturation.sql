@@ -81,6 +81,7 @@
 --   pcie_rx_seen_seconds                s in which pcie_rx was known
 --   nvlink_tx_seen_seconds              s in which nvlink_tx was known
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
+--   source_metrics                      signal → metric that it was read from; several are listed
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 select
     cluster,
@@ -159,6 +160,7 @@ select
     pcie_rx_seen_seconds,
     nvlink_tx_seen_seconds,
     nvlink_rx_seen_seconds,
+    source_metrics,
     if(
         coalesce(lifetime_seconds, 0) > 0,
         unknown_reasons,

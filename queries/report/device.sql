@@ -101,6 +101,7 @@
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
 --   power_seen_seconds                  s in which power was known
 --   energy_seen_seconds                 s over which the energy counter's growth is known
+--   source_metrics                      signal → metric that it was read from; several are listed
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with total as (
     select
@@ -236,6 +237,7 @@ select
     figure.nvlink_rx_seen_seconds,
     coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
     coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
+    figure.source_metrics,
     map_concat(
         figure.unknown_reasons,
         map_from_entries([entry for entry in [

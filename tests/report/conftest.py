@@ -24,7 +24,7 @@ _TEXT = [
     *("cluster", "namespace", "pod", "pod_uid", "container", "device_uuid", "gpu_instance_id", "gpu_instance_profile"),
     *("gpu_device", "gpu_index", "gpu_model", "node_name", "pci_bus_id", "driver_version", "sharing_mode"),
     *("sharing_evidence", "scope", "throttle_scope", "memory_scope", "signal", "reason", "kind"),
-    *("evidence", "source_metrics"),
+    "evidence",
     *("id", "make", "model", "memory_total_scope", "duty_cycle_scope"),
     *("memory_total_source_metric", "memory_used_source_metric", "duty_cycle_source_metric"),
 ]
@@ -42,7 +42,7 @@ _TYPES = {
     "memory_used_bytes_max": "bigint",
     "unknown_reasons": "map(varchar, varchar)",
 }
-NOT_FIGURES = {*_TEXT, "unknown_reasons"}
+NOT_FIGURES = {*_TEXT, "unknown_reasons", "source_metrics"}
 
 KEYS = {"cluster": "lab", "device_uuid": "GPU-11111111-2222", "gpu_instance_id": ""}
 WHO = {"namespace": SCRIPT, "pod": AWKWARD, "pod_uid": "u-1", "container": FORMULA}
@@ -67,7 +67,7 @@ INSTANCE = {
     "duty_cycle_percent": None, "memory_total_scope": "instance", "memory_scope": "instance", "duty_cycle_scope": "instance",
 }  # fmt: skip
 COVERAGE = {"cluster": "lab", "signal": "dram_active_ratio", "node_name": "node-0", "day": "2026-11-20", "coverage_ratio": 0.0,
-            "reason": "not_collected", "evidence": "devices: 1", "expected_device_count": 1, "observed_device_count": 0,
+            "reason": "not_collected", "evidence": "devices: 1", "source_metrics": "", "expected_device_count": 1, "observed_device_count": 0,
             "expected_series_count": 1, "observed_series_count": 0, "expected_device_seconds": 3600.0,
             "observed_device_seconds": 0.0, "unknown_device_seconds": 3600.0, "dropped": {"blank": 3}}  # fmt: skip
 
@@ -77,6 +77,8 @@ def with_reasons(query: Query, row: Mapping[str, Any]) -> dict[str, Any]:
     row = {**{name: "" for name in query.columns if name in _TEXT}, **row}
     if "unknown_reasons" not in query.columns:
         return row
+    if "source_metrics" in query.columns:
+        row = {"source_metrics": {"power_watts": "DCGM_FI_DEV_POWER_USAGE"}, **row}
     absent = [
         name for name in query.columns if row.get(name) is None and name not in NOT_FIGURES and not name.endswith("_seconds")
     ]
@@ -86,6 +88,8 @@ def with_reasons(query: Query, row: Mapping[str, Any]) -> dict[str, Any]:
 def _type(query: Query, column: str) -> str:
     if query.table == "report.accelerator" and column == "memory_total_bytes":
         return "bigint"
+    if column == "source_metrics":
+        return "varchar" if query.table == "report.coverage" else "map(varchar, varchar)"
     return _TYPES.get(column, "varchar" if column in _TEXT else "double")
 
 
