@@ -127,22 +127,39 @@ def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], n
 
 
 @cli.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--kubernetes", type=click.Path(path_type=Path), help="Folder of raw list replies: pods.json, resourceclaims.json, …"
+)
+@click.option("--observed-at", help="When those were saved (default: what its observed_at.txt says).")
 @LAKE
 @CLUSTER
 @click.pass_obj
-def import_(invocation: Invocation, /, files: Sequence[Path], **flags: Any) -> None:
-    """Read OpenMetrics text with timestamps (plain or .gz) into the lake; no server needed.
+def import_(
+    invocation: Invocation, /, files: Sequence[Path], kubernetes: Path | None, observed_at: str | None, **flags: Any
+) -> None:
+    """Read OpenMetrics text with timestamps (plain or .gz), and Kubernetes list replies, into the lake; no server needed.
 
-    Example: gpureport import metrics.openmetrics.txt.gz --cluster lab --lake lake
+    Example: gpureport import metrics.openmetrics.txt.gz --kubernetes state --cluster lab --lake lake
     """
+    if not files and not kubernetes:
+        raise UsageError("nothing to import; name files of OpenMetrics text, or a folder of list replies with --kubernetes")
     config = invocation.config(**flags)
+    if kubernetes:
+        at = parse_instant(observed_at) if observed_at else None
+        for line in pipeline.describe_snapshot(pipeline.import_state(config, kubernetes, at, invocation.now)):
+            _say(line)
+    if files:
+        _import_samples(invocation, config, files)
+    click.echo(str(config.lake))
+
+
+def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path]) -> None:
     imported = pipeline.import_files(config, files, invocation.now)
     days = ", ".join(map(str, imported.days))
     _say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
     for metric, count in imported.nameless.items():
         _say(f"warning: {count:,} values of {metric} have no UUID label, so they are nobody's and were left out")
-    click.echo(str(config.lake))
 
 
 @cli.command()

@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from gpureport import file_import
+from gpureport import file_import, snapshot
 from gpureport.catalog import Catalog, load_catalog
 from gpureport.compute import (
     KEPT,
@@ -36,9 +36,11 @@ from gpureport.lake.change import LakeBusyError, exclusive_run
 from gpureport.query import Query, load
 from gpureport.resources import RECORDING
 from gpureport.schema_docs import render_schema
+from gpureport.snapshot import Snapshot
+from gpureport.sources.kubernetes import read_observed_at
 from gpureport.sql_prompt import Output, answer, prompt
 from gpureport.tables import TABLES
-from gpureport.window import Window, day_start, parse_date, parse_instant
+from gpureport.window import Window, day_start, parse_date, parse_instant, rfc3339
 
 if TYPE_CHECKING:
     from gpureport.report.header import Header
@@ -68,6 +70,20 @@ def demo(config: Config, out: Path, now: datetime) -> list[Path]:
 def import_files(config: Config, files: Sequence[Path], now: datetime) -> Imported:
     """OpenMetrics files into the lake."""
     return file_import.import_files(config.lake, files, config.cluster, _catalog(config), now)
+
+
+def import_state(config: Config, folder: Path, observed_at: datetime | None, now: datetime) -> Snapshot:
+    """A folder of Kubernetes replies into the lake; without a time, that of its ``observed_at.txt``."""
+    return snapshot.import_folder(config.lake, folder, config.cluster, observed_at or read_observed_at(folder), now)
+
+
+def describe_snapshot(taken: Snapshot) -> list[str]:
+    """What an observation brought, a line each; what is missing or partial too."""
+    counts = [
+        f"{taken.row_counts[name]:,} {name}" for name in ("node", "pod", "device", "claim", "quota") if name in taken.row_counts
+    ]
+    lines = [f"state of {rfc3339(taken.observed_at)}: {', '.join(counts) or 'nothing'}"]
+    return lines + [f"warning: {each.asked}: {warning}" for each in taken.listed for warning in each.warnings]
 
 
 def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool = False) -> Exported:

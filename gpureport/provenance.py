@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from gpureport import __version__
 from gpureport.catalog import Catalog
 from gpureport.shape import Tally
 from gpureport.tables import SOURCE
-from gpureport.window import Window
+from gpureport.window import Window, to_ms
 
 _DROPPED = ("duplicate", "copy", "blank", "nan", "infinite", "out_of_range", "not_applicable", "nameless")
 
@@ -72,3 +73,40 @@ def _reason(tally: Tally) -> str:
     if tally.series_count:
         return ""
     return "no series carries a UUID label" if tally.dropped["nameless"] else "no series of this name in the window"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What an observation asked for and got: a kind of Kubernetes object, as kubectl names it."""
+
+    asked: str
+    server: str
+    api_version: str = ""
+    object_count: int = 0
+    warnings: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def listed_table(listed: Iterable[Listed], observed_at: datetime) -> pa.Table:
+    """One row per kind that was asked for, also for those of which nothing came."""
+    at = np.datetime64(to_ms(observed_at), "ms")
+    rows = [_listed_row(each) | {"start_at": at, "end_at": at} for each in listed]
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
+
+
+def _listed_row(listed: Listed) -> dict[str, object]:
+    return {
+        "kind": "kubernetes",
+        "asked": listed.asked,
+        "signal": "",
+        "server": listed.server,
+        "read_path": listed.api_version,
+        "series_count": listed.object_count,
+        "sample_count": 0,
+        **{f"{reason}_count": 0 for reason in _DROPPED},
+        "joined_ratio": None,
+        "warnings": list(listed.warnings),
+        "reason": listed.reason,
+        "catalog_version": "",
+        "gpureport_version": __version__,
+    }

@@ -9,7 +9,8 @@ from gpureport import formats
 from gpureport.catalog import Catalog, Meaning
 from gpureport.definitions import FIGURES, REASONS, Figure
 from gpureport.query import Query
-from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, SIGNALS, TABLES, Column, Table
+from gpureport.table import Column, Table
+from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, SIGNALS, TABLES
 
 _SCHEMA_INTRO = f"""# Schema
 

@@ -7,18 +7,18 @@ are columns of every row, read from the path. ``docs/schema.md`` is generated fr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
+
+from gpureport.state_tables import STATE_TABLES
+from gpureport.table import INSTANT, Column, Table
 
 SCHEMA_VERSION = 1
 """Raised when a table changes so that older code would misread it."""
 
 SignalKind = Literal["gauge", "counter", "bitmask", "code"]
 SignalScope = Literal["board", "instance"]
-
-INSTANT = pa.timestamp("ms")
 
 
 @dataclass(frozen=True)
@@ -86,33 +86,6 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("xid_code", "code", "board", "the last XID error's code; 0 = none since the driver was loaded"),
 )
 SIGNAL_BY_NAME = {signal.name: signal for signal in SIGNALS}
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its Arrow type and one sentence, unit included."""
-
-    name: str
-    type: pa.DataType
-    doc: str
-    nullable: bool = False
-    decimals: int | None = None
-    """Places after the point with which files hold it: as whole numbers, exact and a third of the size; views give doubles."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A lake table: what one row is (``grain``), in which order rows stand, and its columns."""
-
-    name: str
-    doc: str
-    grain: tuple[str, ...]
-    columns: tuple[Column, ...]
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """The Arrow and Parquet schema, without the partition columns."""
-        return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
 
 
 def _value_type(signal: Signal) -> pa.DataType:
@@ -288,17 +261,17 @@ DROP_REASONS = {
 """Why values are left out: the keys of ``device_signal.dropped``."""
 SOURCE = Table(
     "source",
-    "What was asked, what came and what was left out: one row per metric.",
-    ("kind", "asked"),
+    "What was asked, what came and what was left out: one row per metric, and per kind of Kubernetes object and observation.",
+    ("kind", "asked", "start_at"),
     (
-        Column("kind", pa.string(), "prometheus, file or simulation"),
-        Column("asked", pa.string(), "metric name"),
-        Column("signal", pa.string(), "canonical signal it was read as"),
+        Column("kind", pa.string(), "prometheus, file, simulation or kubernetes"),
+        Column("asked", pa.string(), "metric name, or resource and API group (resourceclaims.resource.k8s.io)"),
+        Column("signal", pa.string(), "canonical signal it was read as; '' for Kubernetes"),
         Column("server", pa.string(), "flavour and version of the server, or the file's name"),
-        Column("read_path", pa.string(), "remote-read, matrix, victoria-metrics, openmetrics"),
+        Column("read_path", pa.string(), "remote-read, matrix, victoria-metrics, openmetrics; API version of Kubernetes objects"),
         *_SPAN,
-        Column("series_count", pa.int64(), "series that came"),
-        Column("sample_count", pa.int64(), "samples that came, staleness markers left out"),
+        Column("series_count", pa.int64(), "series that came, or objects"),
+        Column("sample_count", pa.int64(), "samples that came, staleness markers left out; 0 for Kubernetes"),
         Column("duplicate_count", pa.int64(), "samples dropped: the same series and time again"),
         Column("copy_count", pa.int64(), "samples dropped: copies of a device value that another series holds"),
         Column("blank_count", pa.int64(), "values dropped: DCGM blanks"),
@@ -315,5 +288,15 @@ SOURCE = Table(
     ),
 )
 
-TABLES: tuple[Table, ...] = (DEVICE_SAMPLE, SAMPLE, RAW_SAMPLE, SERIES, OWNER_LABEL, DEVICE_LABEL, DEVICE_SIGNAL, SOURCE)
+TABLES: tuple[Table, ...] = (
+    DEVICE_SAMPLE,
+    SAMPLE,
+    RAW_SAMPLE,
+    SERIES,
+    OWNER_LABEL,
+    DEVICE_LABEL,
+    DEVICE_SIGNAL,
+    SOURCE,
+    *STATE_TABLES,
+)
 TABLE_BY_NAME = {table.name: table for table in TABLES}

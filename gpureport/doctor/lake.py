@@ -83,7 +83,10 @@ step as (
 )
 select median(step_ms) / 1000, avg(is_fresh::int), count(*) filter (where is_reset) from step
 """
-_SERVER = "select server, max(read_path), list(warnings) from lake.source group by server order by count(*) desc, server limit 1"
+_SERVER = """
+select server, max(read_path), list(warnings) from lake.source
+where kind <> 'kubernetes' group by server order by count(*) desc, server limit 1
+"""
 
 
 def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> Evidence:

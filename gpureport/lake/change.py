@@ -1,4 +1,8 @@
-"""Replace partitions whole or not at all: write aside, make durable, then move into place."""
+"""Replace partitions whole or not at all: write aside, make durable, then move into place.
+
+Parts of an observation (``observed-<time>``) are the exception: they are added beside what the partition holds, and stay when
+the rest of it is replaced.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,15 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
 
 from gpureport.errors import LakeError
-from gpureport.lake.layout import MARKER, Lake, partition_folder
+from gpureport.lake.layout import MARKER, OBSERVED, Lake, is_observation, observation_part, partition_folder
 from gpureport.lake.parquet import write_parquet
+from gpureport.state_tables import STATE_TABLES
 from gpureport.tables import SCHEMA_VERSION, TABLE_BY_NAME
 
 _STAGING = ".staging"
@@ -46,12 +51,22 @@ class Change:
         part: str = "part-0000",
         metadata: Mapping[str, str] | None = None,
     ) -> None:
-        """Stage one part of a partition; the partition will hold the staged parts and nothing else."""
+        """Stage one part of a partition; the partition will hold the staged parts, its observations and nothing else."""
         with disk_errors(self.lake_path):
             path = self.staging / partition_folder(table, cluster, day) / f"{part}.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_parquet(rows, path, metadata or {}, TABLE_BY_NAME.get(table))
             _sync(path)
+
+    def observe(self, cluster: str, observed_at: datetime, tables: Mapping[str, pa.Table]) -> None:
+        """Stage the state tables of an instant, and what was asked for them; the same instant again replaces what was there."""
+        day, part = observed_at.astimezone(UTC).date(), observation_part(observed_at)
+        for table in STATE_TABLES:
+            partition = partition_folder(table.name, cluster, day)
+            if table.name not in tables and (self.lake_path / partition / f"{part}.parquet").exists():
+                self.write(table.name, cluster, day, table.schema.empty_table(), part)
+        for name, rows in tables.items():
+            self.write(name, cluster, day, rows, part)
 
     def abandon(self) -> None:
         """Leave the lake as it is when the block ends."""
@@ -109,14 +124,33 @@ def _move_into_place(lake_path: Path, staging: Path) -> None:
     """Two renames a partition: a reader sees the old one, for a moment none, or the new one, never a part of one."""
     trash = staging / ".old"
     for number, staged in enumerate(sorted(staging.glob("**/date=*"))):
-        _sync(staged)
         target = lake_path / staged.relative_to(staging)
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and all(map(is_observation, staged.iterdir())):
+            _move_beside(staged, target)
+            continue
+        _keep_observations(target, staged)
+        _sync(staged)
         if target.exists():
             trash.mkdir(exist_ok=True)
             target.rename(trash / str(number))
         staged.rename(target)
         _sync(target.parent)
+
+
+def _move_beside(staged: Path, target: Path) -> None:
+    """One rename a file: each is an observation's rows of a table, whole."""
+    for file in staged.iterdir():
+        file.rename(target / file.name)
+    _sync(target)
+
+
+def _keep_observations(old: Path, staged: Path) -> None:
+    """Copies, so that a run that is killed between the renames has lost nothing."""
+    for file in old.glob(f"{OBSERVED}*"):
+        if not (staged / file.name).exists():
+            shutil.copyfile(file, staged / file.name)
+            _sync(staged / file.name)
 
 
 def _sync(path: Path) -> None:

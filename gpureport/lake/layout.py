@@ -1,4 +1,7 @@
-"""Where things lie in a lake: ``<lake>/<table>/cluster=<c>/date=<D>/<part>.parquet``, and its schema version."""
+"""Where things lie in a lake: ``<lake>/<table>/cluster=<c>/date=<D>/<part>.parquet``, and its schema version.
+
+A part is ``part-0000`` and on, or an observation: ``observed-20261121T014621000Z``, what was seen of Kubernetes at that time.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from gpureport.lake.change import Change
 
 MARKER = "gpureport-lake.json"
+OBSERVED = "observed-"
 _CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -26,6 +30,16 @@ def partition_folder(table: str, cluster: str, day: date) -> Path:
     if not _CLUSTER_NAME.fullmatch(cluster):
         raise UsageError(f"{cluster!r} cannot name a cluster; use letters, digits, '.', '_' and '-'")
     return Path(table) / f"cluster={cluster}" / f"date={day.isoformat()}"
+
+
+def observation_part(observed_at: datetime) -> str:
+    """The name of an observation's parts: its time in UTC, to the millisecond."""
+    return f"{OBSERVED}{observed_at.astimezone(UTC):%Y%m%dT%H%M%S}{observed_at.microsecond // 1000:03}Z"
+
+
+def is_observation(file: Path) -> bool:
+    """Whether the file is a part of an observation."""
+    return file.name.startswith(OBSERVED)
 
 
 @dataclass(frozen=True)

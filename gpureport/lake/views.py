@@ -9,8 +9,9 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.errors import LakeError
-from gpureport.lake.layout import Lake, Partition
-from gpureport.tables import TABLE_BY_NAME, Table
+from gpureport.lake.layout import Lake, Partition, is_observation
+from gpureport.table import Table
+from gpureport.tables import TABLE_BY_NAME
 
 
 def views(
@@ -23,6 +24,8 @@ def views(
 ) -> list[str]:
     """Create a view per table over the chosen clusters, days and parts; the names made, in order.
 
+    Parts are of devices; an observation of the whole cluster belongs to every one of them.
+
     A lake table without files becomes an empty table of its schema; facts without files are left out.
     """
     con.execute("create schema if not exists lake; create schema if not exists facts")
@@ -33,7 +36,7 @@ def views(
             for partition in lake.partitions(table)
             if _is_chosen(partition, clusters, dates)
             for file in partition.files
-            if parts is None or file.stem in parts
+            if parts is None or file.stem in parts or is_observation(file)
         ]
         name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
         if files:

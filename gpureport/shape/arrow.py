@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from gpureport.series import METRIC_LABEL
-from gpureport.shape.devices import DeviceSignals, Origin
+from gpureport.shape.devices import DeviceSignals
 from gpureport.shape.identity import DeviceKey, DeviceLabels, Workload
 from gpureport.shape.long import LongRows
 from gpureport.shape.owners import Run
 from gpureport.shape.prepare import Prepared
 from gpureport.shape.spans import Times, is_among
 from gpureport.shape.wide import DeviceRows
-from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, DEVICE_SIGNAL, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES, Table
+from gpureport.table import Table
+from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, DEVICE_SIGNAL, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES
 from gpureport.window import Window
 
 MS_PER_SECOND = 1000.0
@@ -107,10 +109,10 @@ def raw_sample_table(series: Iterable[Prepared], window: Window) -> pa.Table:
 def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mapping[str, str], window: Window) -> pa.Table:
     """The labels of every series, each with its scope, that has a sample within the window."""
     found: list[tuple[Prepared, str, int]] = []
+    counted = _Counted(window)
     for each, scope in sorted(series, key=lambda one: one[0].series_id):
-        first, end = np.searchsorted(each.raw_times_ms, (window.start_ms, window.end_ms))
-        if end > first:
-            found.append((each, scope, int(end - first)))
+        if count := counted.within(each.raw_times_ms):
+            found.append((each, scope, count))
     identities = [each.identity for each, _, _ in found]
     devices = [identity.device or identity.holder_device or DeviceKey("", "") for identity in identities]
     texts = {
@@ -136,6 +138,21 @@ def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mappin
             "sample_count": pa.array([count for _, _, count in found], pa.int64()),
         },
     )
+
+
+class _Counted:
+    """How many of a series' instants are within a window, counted once for the series that share them."""
+
+    def __init__(self, window: Window) -> None:
+        self._bounds = np.array([window.start_ms, window.end_ms])
+        self._known: dict[int, tuple[Times, int]] = {}
+
+    def within(self, times_ms: Times) -> int:
+        """The count; the array is kept, so that its address stays its own."""
+        if id(times_ms) not in self._known:
+            first, end = np.searchsorted(times_ms, self._bounds)
+            self._known[id(times_ms)] = times_ms, int(end - first)
+        return self._known[id(times_ms)][1]
 
 
 def _maps(rows: Sequence[Sequence[tuple[str, str]]]) -> pa.Array:
@@ -168,29 +185,33 @@ def device_label_table(labels: Sequence[tuple[DeviceKey, Mapping[DeviceLabels, R
 
 def device_signal_table(signals: Mapping[DeviceKey, DeviceSignals], window: Window) -> pa.Table:
     """Where each device signal came from, by device and signal; those without a series in the window are left out."""
-    rows = [
-        {**key._asdict(), "signal": signal, **_origin(origin, each, signal, window)}
+    low, high, counted = window.start_ms, window.end_ms, _Counted(window)
+    found = [
+        (key, signal, origin, each.points.get(signal))
         for key, each in signals.items()
         for signal, origin in sorted(each.origin.items())
-        if origin.first_ms < window.end_ms and origin.last_ms >= window.start_ms
+        if origin.first_ms < high and origin.last_ms >= low
     ]
-    return pa.Table.from_pylist(rows, DEVICE_SIGNAL.schema)
-
-
-def _origin(origin: Origin, signals: DeviceSignals, signal: str, window: Window) -> dict[str, object]:
-    points = signals.points.get(signal)
-    first, end = (0, 0) if points is None else np.searchsorted(points.times_ms, (window.start_ms, window.end_ms))
-    return {
-        "source_metric": ", ".join(origin.metrics),
-        "exporter": origin.exporter,
-        "node_name": origin.node_name,
-        "start_at": np.datetime64(max(origin.first_ms, window.start_ms), "ms"),
-        "end_at": np.datetime64(min(origin.last_ms, window.end_ms - 1), "ms"),
-        "series_count": origin.series_count,
-        "sample_count": int(end - first),
-        "dropped": sorted((reason, count) for reason, count in origin.dropped.items() if count),
-        "other_metrics": list(origin.other_metrics),
+    origins = [origin for _, _, origin, _ in found]
+    columns = {
+        "device_uuid": [key.device_uuid for key, _, _, _ in found],
+        "gpu_instance_id": [key.gpu_instance_id for key, _, _, _ in found],
+        "signal": [signal for _, signal, _, _ in found],
+        "source_metric": [", ".join(origin.metrics) for origin in origins],
+        "exporter": [origin.exporter for origin in origins],
+        "node_name": [origin.node_name for origin in origins],
+        "start_at": _instants(np.array([max(origin.first_ms, low) for origin in origins], np.int64)),
+        "end_at": _instants(np.array([min(origin.last_ms, high - 1) for origin in origins], np.int64)),
+        "series_count": [origin.series_count for origin in origins],
+        "sample_count": [0 if points is None else counted.within(points.times_ms) for _, _, _, points in found],
+        "dropped": [sorted((reason, count) for reason, count in each.dropped.items() if count) for each in origins],
+        "other_metrics": [origin.other_metrics for origin in origins],
     }
+    return _table(DEVICE_SIGNAL, {field.name: _column(columns[field.name], field.type) for field in DEVICE_SIGNAL.schema})
+
+
+def _column(values: Any, kind: pa.DataType) -> pa.Array:
+    return values if isinstance(values, pa.Array) else pa.array(values, kind)
 
 
 def _run(run: Run) -> dict[str, object]:

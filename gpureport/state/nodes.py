@@ -1,0 +1,72 @@
+"""Nodes and namespaces → rows of ``node`` and ``namespace``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpureport.state.fields import Object, Row, condition, instant, mapping, selected, taints, text, texts
+from gpureport.state.quantity import amount
+
+_LABELS = (
+    "nvidia.com/",
+    "amd.com/",
+    "beta.amd.com/",
+    "gpu.intel.com/",
+    "intel.feature.node.kubernetes.io/",
+    "habana.ai/",
+    "feature.node.kubernetes.io/pci-",
+    "nos.nebuly.com/",
+    "node.koordinator.sh/",
+    "kai.scheduler/",
+    "runai/",
+    "run.ai/",
+    "hami.io/",
+    "topology.kubernetes.io/",
+    "node.kubernetes.io/instance-type",
+    "kubernetes.io/hostname",
+    "kubernetes.io/arch",
+    "node-role.kubernetes.io/",
+    "cloud.google.com/gke-accelerator",
+    "cloud.google.com/gke-gpu",
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "kubernetes.azure.com/agentpool",
+    "karpenter.sh/capacity-type",
+    "karpenter.sh/nodepool",
+)
+_ANNOTATIONS = ("nos.nebuly.com/", "hami.io/", "node.koordinator.sh/")
+
+
+def node_row(node: Object) -> Row:
+    """A node; of its resources those that have a domain, which cores, memory and pods have not."""
+    metadata, status = mapping(node.get("metadata")), mapping(node.get("status"))
+    spec = mapping(node.get("spec"))
+    ready = condition(status.get("conditions"), "Ready")
+    return {
+        "node_name": text(metadata.get("name")),
+        "node_uid": text(metadata.get("uid")),
+        "created_at": instant(metadata.get("creationTimestamp")),
+        "is_ready": ready.get("status") == "True" if ready else None,
+        "ready_changed_at": instant(ready.get("lastTransitionTime")),
+        "is_unschedulable": spec.get("unschedulable") is True,
+        "taints": taints(spec.get("taints")),
+        "capacity": _extended(status.get("capacity")),
+        "allocatable": _extended(status.get("allocatable")),
+        "labels": selected(metadata.get("labels"), _LABELS),
+        "annotations": selected(metadata.get("annotations"), _ANNOTATIONS),
+    }
+
+
+def _extended(resources: Any) -> dict[str, float | None]:
+    return {name: amount(written) for name, written in mapping(resources).items() if "/" in name}
+
+
+def namespace_row(namespace: Object) -> Row:
+    """A namespace with all its labels: one of them may name the team."""
+    metadata = mapping(namespace.get("metadata"))
+    return {
+        "namespace": text(metadata.get("name")),
+        "namespace_uid": text(metadata.get("uid")),
+        "created_at": instant(metadata.get("creationTimestamp")),
+        "labels": texts(metadata.get("labels")),
+    }
