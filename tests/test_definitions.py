@@ -28,11 +28,17 @@ def test_every_signal_of_a_definition_exists() -> None:
 
 
 def test_every_reason_in_the_queries_has_a_sentence() -> None:
-    judging = ("facts.window_figure", "facts.window_signal_day", "facts.window_node_gap", "facts.window_holder_day")
+    judging = (
+        "facts.window_figure",
+        "facts.window_signal_day",
+        "facts.window_node_gap",
+        "facts.window_holder_day",
+        "report.accelerator",
+    )
     judged = "\n".join(QUERIES[name].sql for name in judging)
     every = "\n".join(query.sql for query in QUERIES.values())
     given = {*re.findall(r"\bthen '(\w+)'", judged), *re.findall(r"'reason': '(\w+)'", every)}
-    assert {"not_collected", "low_coverage", "lifetime_unknown"} <= given
+    assert {"not_collected", "low_coverage", "pods_not_mapped"} <= given
     assert given - REASONS.keys() == set()
 
 
