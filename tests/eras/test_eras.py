@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import oracle
 import pytest
+from built_once import built_once
 from golden_case import NOW, Row, report_rows
 
 from eras import rewriting as era
@@ -81,22 +82,24 @@ ON_MIG = "MIG copies"
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All eras, each as a cluster of its own, in one report; its DuckDB file."""
-    folder = tmp_path_factory.mktemp("eras")
-    lake, out = str(folder / "lake"), folder / "out"
+    return built_once("eras", tell, request, tmp_path_factory) / "out" / "gpureport.duckdb"
+
+
+def tell(folder: Path) -> None:
+    lake = str(folder / "lake")
     rewritings = {name: each.rewrite for name, each in ERAS.items()} | {ON_MIG: era.with_copies_on_mig_instances}
     for name, rewrite in rewritings.items():
         file = folder / f"{name}.txt.gz"
         file.write_bytes(openmetrics(rewrite(recorded())))
-        assert gpureport("import", str(file), "--cluster", cluster_of(name), "--lake", lake) == 0
-    assert gpureport("compute", "--date", "2026-11-20", "--lake", lake) == 0
-    assert gpureport("report", "--since", "2026-11-20", "--lake", lake, "--out", str(out)) == 0
-    return out / "gpureport.duckdb"
+        gpureport("import", str(file), "--cluster", cluster_of(name), "--lake", lake)
+    gpureport("compute", "--date", "2026-11-20", "--lake", lake)
+    gpureport("report", "--since", "2026-11-20", "--lake", lake, "--out", str(folder / "out"))
 
 
-def gpureport(*arguments: str) -> int:
-    return main(list(arguments), environ={}, now=NOW)
+def gpureport(*arguments: str) -> None:
+    assert main(list(arguments), environ={}, now=NOW) == 0
 
 
 def cluster_of(name: str) -> str:

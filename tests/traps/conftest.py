@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from built_once import built_once
 from golden_case import NOW
 
 from gpureport.cli import main
@@ -17,18 +18,21 @@ SHARED = "shared"
 
 
 @pytest.fixture(scope="module")
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The module's lake, and the report's DuckDB file."""
-    folder = tmp_path_factory.mktemp("traps")
-    lake, out = folder / "lake", folder / "out"
-    for cluster, text in clusters(request.module).items():
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the module's lake and report."""
+    module = request.module
+    return built_once(module.__name__, lambda folder: tell(module, folder), request, tmp_path_factory)
+
+
+def tell(module: ModuleType, folder: Path) -> None:
+    lake = folder / "lake"
+    for cluster, text in clusters(module).items():
         file = folder / f"{cluster}.txt"
         file.write_text(text)
         gpureport("import", file, "--cluster", cluster, "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
-    gpureport("report", *window, "--lake", lake, "--out", out)
-    return lake, out / "gpureport.duckdb"
+    gpureport("report", *window, "--lake", lake, "--out", folder / "out")
 
 
 def clusters(module: ModuleType) -> dict[str, str]:
@@ -53,6 +57,6 @@ def gpureport(*arguments: str | Path) -> None:
 
 
 @pytest.fixture
-def said(request: pytest.FixtureRequest, told: tuple[Path, Path]) -> Said:
+def said(request: pytest.FixtureRequest, told: Path) -> Said:
     """What the report says of the test's own samples."""
-    return Said(*told, *places(request.module)[request.function.__name__])
+    return Said(told / "lake", told / "out" / "gpureport.duckdb", *places(request.module)[request.function.__name__])
