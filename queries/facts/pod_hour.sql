@@ -127,7 +127,7 @@ span as (
         line_number,
         start_ms,
         value,
-        least(end_ms, lead(start_ms, 1, end_ms) over (partition by line_number order by start_ms, value)) - start_ms as held_ms
+        least(end_ms, lead(start_ms, 1, end_ms) over (partition by line_number order by start_ms, value, end_ms)) - start_ms as held_ms
     from sampled
     where not is_alone
 ),
