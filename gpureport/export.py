@@ -18,13 +18,14 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from gpureport.catalog import Catalog
 from gpureport.errors import SourceError
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
-from gpureport.series import METRIC_LABEL, Labels, concatenate
+from gpureport.series import METRIC_LABEL, Labels, SeriesBatch, concatenate
 from gpureport.shape import DEVICE_LABELS, Reading, Tally, device_uuid, reading_of, relabelled_jobs, shape
 from gpureport.sources.prometheus import (
     Connection,
@@ -106,7 +107,7 @@ def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: P
     SourceError where the server cannot be read, NoSeriesError where it holds none of the catalogue's series for the day.
     """
     connection = open_connection(settings.prometheus, settings.environ)
-    with _loading_loops():
+    with _loading_loops(settings.catalog):
         server = probe(connection)
         series, warnings = _series(connection, settings, day)
         groups = _plan(connection, settings, series, day)
@@ -125,9 +126,9 @@ def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: P
 
 
 @contextmanager
-def _loading_loops() -> Iterator[None]:
+def _loading_loops(catalog: Catalog) -> Iterator[None]:
     """Load the compiled loops while the server lists its series: workers are forked with them."""
-    loading = threading.Thread(target=load_loops)
+    loading = threading.Thread(target=load_loops, args=(catalog,))
     loading.start()
     try:
         yield
@@ -135,13 +136,16 @@ def _loading_loops() -> Iterator[None]:
         loading.join()
 
 
-def load_loops() -> None:
-    """Have the loops of reading and shaping compiled, or fetched from where they are kept."""
+def load_loops(catalog: Catalog) -> None:
+    """Have the loops of reading, shaping and writing compiled, or fetched from where they are kept, by using each."""
     from gpureport.lake.decimals import scaled
-    from gpureport.shape.extents import extents
     from gpureport.sources.prometheus.remote_read import batch_of
 
-    extents(batch_of([], Window.of_day(date(2000, 1, 1)), {}, ""))
+    window = Window.of_day(date(2000, 1, 1))
+    batch_of([], window, {}, "")
+    labels = {METRIC_LABEL: "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "UUID": "GPU-0", "pod": "train-0"}
+    times = window.start_ms + np.arange(0, 90_000, 30_000)
+    shape(SeriesBatch([labels], np.array([0, times.size]), times, np.arange(times.size, dtype=np.float64)), catalog, window)
     scaled(pa.array([0.0]).to_numpy(), 1.0, 1.0)
 
 

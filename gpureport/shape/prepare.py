@@ -78,7 +78,8 @@ def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> t
         tally = tallies.setdefault(identity.meaning.metric, Tally())
         dropped: Counter[str] = Counter()
         prepared.append(_prepare_one(key, identity, samples.of(numbers, dropped), dropped, reading, tally))
-        tally.dropped.update(dropped)
+        if dropped:
+            tally.dropped.update(dropped)
     return prepared, tallies
 
 

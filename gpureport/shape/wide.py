@@ -57,8 +57,7 @@ def device_rows(
     kept = np.logical_or.reduce([grid.is_held for grid in grids])
     rows = _empty_rows(grids, starts, ends, kept)
     for names, grid in zip(shared, grids, strict=True):
-        for name in names:
-            _add_signal(rows, name, points[name], grid, kept, ends)
+        _add_signals(rows, {name: points[name] for name in names}, grid, kept)
     if "xid_code" in points:
         rows.columns["xid_event_code"] = _xid_events(points["xid_code"], rows, first_seen_ms)
     return rows
@@ -94,10 +93,9 @@ def row_bounds(found: list[Spans], window: Window) -> tuple[Times, Times]:
 
 def grid_of(found: Spans, starts: Times) -> Grid:
     """Which sample is in force at each row start."""
-    sample = np.searchsorted(found.times_ms, starts, side="right") - 1
-    within = np.maximum(sample, 0)
-    is_held = (sample >= 0) & (starts < found.ends_ms[within])
-    return Grid(found, within, is_held, is_held & (found.times_ms[within] == starts))
+    from gpureport.shape.loops import in_force
+
+    return Grid(found, *in_force(found.times_ms, found.ends_ms, starts))
 
 
 def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.bool_]) -> DeviceRows:
@@ -107,18 +105,20 @@ def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.
     return DeviceRows(starts[kept], (ends - starts)[kept], ~is_own, guessed, np.zeros(count, np.int16))
 
 
-def _add_signal(rows: DeviceRows, name: str, points: Points, grid: Grid, kept: NDArray[np.bool_], ends: Times) -> None:
-    sample, is_held = grid.sample[kept], grid.is_held[kept]
-    joined = is_held & ~grid.is_own[kept] & ~rows.is_carried
-    rows.joined_count += joined
-    rows.joined_by_signal[name] = int(joined.sum())
-    rows.columns[name] = np.where(is_held, points.values[sample], np.nan)
-    signal = SIGNAL_BY_NAME[name]
-    if signal.kind == "counter":
-        grown = growth(points.values, grid.spans.is_linked)
-        rows.columns[signal.increase_name] = _share(grown, grid, sample, is_held, rows)
-        is_own = grid.is_own[kept]
-        rows.columns[signal.gap_increase_name] = np.where(is_own, grown.gap_increase[sample], np.nan)
+def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kept: NDArray[np.bool_]) -> None:
+    """The columns of the signals on one grid."""
+    sample, is_held, is_own = grid.sample[kept], grid.is_held[kept], grid.is_own[kept]
+    joined = is_held & ~is_own & ~rows.is_carried
+    rows.joined_count += len(points) * joined.astype(np.int16)
+    joined_count, is_whole = int(joined.sum()), bool(is_held.all())
+    for name, each in points.items():
+        rows.joined_by_signal[name] = joined_count
+        rows.columns[name] = each.values[sample] if is_whole else np.where(is_held, each.values[sample], np.nan)
+        signal = SIGNAL_BY_NAME[name]
+        if signal.kind == "counter":
+            grown = growth(each.values, grid.spans.is_linked)
+            rows.columns[signal.increase_name] = _share(grown, grid, sample, is_held, rows)
+            rows.columns[signal.gap_increase_name] = np.where(is_own, grown.gap_increase[sample], np.nan)
 
 
 def _share(grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
