@@ -190,13 +190,17 @@ def test_the_same_minutes_at_another_time_of_day_give_the_same_totals(
 
 
 def shift(recording: Path, seconds: float, folder: Path) -> Path:
-    """The recording, its clock moved."""
+    """The recording, its clock moved: the instants of its samples, and those that its samples tell."""
 
     def moved(match: re.Match[bytes]) -> bytes:
         return b" %.3f\n" % (float(match[1]) + seconds)
 
+    def moved_value(match: re.Match[bytes]) -> bytes:
+        return b"%s %d " % (match[1], int(match[2]) + seconds)
+
     path = folder / "shifted.txt"
-    path.write_bytes(re.sub(rb" (\d{10}\.\d{3})\n", moved, gzip.decompress(recording.read_bytes())))
+    text = re.sub(rb" (\d{10}\.\d{3})\n", moved, gzip.decompress(recording.read_bytes()))
+    path.write_bytes(re.sub(rb"(?m)^(kube_pod_(?:created|start_time|completion_time)\{.*\}) (\d{10}) ", moved_value, text))
     return path
 
 

@@ -186,7 +186,7 @@ seen as (
             and sample.gpu_instance_id in (held.gpu_instance_id, '')
             and sample.seen_at < held.end_at
             and sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) > held.start_at
-    union all
+    union
     select
         held.* exclude (start_at, end_at),
         held.start_at as absent_from_at,

@@ -197,7 +197,8 @@ held as (
         container,
         device_uuid,
         gpu_instance_id,
-        least(min(life_start_at), min(start_at)) as start_at,
+        -- The day on which it was seen to begin knows best; later ones know its creation.
+        least(max(life_start_at), min(start_at)) as start_at,
         greatest(max(life_end_at), max(end_at)) as end_at
     from facts.ownership
     group by all
