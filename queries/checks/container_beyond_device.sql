@@ -1,5 +1,7 @@
 -- A container that was seen on a device for longer than the device was.
 --
+-- On a MIG instance its time is the instance's, and the board's where the instance is silent.
+--
 -- severity: fail
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  facts.container_hour, facts.device_hour
@@ -26,12 +28,13 @@ select
     held.gpu_instance_id,
     held.hour_start_at,
     held.observed_seconds,
-    device_hour.observed_seconds as device_seconds
+    sum(device_hour.observed_seconds) as device_seconds
 from facts.container_hour as held
 inner join facts.device_hour
     on
         held.cluster = device_hour.cluster
         and held.device_uuid = device_hour.device_uuid
-        and held.gpu_instance_id = device_hour.gpu_instance_id
+        and device_hour.gpu_instance_id in (held.gpu_instance_id, '')
         and held.hour_start_at = device_hour.hour_start_at
-where held.observed_seconds > device_hour.observed_seconds + 0.001
+group by all
+having held.observed_seconds > sum(device_hour.observed_seconds) + 0.001

@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id
 -- reads:  facts.window_figure, facts.window_sum
--- params: since_at, until_at
+-- params: since_at, until_at, figure_min_coverage_ratio
 -- source: facts.window_figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
 -- columns:
 --   cluster                             cluster name
@@ -106,41 +106,81 @@
 with total as (
     select
         *,
-        gpu_instance_id != '' as is_instance
+        gpu_instance_id != '' as is_instance,
+        if(gpu_instance_id != '', 'board_scope', 'not_collected') as board_reason
     from facts.window_sum
     where subject = 'device'
 ),
 
+judged as (
+    select
+        *,
+        case
+            when power_seen_seconds is null then board_reason
+            when power_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as power_reason,
+        case
+            when gpu_util_seen_seconds is null then board_reason
+            when gpu_util_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as gpu_util_reason,
+        case
+            when gpu_temp_seen_seconds is null then board_reason
+            when gpu_temp_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as gpu_temp_reason,
+        case
+            when memory_temp_seen_seconds is null then board_reason
+            when memory_temp_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as memory_temp_reason,
+        case
+            when sm_clock_seen_seconds is null then board_reason
+            when sm_clock_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sm_clock_reason,
+        case
+            when memory_clock_seen_seconds is null then board_reason
+            when memory_clock_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as memory_clock_reason
+    from total
+),
+
+-- Energy and counts are sums, over gaps too; the limit and the memory's size hardly change: none of them needs to be seen for long.
 health as (
     select
         cluster,
         device_uuid,
         gpu_instance_id,
-        case when is_instance then 'board_scope' else 'not_collected' end as board_reason,
+        board_reason,
+        power_reason,
+        gpu_util_reason,
+        gpu_temp_reason,
+        memory_temp_reason,
+        sm_clock_reason,
+        memory_clock_reason,
+        -- Without a counter it is power over the time in which that was seen: no energy of the day where it is little.
+        if(energy_joules is null and energy_gap_joules is null, power_reason, null) as energy_reason,
         case
             when energy_joules is not null or energy_gap_joules is not null
                 then coalesce(energy_joules, 0) + coalesce(energy_gap_joules, 0)
-            else power_joules
+            when power_reason is null then power_joules
         end as energy_joules,
-        power_joules / power_seen_seconds as power_watts_avg,
-        power_watts_max,
+        case when power_reason is null then power_joules / power_seen_seconds end as power_watts_avg,
+        case when power_reason is null then power_watts_max end as power_watts_max,
         power_limit_watts_max,
-        gpu_util_ratio_seconds / gpu_util_seen_seconds as gpu_util_ratio_avg,
-        gpu_temp_celsius_seconds / gpu_temp_seen_seconds as gpu_temp_celsius_avg,
-        gpu_temp_celsius_max,
-        memory_temp_celsius_seconds / memory_temp_seen_seconds as memory_temp_celsius_avg,
-        memory_temp_celsius_max,
-        sm_clock_hertz_seconds / sm_clock_seen_seconds as sm_clock_hertz_avg,
-        sm_clock_hertz_max,
-        memory_clock_hertz_seconds / memory_clock_seen_seconds as memory_clock_hertz_avg,
-        memory_clock_hertz_max,
+        case when gpu_util_reason is null then gpu_util_ratio_seconds / gpu_util_seen_seconds end as gpu_util_ratio_avg,
+        case when gpu_temp_reason is null then gpu_temp_celsius_seconds / gpu_temp_seen_seconds end as gpu_temp_celsius_avg,
+        case when gpu_temp_reason is null then gpu_temp_celsius_max end as gpu_temp_celsius_max,
+        case when memory_temp_reason is null then memory_temp_celsius_seconds / memory_temp_seen_seconds end as memory_temp_celsius_avg,
+        case when memory_temp_reason is null then memory_temp_celsius_max end as memory_temp_celsius_max,
+        case when sm_clock_reason is null then sm_clock_hertz_seconds / sm_clock_seen_seconds end as sm_clock_hertz_avg,
+        case when sm_clock_reason is null then sm_clock_hertz_max end as sm_clock_hertz_max,
+        case when memory_clock_reason is null then memory_clock_hertz_seconds / memory_clock_seen_seconds end as memory_clock_hertz_avg,
+        case when memory_clock_reason is null then memory_clock_hertz_max end as memory_clock_hertz_max,
         if(
             pcie_replay_count is null and pcie_replay_gap_count is null,
             null,
             coalesce(pcie_replay_count, 0) + coalesce(pcie_replay_gap_count, 0)
         ) as pcie_replay_count,
         fb_total_bytes_max as memory_total_bytes
-    from total
+    from judged
 )
 
 select
@@ -156,7 +196,8 @@ select
     total.pci_bus_id,
     total.driver_version,
     figure.observed_seconds,
-    figure.observed_seconds / epoch($until_at::timestamp - $since_at::timestamp) as coverage_ratio,
+    -- Facts are hourly: of an hour that the window cuts more may be seen than the window holds; then it is 1.
+    least(1, figure.observed_seconds / epoch($until_at::timestamp - $since_at::timestamp)) as coverage_ratio,
     figure.gpu_usage_avg,
     figure.power_violation_ratio,
     figure.thermal_violation_ratio,
@@ -241,23 +282,23 @@ select
     map_concat(
         figure.unknown_reasons,
         map_from_entries([entry for entry in [
-            { 'figure': 'energy_joules', 'reason': if(health.energy_joules is null, health.board_reason, null) },
+            { 'figure': 'energy_joules', 'reason': health.energy_reason },
             { 'figure': 'idle_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
             { 'figure': 'attributed_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
             { 'figure': 'unattributed_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
             { 'figure': 'closing_error_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
-            { 'figure': 'power_watts_avg', 'reason': if(health.power_watts_avg is null, health.board_reason, null) },
-            { 'figure': 'power_watts_max', 'reason': if(health.power_watts_max is null, health.board_reason, null) },
+            { 'figure': 'power_watts_avg', 'reason': health.power_reason },
+            { 'figure': 'power_watts_max', 'reason': health.power_reason },
             { 'figure': 'power_limit_watts_max', 'reason': if(health.power_limit_watts_max is null, health.board_reason, null) },
-            { 'figure': 'gpu_util_ratio_avg', 'reason': if(health.gpu_util_ratio_avg is null, health.board_reason, null) },
-            { 'figure': 'gpu_temp_celsius_avg', 'reason': if(health.gpu_temp_celsius_avg is null, health.board_reason, null) },
-            { 'figure': 'gpu_temp_celsius_max', 'reason': if(health.gpu_temp_celsius_max is null, health.board_reason, null) },
-            { 'figure': 'memory_temp_celsius_avg', 'reason': if(health.memory_temp_celsius_avg is null, health.board_reason, null) },
-            { 'figure': 'memory_temp_celsius_max', 'reason': if(health.memory_temp_celsius_max is null, health.board_reason, null) },
-            { 'figure': 'sm_clock_hertz_avg', 'reason': if(health.sm_clock_hertz_avg is null, health.board_reason, null) },
-            { 'figure': 'sm_clock_hertz_max', 'reason': if(health.sm_clock_hertz_max is null, health.board_reason, null) },
-            { 'figure': 'memory_clock_hertz_avg', 'reason': if(health.memory_clock_hertz_avg is null, health.board_reason, null) },
-            { 'figure': 'memory_clock_hertz_max', 'reason': if(health.memory_clock_hertz_max is null, health.board_reason, null) },
+            { 'figure': 'gpu_util_ratio_avg', 'reason': health.gpu_util_reason },
+            { 'figure': 'gpu_temp_celsius_avg', 'reason': health.gpu_temp_reason },
+            { 'figure': 'gpu_temp_celsius_max', 'reason': health.gpu_temp_reason },
+            { 'figure': 'memory_temp_celsius_avg', 'reason': health.memory_temp_reason },
+            { 'figure': 'memory_temp_celsius_max', 'reason': health.memory_temp_reason },
+            { 'figure': 'sm_clock_hertz_avg', 'reason': health.sm_clock_reason },
+            { 'figure': 'sm_clock_hertz_max', 'reason': health.sm_clock_reason },
+            { 'figure': 'memory_clock_hertz_avg', 'reason': health.memory_clock_reason },
+            { 'figure': 'memory_clock_hertz_max', 'reason': health.memory_clock_reason },
             { 'figure': 'pcie_replay_count', 'reason': if(health.pcie_replay_count is null, health.board_reason, null) },
             { 'figure': 'memory_total_bytes', 'reason': if(health.memory_total_bytes is null, 'not_collected', null) }
         ] if entry.reason is not null])

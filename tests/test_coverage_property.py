@@ -1,0 +1,184 @@
+"""Whatever came, and however: no share beyond 0..1, no time beyond what was expected, and observed + unknown = expected.
+
+Samples go the whole way, through ``shape`` into a lake, through compute into facts, into the tables of a report.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from gpureport.catalog import load_catalog
+from gpureport.compute import ComputeSettings, ReportSettings, compute_day, connection, report_tables
+from gpureport.lake import Lake, open_lake
+from gpureport.series import STALE_BITS, SeriesBatch
+from gpureport.shape import shape
+from gpureport.window import Window
+
+CATALOG = load_catalog()
+DAY = date(2026, 3, 1)
+MIDNIGHT_MS = 1_772_323_200_000
+STALE = float(np.array([STALE_BITS], np.uint64).view(np.float64)[0])
+BLANK = 9_223_372_036_854_775_794.0
+WINDOWS = [
+    Window.of_day(DAY),
+    Window(datetime(2026, 3, 1, 11, tzinfo=UTC), datetime(2026, 3, 1, 14, tzinfo=UTC)),
+    Window(datetime(2026, 3, 1, 11, 20, tzinfo=UTC), datetime(2026, 3, 1, 13, 40, tzinfo=UTC)),
+]
+GAUGES = {
+    # metric: largest true value
+    "DCGM_FI_DEV_POWER_USAGE": 700,
+    "DCGM_FI_DEV_GPU_UTIL": 100,
+    "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 1,
+    "DCGM_FI_PROF_SM_ACTIVE": 1,
+    "DCGM_FI_DEV_FB_USED": 40_000,
+    "DCGM_FI_DEV_FB_FREE": 40_000,
+    "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS": 255,
+}
+COUNTERS = {
+    # metric: growth per second of time, at most
+    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 700_000,
+    "DCGM_FI_DEV_POWER_VIOLATION": 1_000_000_000,
+}
+Sample = tuple[int, float]
+
+
+class Trouble(NamedTuple):
+    """How a device's samples are spoilt."""
+
+    start_s: int
+    count: int
+    step_s: int
+    drop_ratio: float
+    gap_s: int
+    reset_ratio: float
+    spoilt_ratio: float
+    copies: int
+    instance: str
+    seed: int
+
+
+TROUBLES = st.builds(
+    Trouble,
+    start_s=st.integers(-600, 86_500),
+    count=st.integers(1, 60),
+    step_s=st.sampled_from([15, 30, 60, 600]),
+    drop_ratio=st.sampled_from([0.0, 0.2, 0.9]),
+    gap_s=st.sampled_from([0, 200, 7_200, 40_000]),
+    reset_ratio=st.sampled_from([0.0, 0.1]),
+    spoilt_ratio=st.sampled_from([0.0, 0.1, 1.0]),
+    copies=st.integers(1, 2),
+    instance=st.sampled_from(["", "3"]),
+    seed=st.integers(0, 2**16),
+)
+
+
+def series_of(number: int, trouble: Trouble) -> list[tuple[dict[str, str], list[Sample]]]:
+    """All series of a device: gauges and counters of one exporter, each sample of each copy there, twice, or lost."""
+    mixed = random.Random(trouble.seed)
+    instants = _instants(trouble, mixed)
+    found = []
+    for metric in [*GAUGES, *COUNTERS]:
+        values = _values(metric, instants, trouble, mixed)
+        for copy in range(trouble.copies):
+            kept = [each for each in values if mixed.random() >= trouble.drop_ratio]
+            kept += [each for each in kept if mixed.random() < 0.1]
+            mixed.shuffle(kept)
+            if kept:
+                found.append((_labels(metric, number, copy, trouble), kept))
+    return found
+
+
+def _instants(trouble: Trouble, mixed: random.Random) -> list[int]:
+    gap_at = mixed.randrange(trouble.count)
+    second, found = trouble.start_s, []
+    for position in range(trouble.count):
+        second += trouble.step_s + (trouble.gap_s if position == gap_at else 0)
+        found.append(MIDNIGHT_MS + second * 1000 + mixed.randrange(-500, 500))
+    return found
+
+
+def _values(metric: str, instants: Sequence[int], trouble: Trouble, mixed: random.Random) -> list[Sample]:
+    found, counted, before = [], 0.0, instants[0]
+    for instant in instants:
+        if metric in GAUGES:
+            value = GAUGES[metric] * mixed.choice([0.0, mixed.random(), 1.0])
+        else:
+            counted += COUNTERS[metric] * (instant - before) / 1000 * mixed.random()
+            value = counted = 0.0 if mixed.random() < trouble.reset_ratio else counted
+        before = instant
+        spoilt = mixed.choice([math.nan, math.inf, BLANK, -1.0, 808_334_905.0, STALE])
+        found.append((instant, spoilt if mixed.random() < trouble.spoilt_ratio else math.floor(value) if value > 1 else value))
+    return found
+
+
+def _labels(metric: str, number: int, copy: int, trouble: Trouble) -> dict[str, str]:
+    labels = {
+        "__name__": metric,
+        "UUID": f"GPU-{number}",
+        "Hostname": f"n{number % 2}",
+        "instance": f"10.0.0.{copy}",
+        "job": "dcgm",
+    }
+    instance = {"GPU_I_ID": trouble.instance, "GPU_I_PROFILE": "3g.40gb"} if trouble.instance else {}
+    owner = {"pod": f"p{trouble.seed % 3}", "namespace": "ns", "container": "main"} if trouble.seed % 2 else {}
+    return labels | instance | owner
+
+
+def fill(path: Path, troubles: Sequence[Trouble]) -> Lake:
+    """The lake of the day that these devices leave."""
+    series = [each for number, trouble in enumerate(troubles) for each in series_of(number, trouble)]
+    samples = [sample for _, found in series for sample in found]
+    batch = SeriesBatch(
+        labels=[labels for labels, _ in series],
+        offsets=np.cumsum([0, *(len(found) for _, found in series)]).astype(np.int64),
+        times_ms=np.array([time for time, _ in samples], np.int64),
+        values=np.array([value for _, value in samples], np.float64),
+    )
+    lake = open_lake(path, create=True)
+    with lake.change() as change:
+        for table, rows in shape(batch, CATALOG, Window.of_day(DAY)).tables().items():
+            change.write(table, "c", DAY, rows)
+    compute_day(lake, "c", DAY, ComputeSettings(threads=1), "1")
+    return lake
+
+
+def rows(con: duckdb.DuckDBPyConnection, table: str) -> list[dict[str, Any]]:
+    relation = con.table(table)
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+
+
+# An example takes a second: a smaller one that fails too is not worth the minutes of looking for it.
+@settings(max_examples=10, deadline=None, database=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
+@given(st.lists(TROUBLES, min_size=3, max_size=8), st.sampled_from(WINDOWS))
+def test_observed_and_unknown_are_what_was_expected_and_no_share_is_beyond_one(troubles: list[Trouble], window: Window) -> None:
+    with TemporaryDirectory() as folder, connection() as con:
+        lake = fill(Path(folder) / "lake", troubles)
+        report_tables(con, lake, window, ReportSettings(figure_min_coverage_ratio=0.0))
+        ledger, devices = rows(con, "report.coverage"), rows(con, "report.device")
+        containers = [*rows(con, "report.container_saturation"), *rows(con, "report.container")]
+    for row in ledger:
+        expected, observed, unknown = (row[f"{name}_device_seconds"] for name in ("expected", "observed", "unknown"))
+        assert round(observed + unknown, 3) == expected, row
+        assert observed >= 0 and unknown >= 0 and 0 <= row["coverage_ratio"] <= 1, row
+        assert (row["reason"] == "") == (unknown <= 0.01 * expected), row
+        assert expected <= row["expected_device_count"] * 86_400, row
+    for row in [*devices, *containers]:
+        shares = {name: found for name, found in row.items() if "_ratio" in name and isinstance(found, float)}
+        assert {name: found for name, found in shares.items() if not 0 <= found <= 1 + 1e-9} == {}
+    seen = {row["device_uuid"]: 0.0 for row in devices}
+    for row in devices:
+        seen[row["device_uuid"]] = max(seen[row["device_uuid"]], row["observed_seconds"])
+    any_observed = math.fsum(row["observed_device_seconds"] for row in ledger if row["signal"] == "any")
+    assert any_observed == pytest.approx(math.fsum(seen.values()), abs=0.01)
