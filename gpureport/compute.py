@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -250,7 +250,10 @@ def report_tables(
     missing or were made by different versions or settings, or by others than the hash ``made_with``.
     """
     _refuse_unequal_facts(lake, window, made_with)
-    views(con, lake, [table.replace(".", "/") for table in KEPT], dates=list(window.days()))
+    days = list(window.days())
+    views(con, lake, [table.replace(".", "/") for table in KEPT], dates=days)
+    # A device that was there the day before is expected from the window's start on.
+    views(con, lake, ["facts/device_signal"], dates=[days[0] - timedelta(days=1), *days])
     queries = load()
     params = {
         "since_at": plain(window.start_at),
