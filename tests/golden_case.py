@@ -48,10 +48,10 @@ def run_case(case: Path, folder: Path) -> Path:
 
 
 def expected_rows(path: Path) -> list[Row]:
-    """Rows of an expect file; its first line says why and is skipped."""
-    with path.open(newline="") as file:
-        assert file.readline().startswith("# "), f"{path}: the first line says why, after '# '"
-        return list(csv.DictReader(file))
+    """Rows of an expect file; its first lines say why and are skipped."""
+    lines = path.read_text().splitlines()
+    assert lines[0].startswith("# "), f"{path}: the first line says why, after '# '"
+    return list(csv.DictReader(line for line in lines if not line.startswith("# ")))
 
 
 def report_rows(database: Path, table: str) -> list[Row]:

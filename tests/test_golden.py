@@ -1,7 +1,8 @@
 """Cases worked out by hand: samples in, what the report must say out, through the whole program.
 
 Those of ``golden/opencost`` are the cases on which OpenCost's tests and experiments stand, with the values that the same
-samples mean here. Only the columns that a case names are compared.
+samples mean here; ``golden/ownership`` are labels that do not tell the truth of who held a device.
+Only the columns that a case names are compared.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ TABLES = {
     "expect_accelerator.csv": "accelerator",
 }
 KEYS = {
-    "container_saturation": ("pod", "device_uuid"),
+    "container_saturation": ("pod", "pod_uid", "device_uuid"),
     "device": ("device_uuid", "gpu_instance_id"),
-    "container": ("pod",),
+    "container": ("pod", "pod_uid"),
     "accelerator": ("pod", "container", "id", "gpu_instance_id"),
 }
 
