@@ -229,8 +229,10 @@ life as (
 lifetime as (
     select
         * exclude (start_at, end_at),
-        greatest(0, epoch_ms(least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour))
-        - epoch_ms(greatest(start_at, date_trunc('hour', $since_at)))) / 1000 as lifetime_seconds
+        greatest(
+            0, epoch_ms(least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour))
+            - epoch_ms(greatest(start_at, date_trunc('hour', $since_at)))
+        ) / 1000 as lifetime_seconds
     from life
 ),
 
