@@ -58,7 +58,7 @@ class Trouble(NamedTuple):
     """How a device's samples are spoilt."""
 
     start_s: int
-    count: int
+    length: int
     step_s: int
     drop_ratio: float
     gap_s: int
@@ -72,7 +72,7 @@ class Trouble(NamedTuple):
 TROUBLES = st.builds(
     Trouble,
     start_s=st.integers(-600, 86_500),
-    count=st.integers(1, 60),
+    length=st.integers(1, 60),
     step_s=st.sampled_from([15, 30, 60, 600]),
     drop_ratio=st.sampled_from([0.0, 0.2, 0.9]),
     gap_s=st.sampled_from([0, 200, 7_200, 40_000]),
@@ -101,9 +101,9 @@ def series_of(number: int, trouble: Trouble) -> list[tuple[dict[str, str], list[
 
 
 def _instants(trouble: Trouble, mixed: random.Random) -> list[int]:
-    gap_at = mixed.randrange(trouble.count)
+    gap_at = mixed.randrange(trouble.length)
     second, found = trouble.start_s, []
-    for position in range(trouble.count):
+    for position in range(trouble.length):
         second += trouble.step_s + (trouble.gap_s if position == gap_at else 0)
         found.append(MIDNIGHT_MS + second * 1000 + mixed.randrange(-500, 500))
     return found

@@ -66,10 +66,12 @@ INSTANCE = {
     **ACCELERATOR, "id": "GPU-m", "gpu_instance_id": "3", "make": "", "memory_total_bytes": None, "memory_used_bytes": None,
     "duty_cycle_percent": None, "memory_total_scope": "instance", "memory_scope": "instance", "duty_cycle_scope": "instance",
 }  # fmt: skip
-COVERAGE = {"cluster": "lab", "signal": "dram_active_ratio", "node_name": "node-0", "day": "2026-11-20", "coverage_ratio": 0.0,
-            "reason": "not_collected", "evidence": "devices: 1", "source_metrics": "", "expected_device_count": 1, "observed_device_count": 0,
-            "expected_series_count": 1, "observed_series_count": 0, "expected_device_seconds": 3600.0,
-            "observed_device_seconds": 0.0, "unknown_device_seconds": 3600.0, "dropped": {"blank": 3}}  # fmt: skip
+COVERAGE = {
+    "cluster": "lab", "signal": "dram_active_ratio", "node_name": "node-0", "day": "2026-11-20", "coverage_ratio": 0.0,
+    "reason": "not_collected", "evidence": "devices: 1", "source_metrics": "", "expected_device_count": 1,
+    "observed_device_count": 0, "expected_series_count": 1, "observed_series_count": 0, "expected_device_seconds": 3600.0,
+    "observed_device_seconds": 0.0, "unknown_device_seconds": 3600.0, "dropped": {"blank": 3},
+}  # fmt: skip
 
 
 def with_reasons(query: Query, row: Mapping[str, Any]) -> dict[str, Any]:
