@@ -70,6 +70,21 @@ def connection_options(command: Any) -> Any:
     return command
 
 
+def cluster_options(command: Any) -> Any:
+    """The options that say which Kubernetes cluster to read."""
+    for option in (
+        click.option("--context", "kubernetes__context", help="Context of the kubeconfig (default: its current one)."),
+        click.option(
+            "--kubeconfig", "kubernetes__kubeconfig", help="Kubeconfig (default: KUBECONFIG, ~/.kube/config, or the pod's own)."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Take no snapshot of the cluster's state beside it.")
+
+
 def prometheus_options(command: Any) -> Any:
     """The options of an export."""
     for option in (
@@ -110,18 +125,37 @@ def demo(invocation: Invocation, /, out: Path) -> None:
 @LAKE
 @CLUSTER
 @prometheus_options
-@click.option("--no-kubernetes", is_flag=True, help="Read Prometheus only; the only way so far.")
+@cluster_options
+@NO_KUBERNETES
 @click.pass_obj
 def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
-    """Fetch one UTC day from a Prometheus-compatible server into the lake.
+    """Fetch one UTC day from a Prometheus-compatible server into the lake, and the cluster's state of this moment.
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
     """
-    del no_kubernetes  # accepted, so that a CronJob written today keeps its meaning
     config = invocation.config(prometheus__headers=_headers(headers), **flags)
     chosen = _finished_day(invocation, day)
+    failure = None if no_kubernetes else pipeline.snapshot_beside(config, invocation.environ, invocation.now, _say)
     exported = pipeline.export(config, invocation.environ, chosen)
     for line in pipeline.describe_export(exported):
+        _say(line)
+    if failure:
+        raise failure
+    click.echo(str(config.lake))
+
+
+@cli.command()
+@cluster_options
+@LAKE
+@CLUSTER
+@click.pass_obj
+def snapshot(invocation: Invocation, /, **flags: Any) -> None:
+    """Read the Kubernetes state of this moment into the lake; run it every few minutes, for claims vanish with their pods.
+
+    Example: gpureport snapshot --kubeconfig ~/.kube/config --context prod --cluster prod --lake lake
+    """
+    config = invocation.config(**flags)
+    for line in pipeline.describe_snapshot(pipeline.take_snapshot(config, invocation.environ, invocation.now)):
         _say(line)
     click.echo(str(config.lake))
 
@@ -202,14 +236,17 @@ def report(invocation: Invocation, /, since: str, until: str | None, **flags: An
 @OUT
 @CLUSTER
 @prometheus_options
+@cluster_options
+@NO_KUBERNETES
 @click.pass_obj
-def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], **flags: Any) -> None:
+def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
     """Export, compute and report a day (default: yesterday), filling days that are missing; what a CronJob calls.
 
     Example: gpureport run --prometheus-url http://prometheus:9090
     """
     config = invocation.config(prometheus__headers=_headers(headers), **flags)
-    _print_paths(pipeline.run(config, invocation.environ, _finished_day(invocation, day), invocation.now, _say))
+    chosen = _finished_day(invocation, day)
+    _print_paths(pipeline.run(config, invocation.environ, chosen, invocation.now, _say, with_state=not no_kubernetes))
 
 
 @cli.command()

@@ -57,6 +57,18 @@ class Prometheus(_Section):
     retries: int = Field(4, ge=0, le=20)
 
 
+class Kubernetes(_Section):
+    """How to reach the cluster's API server; credentials are the kubeconfig's or the service account's."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    connect_timeout_seconds: float = Field(10.0, gt=0)
+    read_timeout_seconds: float = Field(60.0, gt=0)
+    page_timeout_seconds: float = Field(300.0, gt=0)
+    page_size: int = Field(500, gt=0, le=10_000)
+    retries: int = Field(3, ge=0, le=20)
+
+
 class Export(_Section):
     """How a day is cut for fetching, and how far ``run`` looks back."""
 
@@ -101,6 +113,7 @@ class Config(_Section):
     signals: tuple[dict[str, str], ...] = ()
     links: dict[str, Link] = {}
 
+    kubernetes: Kubernetes = Kubernetes()
     @property
     def facts_hash(self) -> str:
         """Twelve hex digits that change when a setting that facts depend on does."""

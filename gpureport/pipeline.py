@@ -28,7 +28,7 @@ from gpureport.compute import (
     report_tables,
 )
 from gpureport.config import Config
-from gpureport.errors import CoverageError, IncompleteError, LakeError, OutputError, UsageError
+from gpureport.errors import CoverageError, IncompleteError, LakeError, OutputError, SourceError, UsageError
 from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
@@ -37,7 +37,7 @@ from gpureport.query import Query, load
 from gpureport.resources import RECORDING
 from gpureport.schema_docs import render_schema
 from gpureport.snapshot import Snapshot
-from gpureport.sources.kubernetes import read_observed_at
+from gpureport.sources.kubernetes import HOW_TO_NAME_A_CLUSTER, NoClusterError, open_cluster, read_observed_at
 from gpureport.sql_prompt import Output, answer, prompt
 from gpureport.tables import TABLES
 from gpureport.window import Window, day_start, parse_date, parse_instant, rfc3339
@@ -77,12 +77,30 @@ def import_state(config: Config, folder: Path, observed_at: datetime | None, now
     return snapshot.import_folder(config.lake, folder, config.cluster, observed_at or read_observed_at(folder), now)
 
 
+def take_snapshot(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot:
+    """The state of the configured cluster at this moment into the lake."""
+    return snapshot.take_snapshot(config.lake, open_cluster(config.kubernetes, environ), config.cluster, now)
+
+
+def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime, say: Say) -> SourceError | None:
+    """A snapshot as a part of a larger job, which goes on without it; what went wrong, to be raised at the job's end."""
+    try:
+        for line in describe_snapshot(take_snapshot(config, environ, now)):
+            say(line)
+    except NoClusterError:
+        say(f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes")
+    except SourceError as error:
+        say(f"warning: no snapshot: {error}")
+        return error
+    return None
+
+
 def describe_snapshot(taken: Snapshot) -> list[str]:
     """What an observation brought, a line each; what is missing or partial too."""
-    counts = [
-        f"{taken.row_counts[name]:,} {name}" for name in ("node", "pod", "device", "claim", "quota") if name in taken.row_counts
-    ]
-    lines = [f"state of {rfc3339(taken.observed_at)}: {', '.join(counts) or 'nothing'}"]
+    counts = [f"{taken.row_counts.get(name, 0):,} in {name}" for name in ("node", "pod", "device", "claim", "quota")]
+    lines = [f"state of {rfc3339(taken.observed_at)}: {', '.join(counts)}"]
+    if taken.refused:
+        lines.append(f"warning: not allowed to list {', '.join(taken.refused)}; see the rules in docs/operations.md")
     return lines + [f"warning: {each.asked}: {warning}" for each in taken.listed for warning in each.warnings]
 
 
@@ -233,13 +251,17 @@ def schema() -> str:
     return render_schema(load())
 
 
-def run(config: Config, environ: Mapping[str, str], last_day: date, now: datetime, say: Say) -> list[Path]:
+def run(
+    config: Config, environ: Mapping[str, str], last_day: date, now: datetime, say: Say, with_state: bool = True
+) -> list[Path]:
     """The nightly job: export and compute the day, the days missing before it and the recent ones that grew; then report it.
 
+    With the state, a snapshot comes first; where that fails, the report is written all the same, and the error raised after it.
     A second run at the same time leaves at once.
     """
     try:
         with exclusive_run(config.lake):
+            failure = snapshot_beside(config, environ, now, say) if with_state else None
             for day in _days_to_do(config, last_day):
                 try:
                     _run_day(config, environ, day, say)
@@ -247,7 +269,10 @@ def run(config: Config, environ: Mapping[str, str], last_day: date, now: datetim
                     if day == last_day:
                         raise
                     say(f"{day} stays missing: {error}")
-            return report(config, Window.of_day(last_day), config.out, now)
+            written = report(config, Window.of_day(last_day), config.out, now)
+            if failure:
+                raise failure
+            return written
     except LakeBusyError:
         say(f"another run over {config.lake} is at work; this one leaves")
         return []

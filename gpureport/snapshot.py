@@ -1,16 +1,21 @@
-"""Snapshot: the Kubernetes state of one instant into the lake, from an API server or from a folder of its replies."""
+"""Snapshot: the Kubernetes state of one instant into the lake, from an API server or from a folder of its replies.
+
+Objects are shaped page by page and forgotten; only rows are kept until all lists are whole, and then written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from gpureport.errors import SourceError
+from gpureport.errors import AuthError, SourceError
 from gpureport.lake import open_lake
 from gpureport.provenance import Listed, listed_table
-from gpureport.sources.kubernetes import FileReply, Page, read_folder
+from gpureport.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
 from gpureport.state import KINDS, Kind, Observation, kubelet_rows
 from gpureport.window import rfc3339, to_ms
 
@@ -27,6 +32,51 @@ class Snapshot:
     observed_at: datetime
     row_counts: Mapping[str, int]
     listed: tuple[Listed, ...]
+    refused: tuple[str, ...] = ()
+    """What these credentials may not list."""
+
+
+def take_snapshot(lake_path: Path, cluster: Cluster, cluster_name: str, observed_at: datetime) -> Snapshot:
+    """The state of a cluster into the lake; what it does not serve or show is said, and is not none.
+
+    SourceError where a list is not whole, AuthError where nothing may be listed; the lake is then as it was.
+    """
+    observation = Observation(to_ms(observed_at))
+    with _without_cycle_collection():
+        listed, refused = [], []
+        for kind in KINDS:
+            try:
+                listed.append(_list(cluster, kind, observation))
+            except NotListedError as error:
+                listed.append(Listed(kind.asked, cluster.name, reason=str(error)))
+                refused += [kind.asked] if isinstance(error, ForbiddenError) else []
+        if refused and all(each.reason for each in listed):
+            raise AuthError(f"{cluster.url} lets these credentials list nothing; give them the rules in docs/operations.md")
+        return _write(lake_path, cluster_name, observed_at, observation, tuple(listed), tuple(refused))
+
+
+def _list(cluster: Cluster, kind: Kind, observation: Observation) -> Listed:
+    version = ""
+    warnings: tuple[str, ...] = ()
+    for page in cluster.pages(kind):
+        version = page.api_version
+        if page.is_start:
+            observation.begin(kind, version)
+        observation.add(kind, page.items)
+        warnings = () if page.is_consistent else ("the list expired while it was read; its end is of a later moment",)
+    return Listed(kind.asked, cluster.name, version, observation.count(kind), warnings)
+
+
+@contextmanager
+def _without_cycle_collection() -> Iterator[None]:
+    """JSON holds no cycles, and looking for them in it takes three times as long as parsing it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def import_folder(lake_path: Path, folder: Path, cluster: str, observed_at: datetime, now: datetime) -> Snapshot:
@@ -40,8 +90,9 @@ def import_folder(lake_path: Path, folder: Path, cluster: str, observed_at: date
         )
     observation = Observation(to_ms(observed_at))
     gathered = _Gathered(observation)
-    for reply in read_folder(folder):
-        gathered.take(reply)
+    with _without_cycle_collection():
+        for reply in read_folder(folder):
+            gathered.take(reply)
     if not gathered.pages and not gathered.has_kubelet_files:
         raise SourceError(f"{folder} holds no list that gpureport reads; save pods, nodes, resourceclaims, resourceslices, …")
     return _write(lake_path, cluster, observed_at, observation, gathered.listed())
@@ -95,9 +146,14 @@ def _lacking(pages: list[Page], count: int) -> tuple[str, ...]:
 
 
 def _write(
-    lake_path: Path, cluster: str, observed_at: datetime, observation: Observation, listed: tuple[Listed, ...]
+    lake_path: Path,
+    cluster: str,
+    observed_at: datetime,
+    observation: Observation,
+    listed: tuple[Listed, ...],
+    refused: tuple[str, ...] = (),
 ) -> Snapshot:
     tables = observation.tables()
-    with open_lake(lake_path, create=True).change() as change:
+    with open_lake(lake_path, create=True).observation() as change:
         change.observe(cluster, observed_at, {**tables, "source": listed_table(listed, observed_at)})
-    return Snapshot(observed_at, {name: rows.num_rows for name, rows in tables.items()}, listed)
+    return Snapshot(observed_at, {name: rows.num_rows for name, rows in tables.items()}, listed, refused)

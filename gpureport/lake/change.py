@@ -25,6 +25,7 @@ from gpureport.state_tables import STATE_TABLES
 from gpureport.tables import SCHEMA_VERSION, TABLE_BY_NAME
 
 _STAGING = ".staging"
+_OBSERVING = ".observing"
 _LOCK = ".lock"
 
 
@@ -76,17 +77,47 @@ class Change:
 @contextmanager
 def staged_change(lake: Lake) -> Iterator[Change]:
     """A change under the lake's lock; see ``Lake.change``."""
-    with disk_errors(lake.path), _locked(lake.path):
-        _write_marker(lake.path)
-        staging = lake.path / _STAGING
-        shutil.rmtree(staging, ignore_errors=True)  # what a killed run left; nobody reads it
-        staging.mkdir()
-        try:
-            yield Change(lake.path, staging)
-            if not (staging / _ABANDONED).exists():
-                _move_into_place(lake.path, staging)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+    with disk_errors(lake.path), _locked(lake.path), _staged(lake.path, _STAGING) as change:
+        yield change
+        if not (change.staging / _ABANDONED).exists():
+            with _placing(lake.path):
+                _move_into_place(lake.path, change.staging)
+
+
+@contextmanager
+def staged_observation(lake: Lake) -> Iterator[Change]:
+    """A change that only adds an observation; see ``Lake.observation``."""
+    with disk_errors(lake.path):
+        lake.path.mkdir(parents=True, exist_ok=True)
+        with _placing(lake.path), _staged(lake.path, _OBSERVING) as change:
+            yield change
+            _move_into_place(lake.path, change.staging)
+
+
+@contextmanager
+def _staged(lake_path: Path, name: str) -> Iterator[Change]:
+    _write_marker(lake_path)
+    staging = lake_path / name
+    shutil.rmtree(staging, ignore_errors=True)  # what a killed run left; nobody reads it
+    staging.mkdir()
+    try:
+        yield Change(lake_path, staging)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def _placing(lake_path: Path) -> Iterator[None]:
+    """One at a time moves partitions: an export must not put aside a partition to which an observation is being added.
+
+    Held for moments, so others wait. The lock is on the folder itself.
+    """
+    folder = os.open(lake_path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 @contextmanager

@@ -71,6 +71,14 @@ class Lake:
         with staged_change(self) as change:
             yield change
 
+    @contextmanager
+    def observation(self) -> Iterator[Change]:
+        """Stage an observation's parts; they are added when the block ends, also while another process changes the lake."""
+        from gpureport.lake.change import staged_observation
+
+        with staged_observation(self) as change:
+            yield change
+
 
 def _partition(table: str, folder: Path) -> Partition:
     cluster = folder.parent.name.removeprefix("cluster=")

@@ -32,7 +32,7 @@ def everything(lake: Path, but: Sequence[str] = ()) -> dict[str, list[dict[str, 
     found = {}
     with duckdb.connect() as con:
         for name in views(con, open_lake(lake), [table.name for table in TABLES]):
-            found[name] = con.execute(f"from {name}").to_arrow_table().to_pylist()
+            found[name] = con.sql(f"from {name}").to_arrow_table().to_pylist()
     return {name: [{key: row[key] for key in row if key not in but} for row in rows] for name, rows in found.items()}
 
 

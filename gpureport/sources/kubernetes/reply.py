@@ -19,6 +19,8 @@ class Page:
     remaining_count: int = 0
     is_start: bool = True
     """The list begins here, perhaps again: what came of it before does not count."""
+    is_consistent: bool = True
+    """All of the list is of one moment."""
 
     @property
     def group(self) -> str:

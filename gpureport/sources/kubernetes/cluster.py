@@ -1,0 +1,83 @@
+"""An API server: what it serves, and its lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+
+from gpureport.config import Kubernetes as KubernetesSettings
+from gpureport.errors import SourceError
+from gpureport.sources.kubernetes.access import SERVICE_ACCOUNT, open_client
+from gpureport.sources.kubernetes.connection import Connection, MissingError, NotListedError
+from gpureport.sources.kubernetes.listing import list_pages
+from gpureport.sources.kubernetes.reply import Page, as_page
+from gpureport.state import Kind
+from gpureport.state.fields import Object, mapping, objects, text
+
+
+class Cluster:
+    """The lists of one API server; SourceError's family where it does not give a whole answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._connection.url
+
+    @cached_property
+    def name(self) -> str:
+        """The server and its version, as far as it tells."""
+        try:
+            return f"Kubernetes {text(mapping(self._connection.get('/version')).get('gitVersion'))}".strip()
+        except NotListedError:
+            return "Kubernetes"
+
+    def pages(self, kind: Kind) -> Iterator[Page]:
+        """Every object of a kind, page by page, in the first of its versions that is served; NotListedError where none is."""
+        for path in self._paths(kind):
+            try:
+                yield from list_pages(partial(self._ask, path))
+                return
+            except MissingError:
+                continue
+        raise MissingError(f"the server has no {kind.asked}")
+
+    def _ask(self, path: str, token: str) -> Page:
+        query: dict[str, str | int] = {"limit": self._connection.settings.page_size}
+        if token:
+            query["continue"] = token
+        page = as_page(self._connection.get(path, **query))
+        if page is None:
+            raise SourceError(f"{self.url}{path} did not answer with a list; is this the address of an API server?")
+        return page
+
+    def _paths(self, kind: Kind) -> list[str]:
+        if not kind.group:
+            return [f"/api/v1/{kind.resource}"]
+        served = self._versions.get(kind.group)
+        if not served:
+            raise MissingError(f"the server does not serve {kind.group}")
+        chosen = [version for version in kind.versions if version in served] if kind.versions else served
+        if not chosen:
+            raise MissingError(f"the server serves {kind.group} only as {', '.join(served)}, which is not read")
+        return [f"/apis/{kind.group}/{version}/{kind.resource}" for version in chosen]
+
+    @cached_property
+    def _versions(self) -> Mapping[str, list[str]]:
+        """The versions of each API group that is served, the server's preferred one first."""
+        groups = objects(mapping(self._connection.get("/apis")).get("groups"))
+        return {text(group.get("name")): _preferred_first(group) for group in groups}
+
+
+def _preferred_first(group: Object) -> list[str]:
+    preferred = text(mapping(group.get("preferredVersion")).get("version"))
+    versions = [text(each.get("version")) for each in objects(group.get("versions"))]
+    return list(dict.fromkeys(filter(None, [preferred, *versions])))
+
+
+def open_cluster(settings: KubernetesSettings, environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Cluster:
+    """The configured cluster; see ``access.open_client`` for what may be wrong with the configuration."""
+    return Cluster(Connection(open_client(settings, environ, service_account), settings))

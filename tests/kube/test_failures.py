@@ -1,0 +1,272 @@
+"""What an API server may do wrong: one sentence, the right exit code, the lake as it was; and what is no failure."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prometheus.replay import Answer, Asked
+
+from kube.api_server import (
+    CLAIMS,
+    FAST,
+    PODS,
+    Reply,
+    api_server,
+    as_json,
+    forbidden,
+    kubeconfig,
+    question,
+    raw_server,
+    recorded_routes,
+    snapshot,
+    status,
+)
+from kube.decided import assert_decided
+from kube.lake import RECORDING, ask
+
+SOURCE = 5
+
+
+def refused(capsys: pytest.CaptureFixture[str], config: Path, lake: Path) -> str:
+    """The one sentence of a snapshot that fails, and that nothing was written."""
+    capsys.readouterr()
+    assert snapshot(config, lake) == SOURCE
+    sentence = capsys.readouterr().err
+    assert sentence.startswith("gpureport: ")
+    assert sentence.count("\n") == 1
+    assert "Traceback" not in sentence
+    assert not lake.exists()
+    return sentence
+
+
+def first(failure: Answer, count: int, then: Reply | Answer) -> Answer:
+    """A failure some times, then the real answer."""
+    left = [failure] * count
+
+    def answer(asked: Asked) -> Reply:
+        chosen = left.pop() if left else then
+        return chosen if isinstance(chosen, Reply) else chosen(asked)
+
+    return answer
+
+
+# Not allowed, not there
+
+
+def test_what_may_not_be_listed_is_unknown_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server(recorded_routes() | {CLAIMS: forbidden}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    assert "not allowed to list resourceclaims.resource.k8s.io" in capsys.readouterr().err
+    assert not (tmp_path / "lake" / "claim").exists()
+    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+    [(reason, count)] = ask(
+        tmp_path / "lake", "select reason, series_count from lake.source where asked = 'resourceclaims.resource.k8s.io'"
+    )
+    assert reason.startswith("not allowed (403")
+    assert count == 0
+
+
+def test_credentials_that_may_list_nothing_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    routes: dict[str, Reply | Answer] = dict.fromkeys(recorded_routes(), forbidden)
+    with api_server(routes) as server:
+        assert "docs/operations.md" in refused(capsys, kubeconfig(tmp_path, server.url), tmp_path / "lake")
+
+
+def test_a_server_that_hides_its_groups_still_gives_its_pods(tmp_path: Path) -> None:
+    with api_server(recorded_routes() | {"/apis": forbidden, "/version": forbidden}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+    assert ask(tmp_path / "lake", "select distinct server from lake.source") == [("Kubernetes",)]
+
+
+def test_a_cluster_without_dra_has_no_claims_and_says_why(tmp_path: Path) -> None:
+    with api_server(recorded_routes() | {"/apis": as_json({"kind": "APIGroupList", "groups": None})}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    assert not [each for each in server.asked if each.path.startswith("/apis/")]
+    reasons = ask(tmp_path / "lake", "select distinct reason from lake.source where asked like '%.resource.k8s.io'")
+    assert reasons == [("the server does not serve resource.k8s.io",)]
+
+
+def test_wrong_credentials_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server(recorded_routes()) as server:
+        config = kubeconfig(tmp_path, server.url, user={"token": "stale-secret"})
+        sentence = refused(capsys, config, tmp_path / "lake")
+    assert "401" in sentence
+    assert "stale-secret" not in sentence
+
+
+# Lists that expire
+
+
+def expiring(token: str) -> Answer:
+    return lambda _: status(
+        410, "Expired", "The provided continue parameter is too old", **({"continue": token} if token else {})
+    )
+
+
+def pods_that_expire(count: int, token: str = "") -> Answer:
+    """Pods whose later pages expire some times."""
+    real = recorded_routes()[PODS]
+    assert callable(real)
+    later = first(expiring(token), count, real)
+    return lambda asked: later(asked) if question(asked).get("continue", "at-0") != "at-0" else real(asked)
+
+
+def test_a_list_that_expires_starts_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server(recorded_routes() | {PODS: pods_that_expire(2)}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    assert [question(each).get("continue") for each in server.asked if each.path == PODS] == [
+        *(None, "at-7"),
+        *(None, "at-7"),
+        *(None, "at-7", "at-14"),
+    ]
+    assert_decided(tmp_path / "lake")
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_what_a_list_said_before_it_started_again_does_not_count(tmp_path: Path) -> None:
+    """A pod of the first page is gone when the list is read again."""
+    recorded = json.loads((RECORDING / "pods.json").read_text())["items"]
+    before = as_json({"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": "old"}, "items": recorded[:2]})
+    after = as_json({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": recorded[1:]})
+    answers = [before, expiring("")(Asked("GET", "", {}, b"")), after]
+    with api_server(recorded_routes() | {PODS: lambda _: answers.pop(0)}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    gone, stays = (pod["metadata"]["name"] for pod in recorded[:2])
+    names = [name for (name,) in ask(tmp_path / "lake", "select pod from lake.pod")]
+    assert (names.count(gone), names.count(stays), len(names)) == (0, 1, 20)
+
+
+def test_a_list_that_always_expires_ends_with_a_later_moment_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server(recorded_routes() | {PODS: pods_that_expire(3, token="at-7")}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    assert_decided(tmp_path / "lake")
+    assert "warning: pods: the list expired" in capsys.readouterr().err
+    [(warnings,)] = ask(tmp_path / "lake", "select warnings from lake.source where asked = 'pods'")
+    assert len(warnings) == 1
+
+
+@pytest.mark.parametrize("token", ["", "at-7"])
+def test_a_list_that_never_ends_is_an_error(token: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server(recorded_routes() | {PODS: pods_that_expire(1000, token)}) as server:
+        assert "expired" in refused(capsys, kubeconfig(tmp_path, server.url), tmp_path / "lake")
+
+
+def test_a_server_that_repeats_itself_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = as_json({"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": "same"}, "items": []})
+    with api_server(recorded_routes() | {PODS: page}) as server:
+        assert "again and again" in refused(capsys, kubeconfig(tmp_path, server.url), tmp_path / "lake")
+
+
+# Broken, slow and other answers
+
+REAL = recorded_routes()[PODS]
+HALF = Reply(body=b'{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[', missing_bytes=500)
+BROKEN = {
+    "half a body": (HALF, "broke off"),
+    "no JSON": (Reply(body=b'{"kind":"PodList","items":[{"metadata"'), "no JSON"),
+    "no gzip": (Reply(body=b"plain", headers={"Content-Encoding": "gzip"}), "broke off"),
+    "unavailable": (status(503, "ServiceUnavailable", "etcdserver: leader changed"), "leader changed"),
+    "too many requests": (status(429, "TooManyRequests", "the server has received too many requests"), "429"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_answer_that_is_broken_once_is_asked_for_again(name: str, tmp_path: Path) -> None:
+    broken, _ = BROKEN[name]
+    with api_server(recorded_routes() | {PODS: first(lambda _: broken, 1, REAL)}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    assert_decided(tmp_path / "lake")
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_answer_that_stays_broken_is_an_error(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken, word = BROKEN[name]
+    with api_server(recorded_routes() | {PODS: broken}) as server:
+        sentence = refused(capsys, kubeconfig(tmp_path, server.url), tmp_path / "lake")
+    assert word in sentence
+    assert PODS in sentence
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(body=b"[]"),
+        Reply(body=b'{"kind":"Pod"}'),
+        Reply(404 - 104, b"", headers={"Location": "http://127.0.0.1:1/login"}),
+        Reply(302, b"", headers={"Location": "http://127.0.0.1:1/login"}),
+        status(400, "BadRequest", "continue key is not valid"),
+    ],
+)
+def test_an_answer_that_is_no_list_is_an_error(reply: Reply, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server(recorded_routes() | {PODS: reply}) as server:
+        assert PODS in refused(capsys, kubeconfig(tmp_path, server.url), tmp_path / "lake")
+
+
+HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+
+
+def silent(connection: socket.socket) -> None:
+    while connection.recv(65_536):
+        pass
+
+
+def half_then_silent(connection: socket.socket) -> None:
+    connection.recv(65_536)
+    connection.sendall(HEADERS + b'{"kind":')
+    silent(connection)
+
+
+def dripping(connection: socket.socket) -> None:
+    connection.recv(65_536)
+    connection.sendall(HEADERS)
+    while True:
+        connection.sendall(b" ")
+        time.sleep(0.05)
+
+
+def no_http(connection: socket.socket) -> None:
+    connection.recv(65_536)
+    connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+
+
+@pytest.mark.parametrize(
+    ("talk", "word"),
+    [(silent, "timed out"), (half_then_silent, "timed out"), (dripping, "page_timeout_seconds"), (no_http, "no answer")],
+)
+def test_a_server_that_does_not_come_to_an_end_is_left(
+    talk: Callable[[socket.socket], None], word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with raw_server(talk) as url:
+        assert word in refused(capsys, kubeconfig(tmp_path, url), tmp_path / "lake")
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = refused(capsys, kubeconfig(tmp_path, "http://127.0.0.1:1"), tmp_path / "lake")
+    assert "connection refused" in sentence
+    assert "http://127.0.0.1:1" in sentence
+
+
+def test_a_name_that_does_not_resolve_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "api.invalid" in refused(capsys, kubeconfig(tmp_path, "http://api.invalid"), tmp_path / "lake")
+
+
+def test_a_server_without_tls_is_no_https(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with raw_server(no_http) as url:
+        assert "TLS" in refused(capsys, kubeconfig(tmp_path, url.replace("http:", "https:")), tmp_path / "lake")
+
+
+def test_a_snapshot_that_fails_leaves_the_ones_before(tmp_path: Path) -> None:
+    with api_server(recorded_routes()) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    before = {file: file.read_bytes() for file in (tmp_path / "lake").rglob("*.parquet")}
+    with api_server(recorded_routes() | {PODS: HALF}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake", environ=FAST) == SOURCE
+    assert {file: file.read_bytes() for file in (tmp_path / "lake").rglob("*.parquet")} == before
