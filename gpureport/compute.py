@@ -19,13 +19,11 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gpureport import __version__
 from gpureport.errors import LakeError, QueryError
-from gpureport.lake import Change, Lake, Partition, views
+from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.query import Failure, Query, build, load, needed, run_checks
-from gpureport.tables import DEVICE_SAMPLE
 from gpureport.window import Window, plain
 
 KEPT = (
@@ -40,7 +38,7 @@ KEPT = (
 )
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""
 
-_LAKE_TABLES = ("device_sample", "owner_label", "device_label", "device_signal", "sample", "series")
+_LAKE_TABLES = ("owner_label", "device_label", "device_signal", "sample", "series")
 _OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing")
 """What Kubernetes says of pods and nodes: in any part of the day, so it is read once and given to each."""
 
@@ -115,20 +113,13 @@ def batches(partition: Partition) -> list[list[Path]]:
     found: list[list[Path]] = []
     room = 0
     for file in partition.files:
-        count = _footer(file).num_rows
+        count = footer(file).num_rows
         if not found or count > room:
             found.append([])
             room = _SAMPLES_AT_ONCE
         found[-1].append(file)
         room -= count
     return found
-
-
-def _footer(file: Path) -> pq.FileMetaData:
-    try:
-        return pq.read_metadata(file)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise LakeError(f"{file} cannot be read ({error}); export or import that day again") from error
 
 
 @dataclass(frozen=True)
@@ -148,7 +139,7 @@ class _Work:
         with connection(_share(self.settings), 1) as con:
             cluster, day = self.partition.cluster, self.partition.date
             views(con, self.lake, _LAKE_TABLES, [cluster], [day], parts={file.stem for file in files})
-            _leave_out_columns(con, files)
+            scan_view(con, files)
             _give(con, self.of_the_day)
             failures = _build_facts(con, self.queries, self.settings)
             return {table: self._stage(con, table, files[0].stem) for table in KEPT}, failures
@@ -194,31 +185,6 @@ def _share(settings: ComputeSettings) -> str:
         return f"{float(digits) / settings.threads:g}{settings.memory_limit[len(digits) :]}"
     except ValueError:
         return settings.memory_limit  # DuckDB will say what is wrong with it
-
-
-def _leave_out_columns(con: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
-    """Signals that no row of the files carries become constants: DuckDB then neither reads nor sums them."""
-    absent = set.intersection(*({*_null_columns(file)} for file in files))
-    types = {"double": "double", "int32": "integer"}
-    constants = [f"null::{types[str(column.type)]} as {column.name}" for column in DEVICE_SAMPLE.columns if column.name in absent]
-    if constants:
-        con.execute("alter view lake.device_sample rename to device_sample_file")
-        con.execute(f"create view lake.device_sample as select * replace ({', '.join(constants)}) from lake.device_sample_file")
-
-
-def _null_columns(file: Path) -> Iterator[str]:
-    metadata = _footer(file)
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    nullable = {column.name for column in DEVICE_SAMPLE.columns if column.nullable}
-    for index, name in enumerate(metadata.schema.names):
-        chunks = [group.column(index) for group in groups]
-        if name in nullable and all(_is_null(chunk) for chunk in chunks):
-            yield name
-
-
-def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
-    statistics = chunk.statistics
-    return statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values
 
 
 def _build_facts(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], settings: ComputeSettings) -> list[Failure]:
@@ -306,7 +272,7 @@ def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
 
 
 def _made_by(partition: Partition) -> tuple[str, str]:
-    metadata = _footer(partition.files[0]).metadata or {}
+    metadata = footer(partition.files[0]).metadata or {}
     return metadata.get(b"gpureport_version", b"").decode(), metadata.get(b"config_hash", b"").decode()
 
 

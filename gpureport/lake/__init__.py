@@ -2,6 +2,7 @@
 
 from gpureport.lake.change import Change
 from gpureport.lake.layout import Lake, Partition, open_lake
+from gpureport.lake.scan import footer, scan_view
 from gpureport.lake.views import views
 
-__all__ = ["Change", "Lake", "Partition", "open_lake", "views"]
+__all__ = ["Change", "Lake", "Partition", "footer", "open_lake", "scan_view", "views"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 
 import duckdb
@@ -40,7 +40,7 @@ def views(
         ]
         name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
         if files:
-            _create_view(con, name, files, TABLE_BY_NAME.get(table))
+            create_view(con, name, files, _doubles(TABLE_BY_NAME.get(table)))
         elif table in TABLE_BY_NAME:
             _create_empty(con, name, TABLE_BY_NAME[table].schema)
         else:
@@ -53,21 +53,24 @@ def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Co
     return (clusters is None or partition.cluster in clusters) and (dates is None or partition.date in dates)
 
 
-def _create_view(con: duckdb.DuckDBPyConnection, name: str, files: list[str], table: Table | None) -> None:
+def create_view(con: duckdb.DuckDBPyConnection, name: str, files: list[str], replaced: Mapping[str, str]) -> None:
+    """Put a view over files, the columns named in ``replaced`` by an expression each; LakeError where a file is no Parquet."""
+    instead = ", ".join(f"{expression} as {column}" for column, expression in replaced.items())
+    columns = f"* replace ({instead})" if instead else "*"
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
     try:
         con.execute(
-            f"create or replace view {name} as select *{_doubles(table)} from read_parquet([{listed}], "
+            f"create or replace view {name} as select {columns} from read_parquet([{listed}], "
             "hive_partitioning = true, hive_types = {'cluster': varchar, 'date': date}, union_by_name = true)"
         )
     except duckdb.Error as error:
         raise LakeError(f"{name} cannot be read ({str(error).splitlines()[0]}); export or import that day again") from error
 
 
-def _doubles(table: Table | None) -> str:
-    """Decimals as doubles: queries weigh values by seconds, and a decimal's sum is four times as slow."""
+def _doubles(table: Table | None) -> dict[str, str]:
+    """Decimals as doubles: whoever asks need not know how files hold a number."""
     names = [column.name for column in table.columns if column.decimals is not None] if table else []
-    return f" replace ({', '.join(f'{name}::double as {name}' for name in names)})" if names else ""
+    return {name: f"{name}::double" for name in names}
 
 
 def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) -> None:

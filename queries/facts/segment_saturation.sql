@@ -1,7 +1,9 @@
 -- The one scan over the samples: numerators and denominators of every saturation figure, per stretch of a device's hour.
 --
--- A segment is an hour, a piece of it (facts.piece), or a single row that a change of owners cuts.
--- Sums weigh each row by the seconds it is in force; what was never seen is null, not 0.
+-- A segment is an hour, a piece of it (facts.piece), or a single row that a change of owners cuts. A segment begins in its hour, so its
+-- start alone is the key. One cluster at a time: its name is no key either.
+-- Sums weigh each row by the time it is in force; what was never seen is null, not 0. Time is whole milliseconds here, and where
+-- a column comes as a decimal its products are whole numbers too: several times as fast as doubles, and exact in any order.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  facts.piece, lake.device_sample
@@ -106,201 +108,161 @@
 --   xid_seen_seconds                    s in which the XID signal was known
 with cut_hour as (
     select
-        cluster,
         device_uuid,
         hour_start_at,
-        list(epoch_ms(start_at) order by start_at) as cuts_ms
+        list(epoch_us(start_at) order by start_at) as cuts
     from facts.piece
     group by all
 ),
 
--- The hours in which nothing changes need no piece: their rows find no cuts and fall into one segment.
-sampled as (
+timed as (
     select
-        sample.cluster,
-        sample.device_uuid,
-        sample.gpu_instance_id,
-        date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
-        epoch_ms(sample.seen_at) as seen_ms,
-        epoch_ms(sample.seen_at) + 1000 * sample.held_seconds as held_until_ms,
-        cut_hour.cuts_ms,
-        sample.held_seconds,
-        sample.is_carried,
+        *,
+        seen_at::timestamp as row_start_at,
+        date_trunc('hour', seen_at::timestamp) as hour_start_at,
+        (1000 * held_seconds)::integer as held_ms,
         -- Both halves, plausible and of the same instant, or no ratio. FB_RESERVED is left out, as in DCGM's own ratio.
         case
-            when
-                sample.fb_used_bytes >= 0 and sample.fb_free_bytes >= 0
-                and sample.fb_used_bytes + sample.fb_free_bytes between 1 and 1e18
-                then sample.fb_used_bytes / (sample.fb_used_bytes + sample.fb_free_bytes)
+            when fb_used_bytes >= 0 and fb_free_bytes >= 0 and fb_used_bytes + fb_free_bytes between 1 and 1e18
+                then fb_used_bytes / (fb_used_bytes + fb_free_bytes)
         end as memory_used_ratio,
         -- A negative mask is no mask.
-        case when sample.throttle_reasons >= 0 then sample.throttle_reasons end as reasons,
-        sample.power_watts,
-        sample.power_limit_watts,
-        sample.energy_joules,
-        sample.energy_joules_increase,
-        sample.energy_joules_gap_increase,
-        sample.gpu_util_ratio,
-        sample.mem_copy_util_ratio,
-        sample.fb_used_bytes,
-        sample.fb_free_bytes,
-        sample.fb_reserved_bytes,
-        sample.fb_total_bytes,
-        sample.sm_clock_hertz,
-        sample.memory_clock_hertz,
-        sample.gpu_temp_celsius,
-        sample.memory_temp_celsius,
-        sample.gr_engine_active_ratio,
-        sample.sm_active_ratio,
-        sample.sm_occupancy_ratio,
-        sample.tensor_active_ratio,
-        sample.fp64_active_ratio,
-        sample.fp32_active_ratio,
-        sample.fp16_active_ratio,
-        sample.dram_active_ratio,
-        sample.pcie_tx_bytes_per_second,
-        sample.pcie_rx_bytes_per_second,
-        sample.nvlink_tx_bytes_per_second,
-        sample.nvlink_rx_bytes_per_second,
-        sample.power_violation_seconds,
-        sample.power_violation_seconds_increase,
-        sample.power_violation_seconds_gap_increase,
-        sample.thermal_violation_seconds,
-        sample.thermal_violation_seconds_increase,
-        sample.thermal_violation_seconds_gap_increase,
-        sample.sync_boost_violation_seconds,
-        sample.sync_boost_violation_seconds_increase,
-        sample.sync_boost_violation_seconds_gap_increase,
-        sample.board_limit_violation_seconds,
-        sample.board_limit_violation_seconds_increase,
-        sample.board_limit_violation_seconds_gap_increase,
-        sample.pcie_replay_count,
-        sample.pcie_replay_count_increase,
-        sample.pcie_replay_count_gap_increase,
-        sample.xid_code
-    from lake.device_sample as sample
-    left join cut_hour
-        on
-            sample.cluster = cut_hour.cluster
-            and sample.device_uuid = cut_hour.device_uuid
-            and date_trunc('hour', sample.seen_at::timestamp) = cut_hour.hour_start_at
+        case when throttle_reasons >= 0 then throttle_reasons end as reasons
+    from lake.device_sample
 ),
 
--- The last change before the row's end: the start of its piece, or within it. A row that a change cuts is a segment of
--- its own, so that it can be shared out without a second scan.
+-- The hours in which nothing changes have no cuts. A scalar subquery, not a left join: the rows of the scan then stay together.
+looked_up as (
+    select
+        *,
+        (
+            select cut_hour.cuts
+            from cut_hour
+            where cut_hour.device_uuid = timed.device_uuid and cut_hour.hour_start_at = timed.hour_start_at
+        ) as cuts
+    from timed
+),
+
+reached as (
+    select
+        *,
+        case when cuts is not null then epoch_us(row_start_at) + 1000::bigint * greatest(held_ms, 1) end as reach_us
+    from looked_up
+),
+
+-- The last change before the row's end: the start of its piece, or within it. A row that a change cuts is a segment of its
+-- own, so that it can be shared out without a second scan.
 placed as (
     select
         *,
         case
-            when cuts_ms is not null
-                then least(seen_ms, [cut for cut in cuts_ms if cut < greatest(held_until_ms, seen_ms + 1)][-1])
-        end as segment_start_ms
-    from sampled
+            when cuts is null or reach_us <= cuts[2] then hour_start_at
+            when reach_us > cuts[-1] then least(row_start_at, make_timestamp(cuts[-1]))
+            else least(row_start_at, make_timestamp([cut for cut in cuts if cut < reach_us][-1]))
+        end as start_at
+    from reached
 )
 
 select
-    cluster,
+    any_value(cluster) as cluster,
     device_uuid,
     gpu_instance_id,
-    hour_start_at,
-    coalesce(make_timestamp_ms(segment_start_ms), hour_start_at) as start_at,
-    if(
-        segment_start_ms is null,
-        hour_start_at + interval 1 hour,
-        make_timestamp_ms(max(held_until_ms)::bigint)
-    ) as end_at,
-    segment_start_ms is null as is_whole_hour,
-    sum(held_seconds) as observed_seconds,
-    count(*) filter (where not is_carried) as sample_count,
-    sum(case when power_watts is not null then held_seconds end) as power_seen_seconds,
-    sum(power_watts * held_seconds) as power_joules,
-    max(power_watts) as power_watts_max,
-    max(power_limit_watts) as power_limit_watts_max,
-    sum(case when energy_joules_increase is not null then held_seconds end) as energy_seen_seconds,
-    sum(energy_joules_increase) as energy_joules,
+    date_trunc('hour', start_at) as hour_start_at,
+    start_at,
+    coalesce(make_timestamp(max(reach_us)), start_at + interval 1 hour) as end_at,
+    max(reach_us) is null as is_whole_hour,
+    sum(held_ms) / 1000 as observed_seconds,
+    count(*) - sum(is_carried::integer)::bigint as sample_count,
+    sum(case when power_watts is not null then held_ms end) / 1000 as power_seen_seconds,
+    sum(power_watts * held_ms) / 1000 as power_joules,
+    max(power_watts)::double as power_watts_max,
+    max(power_limit_watts)::double as power_limit_watts_max,
+    sum(case when energy_joules_increase is not null then held_ms end) / 1000 as energy_seen_seconds,
+    sum(energy_joules_increase)::double as energy_joules,
     nullif(count(energy_joules), 0) as energy_sample_count,
     sum(energy_joules_gap_increase) as energy_gap_joules,
-    sum(case when gpu_util_ratio is not null then held_seconds end) as gpu_util_seen_seconds,
-    sum(gpu_util_ratio * held_seconds) as gpu_util_ratio_seconds,
-    sum(case when mem_copy_util_ratio is not null then held_seconds end) as mem_copy_util_seen_seconds,
-    sum(mem_copy_util_ratio * held_seconds) as mem_copy_util_ratio_seconds,
-    sum(case when fb_used_bytes is not null then held_seconds end) as fb_used_seen_seconds,
+    sum(case when gpu_util_ratio is not null then held_ms end) / 1000 as gpu_util_seen_seconds,
+    sum(gpu_util_ratio * held_ms) / 1000 as gpu_util_ratio_seconds,
+    sum(case when mem_copy_util_ratio is not null then held_ms end) / 1000 as mem_copy_util_seen_seconds,
+    sum(mem_copy_util_ratio * held_ms) / 1000 as mem_copy_util_ratio_seconds,
+    sum(case when fb_used_bytes is not null then held_ms end) / 1000 as fb_used_seen_seconds,
     sum(fb_used_bytes * held_seconds) as fb_used_byte_seconds,
     max(fb_used_bytes) as fb_used_bytes_max,
     max(coalesce(fb_total_bytes, fb_used_bytes + fb_free_bytes + coalesce(fb_reserved_bytes, 0))) as fb_total_bytes_max,
-    sum(case when memory_used_ratio is not null then held_seconds end) as memory_seen_seconds,
+    sum(case when memory_used_ratio is not null then held_ms end) / 1000 as memory_seen_seconds,
     sum(memory_used_ratio * held_seconds) as memory_used_ratio_seconds,
     max(memory_used_ratio) as memory_used_ratio_max,
-    sum(case
-        when memory_used_ratio >= $memory_threshold_ratio then held_seconds
-        when memory_used_ratio is not null then 0
-    end) as memory_pressure_seconds,
-    sum(case when gpu_temp_celsius is not null then held_seconds end) as gpu_temp_seen_seconds,
+    if(
+        count(memory_used_ratio) > 0,
+        coalesce(sum(case when memory_used_ratio >= $memory_threshold_ratio then held_ms end), 0),
+        null
+    ) / 1000 as memory_pressure_seconds,
+    sum(case when gpu_temp_celsius is not null then held_ms end) / 1000 as gpu_temp_seen_seconds,
     sum(gpu_temp_celsius * held_seconds) as gpu_temp_celsius_seconds,
     max(gpu_temp_celsius) as gpu_temp_celsius_max,
-    sum(case when memory_temp_celsius is not null then held_seconds end) as memory_temp_seen_seconds,
+    sum(case when memory_temp_celsius is not null then held_ms end) / 1000 as memory_temp_seen_seconds,
     sum(memory_temp_celsius * held_seconds) as memory_temp_celsius_seconds,
     max(memory_temp_celsius) as memory_temp_celsius_max,
-    sum(case when sm_clock_hertz is not null then held_seconds end) as sm_clock_seen_seconds,
+    sum(case when sm_clock_hertz is not null then held_ms end) / 1000 as sm_clock_seen_seconds,
     sum(sm_clock_hertz * held_seconds) as sm_clock_hertz_seconds,
     max(sm_clock_hertz) as sm_clock_hertz_max,
-    sum(case when memory_clock_hertz is not null then held_seconds end) as memory_clock_seen_seconds,
+    sum(case when memory_clock_hertz is not null then held_ms end) / 1000 as memory_clock_seen_seconds,
     sum(memory_clock_hertz * held_seconds) as memory_clock_hertz_seconds,
     max(memory_clock_hertz) as memory_clock_hertz_max,
-    sum(case when gr_engine_active_ratio is not null then held_seconds end) as gr_engine_active_seen_seconds,
-    sum(gr_engine_active_ratio * held_seconds) as gr_engine_active_ratio_seconds,
-    sum(case when sm_active_ratio is not null then held_seconds end) as sm_active_seen_seconds,
-    sum(sm_active_ratio * held_seconds) as sm_active_ratio_seconds,
-    max(sm_active_ratio) as sm_active_ratio_max,
-    sum(case when sm_occupancy_ratio is not null then held_seconds end) as sm_occupancy_seen_seconds,
-    sum(sm_occupancy_ratio * held_seconds) as sm_occupancy_ratio_seconds,
-    sum(case when tensor_active_ratio is not null then held_seconds end) as tensor_active_seen_seconds,
-    sum(tensor_active_ratio * held_seconds) as tensor_active_ratio_seconds,
-    sum(case when fp64_active_ratio is not null then held_seconds end) as fp64_active_seen_seconds,
-    sum(fp64_active_ratio * held_seconds) as fp64_active_ratio_seconds,
-    sum(case when fp32_active_ratio is not null then held_seconds end) as fp32_active_seen_seconds,
-    sum(fp32_active_ratio * held_seconds) as fp32_active_ratio_seconds,
-    sum(case when fp16_active_ratio is not null then held_seconds end) as fp16_active_seen_seconds,
-    sum(fp16_active_ratio * held_seconds) as fp16_active_ratio_seconds,
-    sum(case when dram_active_ratio is not null then held_seconds end) as dram_active_seen_seconds,
-    sum(dram_active_ratio * held_seconds) as dram_active_ratio_seconds,
-    max(dram_active_ratio) as dram_active_ratio_max,
-    sum(case when pcie_tx_bytes_per_second is not null then held_seconds end) as pcie_tx_seen_seconds,
+    sum(case when gr_engine_active_ratio is not null then held_ms end) / 1000 as gr_engine_active_seen_seconds,
+    sum(gr_engine_active_ratio * held_ms) / 1000 as gr_engine_active_ratio_seconds,
+    sum(case when sm_active_ratio is not null then held_ms end) / 1000 as sm_active_seen_seconds,
+    sum(sm_active_ratio * held_ms) / 1000 as sm_active_ratio_seconds,
+    max(sm_active_ratio)::double as sm_active_ratio_max,
+    sum(case when sm_occupancy_ratio is not null then held_ms end) / 1000 as sm_occupancy_seen_seconds,
+    sum(sm_occupancy_ratio * held_ms) / 1000 as sm_occupancy_ratio_seconds,
+    sum(case when tensor_active_ratio is not null then held_ms end) / 1000 as tensor_active_seen_seconds,
+    sum(tensor_active_ratio * held_ms) / 1000 as tensor_active_ratio_seconds,
+    sum(case when fp64_active_ratio is not null then held_ms end) / 1000 as fp64_active_seen_seconds,
+    sum(fp64_active_ratio * held_ms) / 1000 as fp64_active_ratio_seconds,
+    sum(case when fp32_active_ratio is not null then held_ms end) / 1000 as fp32_active_seen_seconds,
+    sum(fp32_active_ratio * held_ms) / 1000 as fp32_active_ratio_seconds,
+    sum(case when fp16_active_ratio is not null then held_ms end) / 1000 as fp16_active_seen_seconds,
+    sum(fp16_active_ratio * held_ms) / 1000 as fp16_active_ratio_seconds,
+    sum(case when dram_active_ratio is not null then held_ms end) / 1000 as dram_active_seen_seconds,
+    sum(dram_active_ratio * held_ms) / 1000 as dram_active_ratio_seconds,
+    max(dram_active_ratio)::double as dram_active_ratio_max,
+    sum(case when pcie_tx_bytes_per_second is not null then held_ms end) / 1000 as pcie_tx_seen_seconds,
     sum(pcie_tx_bytes_per_second * held_seconds) as pcie_tx_bytes,
-    sum(case when pcie_rx_bytes_per_second is not null then held_seconds end) as pcie_rx_seen_seconds,
+    sum(case when pcie_rx_bytes_per_second is not null then held_ms end) / 1000 as pcie_rx_seen_seconds,
     sum(pcie_rx_bytes_per_second * held_seconds) as pcie_rx_bytes,
-    sum(case when nvlink_tx_bytes_per_second is not null then held_seconds end) as nvlink_tx_seen_seconds,
+    sum(case when nvlink_tx_bytes_per_second is not null then held_ms end) / 1000 as nvlink_tx_seen_seconds,
     sum(nvlink_tx_bytes_per_second * held_seconds) as nvlink_tx_bytes,
-    sum(case when nvlink_rx_bytes_per_second is not null then held_seconds end) as nvlink_rx_seen_seconds,
+    sum(case when nvlink_rx_bytes_per_second is not null then held_ms end) / 1000 as nvlink_rx_seen_seconds,
     sum(nvlink_rx_bytes_per_second * held_seconds) as nvlink_rx_bytes,
-    sum(case when reasons is not null then held_seconds end) as throttle_seen_seconds,
-    sum(held_seconds * (reasons & 4 != 0)::integer) as sw_power_cap_seconds,
-    sum(held_seconds * (reasons & 8 != 0)::integer) as hw_slowdown_seconds,
-    sum(held_seconds * (reasons & 16 != 0)::integer) as sync_boost_seconds,
-    sum(held_seconds * (reasons & 32 != 0)::integer) as sw_thermal_seconds,
-    sum(held_seconds * (reasons & 64 != 0)::integer) as hw_thermal_seconds,
-    sum(held_seconds * (reasons & 128 != 0)::integer) as hw_power_brake_seconds,
-    sum(held_seconds * (reasons & 252 != 0)::integer) as any_throttle_seconds,
-    sum(case when power_violation_seconds_increase is not null then held_seconds end) as power_violation_seen_seconds,
+    sum(case when reasons is not null then held_ms end) / 1000 as throttle_seen_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 4 != 0 then held_ms end), 0), null) / 1000 as sw_power_cap_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 8 != 0 then held_ms end), 0), null) / 1000 as hw_slowdown_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 16 != 0 then held_ms end), 0), null) / 1000 as sync_boost_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 32 != 0 then held_ms end), 0), null) / 1000 as sw_thermal_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 64 != 0 then held_ms end), 0), null) / 1000 as hw_thermal_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 128 != 0 then held_ms end), 0), null) / 1000 as hw_power_brake_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 252 != 0 then held_ms end), 0), null) / 1000 as any_throttle_seconds,
+    sum(case when power_violation_seconds_increase is not null then held_ms end) / 1000 as power_violation_seen_seconds,
     sum(power_violation_seconds_increase) as power_violation_seconds,
     nullif(count(power_violation_seconds), 0) as power_violation_sample_count,
     sum(power_violation_seconds_gap_increase) as power_violation_gap_seconds,
-    sum(case when thermal_violation_seconds_increase is not null then held_seconds end) as thermal_violation_seen_seconds,
+    sum(case when thermal_violation_seconds_increase is not null then held_ms end) / 1000 as thermal_violation_seen_seconds,
     sum(thermal_violation_seconds_increase) as thermal_violation_seconds,
     nullif(count(thermal_violation_seconds), 0) as thermal_violation_sample_count,
     sum(thermal_violation_seconds_gap_increase) as thermal_violation_gap_seconds,
-    sum(case when sync_boost_violation_seconds_increase is not null then held_seconds end) as sync_boost_violation_seen_seconds,
+    sum(case when sync_boost_violation_seconds_increase is not null then held_ms end) / 1000 as sync_boost_violation_seen_seconds,
     sum(sync_boost_violation_seconds_increase) as sync_boost_violation_seconds,
     nullif(count(sync_boost_violation_seconds), 0) as sync_boost_violation_sample_count,
     sum(sync_boost_violation_seconds_gap_increase) as sync_boost_violation_gap_seconds,
-    sum(case when board_limit_violation_seconds_increase is not null then held_seconds end) as board_limit_violation_seen_seconds,
+    sum(case when board_limit_violation_seconds_increase is not null then held_ms end) / 1000 as board_limit_violation_seen_seconds,
     sum(board_limit_violation_seconds_increase) as board_limit_violation_seconds,
     nullif(count(board_limit_violation_seconds), 0) as board_limit_violation_sample_count,
     sum(board_limit_violation_seconds_gap_increase) as board_limit_violation_gap_seconds,
-    sum(case when pcie_replay_count_increase is not null then held_seconds end) as pcie_replay_seen_seconds,
+    sum(case when pcie_replay_count_increase is not null then held_ms end) / 1000 as pcie_replay_seen_seconds,
     sum(pcie_replay_count_increase) as pcie_replay_count,
     nullif(count(pcie_replay_count), 0) as pcie_replay_sample_count,
     sum(pcie_replay_count_gap_increase) as pcie_replay_gap_count,
-    sum(case when xid_code is not null then held_seconds end) as xid_seen_seconds
+    sum(case when xid_code is not null then held_ms end) / 1000 as xid_seen_seconds
 from placed
-group by cluster, device_uuid, gpu_instance_id, hour_start_at, segment_start_ms
+group by device_uuid, gpu_instance_id, start_at
