@@ -106,20 +106,19 @@ def _delta_of_delta(octets: Octets, bit: Number) -> tuple[Number, Number]:
 
 @inlined
 def _next_time(octets: Octets, bit: Number, is_second: Number, delta: Number) -> tuple[Number, Number]:
-    """(the delta of a sample's time, the position after it), from the delta before."""
+    """(the delta of a sample's time, the position after it), from the delta before, where that changes."""
     if is_second:
         number, bit = _varint(octets, bit)
         return np.int64(number), bit
-    if not _word(octets, bit) >> np.uint64(63):
-        return delta, bit + 1
     change, bit = _delta_of_delta(octets, bit + 1)
     return delta + change, bit
 
 
 @inlined
-def _next_xor(octets: Octets, bit: Number, width: Number, trailing: Number) -> tuple[Number, Number, Number, Number]:
+def _next_xor(
+    octets: Octets, word: Number, bit: Number, width: Number, trailing: Number
+) -> tuple[Number, Number, Number, Number]:
     """(what changes in a sample's value, the position after it, and the window of significant bits then in force)."""
-    word = _word(octets, bit)
     if not word >> np.uint64(63):
         return np.uint64(0), bit + 1, width, trailing
     bit += 2
@@ -150,9 +149,14 @@ def _decode_one(
             value = _bits(octets, bit, 64)
             bit += 64
         else:
-            delta, bit = _next_time(octets, bit, sample == 1, delta)
+            word = _word(octets, bit)
+            if sample > 1 and not word >> np.uint64(63):  # the same delta again: the value's first bits are in hand
+                bit, word = bit + 1, word << np.uint64(1)
+            else:
+                delta, bit = _next_time(octets, bit, sample == 1, delta)
+                word = _word(octets, bit)
             time_ms += delta
-            changed, bit, width, trailing = _next_xor(octets, bit, width, trailing)
+            changed, bit, width, trailing = _next_xor(octets, word, bit, width, trailing)
             value ^= changed
         if bit > last_bit:
             return -1
