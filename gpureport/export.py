@@ -111,13 +111,14 @@ def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: P
         server = probe(connection)
         series, warnings = _series(connection, settings, day)
         groups = _plan(connection, settings, series, day)
+    reading, series_count = Reading(relabelled_jobs(series)), len(series)
+    del series  # or every worker would be forked with a copy of all labels
     lake = open_lake(lake_path, create=True)
     held = held_sample_count(lake, settings.cluster, day) if only_if_grown else -1
     with lake.change() as change:
-        reading = Reading(relabelled_jobs(series))
         tasks = [_Task(settings, server, change, day, number, group, reading) for number, group in enumerate(groups)]
         done = _read_right(tasks, settings.prometheus.max_concurrency, progress)
-        exported = _exported(day, server, len(series), done, warnings)
+        exported = _exported(day, server, series_count, done, warnings)
         if exported.sample_count <= held:
             change.abandon()
             return replace(exported, is_written=False)
