@@ -30,6 +30,10 @@ by time. Over several devices of a container the roll-up is that of `report.cont
 `unknown_reasons`; any figure is also absent where its signal was seen for less than `--figure-min-coverage` of the time, and the
 saturation figures where `saturation.enabled` is false.
 
+A container's figures are those of its devices while it held them, by `facts.ownership`: labels made right with what
+kube-state-metrics says ([how](architecture.md#who-held-a-device)). `sharing_mode` says whether it held them alone, and
+`sharing_evidence` by what that is known. Time in which a device was seen and nobody held it is nobody's.
+
 ## Why a figure is absent
 
 """
