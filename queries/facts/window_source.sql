@@ -43,6 +43,63 @@ holder as (
     where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
 ),
 
+instance as (
+    select distinct
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day
+    from holder
+    where gpu_instance_id != ''
+),
+
+-- What is the board's alone, for those who hold an instance of it.
+of_board as (
+    select
+        instance.cluster,
+        instance.device_uuid,
+        instance.gpu_instance_id,
+        instance.day,
+        told.signal,
+        told.source_metric
+    from instance
+    inner join told
+        on
+            instance.cluster = told.cluster
+            and instance.device_uuid = told.device_uuid
+            and instance.day = told.day
+            and told.gpu_instance_id = ''
+    anti join told as own
+        on
+            instance.cluster = own.cluster
+            and instance.device_uuid = own.device_uuid
+            and instance.gpu_instance_id = own.gpu_instance_id
+            and instance.day = own.day
+            and told.signal = own.signal
+),
+
+own as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day,
+        list({ 'signal': signal, 'metric': source_metric } order by signal) as metrics
+    from told
+    group by cluster, device_uuid, gpu_instance_id, day
+),
+
+from_board as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day,
+        list({ 'signal': signal, 'metric': source_metric } order by signal) as metrics
+    from of_board
+    group by cluster, device_uuid, gpu_instance_id, day
+),
+
 held as (
     select
         holder.cluster,
@@ -52,20 +109,20 @@ held as (
         holder.container,
         holder.device_uuid,
         holder.gpu_instance_id,
-        told.signal,
-        told.source_metric
+        list_concat(coalesce(own.metrics, []), coalesce(from_board.metrics, [])) as metrics
     from holder
-    inner join told
+    left join own
         on
-            holder.cluster = told.cluster
-            and holder.device_uuid = told.device_uuid
-            and told.gpu_instance_id in (holder.gpu_instance_id, '')
-            and holder.day = told.day
-    qualify told.gpu_instance_id = max(told.gpu_instance_id) over (
-        partition by
-            holder.cluster, holder.namespace, holder.pod, holder.pod_uid, holder.container,
-            holder.device_uuid, holder.gpu_instance_id, holder.day, told.signal
-    )
+            holder.cluster = own.cluster
+            and holder.device_uuid = own.device_uuid
+            and holder.gpu_instance_id = own.gpu_instance_id
+            and holder.day = own.day
+    left join from_board
+        on
+            holder.cluster = from_board.cluster
+            and holder.device_uuid = from_board.device_uuid
+            and holder.gpu_instance_id = from_board.gpu_instance_id
+            and holder.day = from_board.day
 ),
 
 reading as (
@@ -78,9 +135,8 @@ reading as (
         '' as container,
         device_uuid,
         gpu_instance_id,
-        signal,
-        source_metric
-    from told
+        metrics
+    from own
     union all by name
     select
         'container_device' as subject,
@@ -93,23 +149,48 @@ reading as (
     from held
 ),
 
-listed as (
+-- Nearly all have the same few sets of metrics: each set of sets is worked out once.
+subject as (
     select
-        * exclude (source_metric),
-        array_to_string(list_sort(list_distinct(flatten(list(string_split(source_metric, ', '))))), ', ') as source_metric
+        * exclude (metrics),
+        list(distinct metrics order by metrics) as sets
     from reading
     group by all
+),
+
+entry as (
+    select
+        sets,
+        unnest(flatten(sets), recursive := true)
+    from (select distinct subject.sets from subject) as each_set
+),
+
+listed as (
+    select
+        sets,
+        signal,
+        array_to_string(list_sort(list_distinct(flatten(list(string_split(metric, ', '))))), ', ') as metric
+    from entry
+    group by sets, signal
+),
+
+mapped as (
+    select
+        sets,
+        map_from_entries(list({ 'signal': signal, 'metric': metric } order by signal)) as source_metrics
+    from listed
+    group by sets
 )
 
 select
-    subject,
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    gpu_instance_id,
-    map_from_entries(list({ 'signal': signal, 'metric': source_metric } order by signal)) as source_metrics
-from listed
-group by subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+    subject.subject,
+    subject.cluster,
+    subject.namespace,
+    subject.pod,
+    subject.pod_uid,
+    subject.container,
+    subject.device_uuid,
+    subject.gpu_instance_id,
+    coalesce(mapped.source_metrics, map_from_entries([])) as source_metrics
+from subject
+left join mapped on subject.sets = mapped.sets
