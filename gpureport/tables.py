@@ -256,6 +256,7 @@ DROP_REASONS = {
     "over_total": "memory used and free are together more than the total",
     "dead": "a counter stuck at exactly 0 for an hour or more in which the GPU was busy by others",
     "ambiguous_unit": "a share that may be percent, on a day that does not tell which",
+    "mig": "the whole GPU's utilisation, which is not known in MIG mode and printed as 0 for its instances",
     "single_sample": "a counter with one sample: its growth is not known",
 }
 """Why values are left out: the keys of ``device_signal.dropped``."""

@@ -79,12 +79,9 @@ def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64])
 
 
 def _is_silent(speaking_ms: Times, asked_ms: Times) -> NDArray[np.bool_]:
-    """Where nothing was said by ``speaking_ms`` in an unbroken run around the asked instants."""
+    """Where ``speaking_ms`` pauses for longer than the gap limit; so also before its first instant and after its last one."""
     steps = np.diff(speaking_ms)
     limit = GAP_STEPS * float(np.median(steps)) if steps.size else 0.0
     after = np.searchsorted(speaking_ms, asked_ms, side="left")
-    inner = (after > 0) & (after < speaking_ms.size)
-    bridged = np.zeros(asked_ms.size, np.bool_)
-    bridged[inner] = steps[after[inner] - 1] <= limit
-    exact = is_among(asked_ms, speaking_ms)
-    return ~(bridged | exact)
+    pause = np.concatenate([[speaking_ms[0] - asked_ms[0]], steps, [asked_ms[-1] - speaking_ms[-1]]])
+    return np.asarray((pause[after] > limit) & ~is_among(asked_ms, speaking_ms))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from gpureport.shape.spans import StepFallback, Times, distinct, is_among, media
 
 # In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
+
+# NVML knows no utilisation of a GPU in MIG mode: older exporters print 0 for each instance (dcgm-exporter 50, 216).
+_UNKNOWN_UNDER_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio"})
 
 # A counter printed in whole units is that much behind the same counter in a finer one.
 _ROUNDING = 1.0
@@ -89,11 +92,21 @@ def _signals(
 ) -> DeviceSignals:
     found = DeviceSignals()
     for signal, candidates in sorted(by_signal.items()):
-        chosen, pods = _without_pod_scope(signal, candidates)
+        chosen, pods = _without_pod_scope(signal, [_known_under_mig(signal, each) for each in candidates])
         found.pod_series += pods
         if chosen and signal not in catalog.divisors:
             _add(found, signal, _by_source(chosen, catalog), by_signal, steps, tallies)
     return found
+
+
+def _known_under_mig(signal: str, series: Prepared) -> Prepared:
+    """The series, without its points where they speak of a whole GPU's utilisation under an instance's name."""
+    identity = series.identity
+    is_instance = identity.holder_device is not None and identity.holder_device.gpu_instance_id != ""
+    if signal not in _UNKNOWN_UNDER_MIG or not is_instance or identity.meaning.exporter != "dcgm-exporter":
+        return series
+    dropped = Counter({**series.dropped, "mig": series.points.count})
+    return replace(series, points=_nothing(), dropped=dropped)
 
 
 def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]:

@@ -145,12 +145,22 @@ def test_board_values_repeated_on_mig_instances_are_one_boards() -> None:
 
 def test_of_two_replicas_one_serves_until_it_is_silent() -> None:
     full = every(30, [1] * 10)
-    thin = every(30, [2] * 12, start=7)
+    thin = every(30, [2] * 15, start=7)
     thin = [sample for number, sample in enumerate(thin) if number % 5]
     shaped = run((gpu("DEV_POWER_USAGE", prometheus_replica="a"), full), (gpu("DEV_POWER_USAGE", prometheus_replica="b"), thin))
     values = [value for (value,) in rows(shaped, "power_watts")]
-    assert values == [1] * 10 + [2] * 2  # the second speaks only after the first's last sample at 270 s: at 277 and 337 s
-    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 270 + 67 + 30
+    # The first is silent from 270 s on, for longer than 90 s; the second speaks at 277, 337, 367, 397 and 427 s.
+    assert values == [1] * 10 + [2] * 5
+    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 427 + 30
+
+
+def test_a_replica_that_ends_a_little_later_adds_nothing() -> None:
+    first, second = every(30, [1] * 10), every(30, [2] * 10, start=7)
+    shaped = run(
+        (gpu("DEV_POWER_USAGE", prometheus_replica="a"), first), (gpu("DEV_POWER_USAGE", prometheus_replica="b"), second)
+    )
+    assert rows(shaped, "power_watts") == [(1,)] * 10
+    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 300
 
 
 def test_an_exporter_restart_does_not_break_a_counter() -> None:
