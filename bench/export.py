@@ -1,7 +1,7 @@
 """Export against curl and prometheus-api-client, from the same server, in turns.
 
 GPUS (1000), POD_LIFE_FACTOR (8: on most GPUs one pod stays for the day; 1: three or four come and go, which makes more
-than twice as many series) and ROUNDS (3) set the size.
+than twice as many series) and ROUNDS (3) set the size; CLIENT=0 leaves out the client, which takes two minutes a round.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ METRICS = (
 GPUS = int(os.environ.get("GPUS", "1000"))
 POD_LIFE_FACTOR = float(os.environ.get("POD_LIFE_FACTOR", "8"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
+WITH_CLIENT = os.environ.get("CLIENT", "1") != "0"
+_MEASURED = ("curl 1", "curl 4", "client", "export") if WITH_CLIENT else ("curl 1", "curl 4", "export")
 
 
 def main() -> None:
@@ -50,14 +52,15 @@ def main() -> None:
     binary = prometheus_binary()
     print(f"{machine()}, Prometheus {version(binary)}; {GPUS:,} GPUs x 12 metrics x 24 h at 30 s = {samples:,} samples")
     lake = CACHE / "lake-of-export"
-    runs: dict[str, list[Measured]] = {name: [] for name in ("curl 1", "curl 4", "client", "export")}
+    runs: dict[str, list[Measured]] = {name: [] for name in _MEASURED}
     with prometheus(folder) as url:
         for _ in range(ROUNDS):
             runs["curl 1"].append(measure(_curl(url, parallel=1)))
             runs["curl 4"].append(measure(_curl(url, parallel=4)))
             shutil.rmtree(lake, ignore_errors=True)
             runs["export"].append(measure(_export(url, lake)))
-            runs["client"].append(measure([sys.executable, "-m", "bench.export", "client", url]))
+            if WITH_CLIENT:
+                runs["client"].append(measure([sys.executable, "-m", "bench.export", "client", url]))
     _print(runs, samples, lake)
 
 
@@ -91,8 +94,8 @@ def client(url: str) -> None:
 
 def _print(runs: dict[str, list[Measured]], samples: int, lake: Path) -> None:
     wall = {name: median([run.wall_seconds for run in found]) for name, found in runs.items()}
-    # One of the twelve metrics was asked; importing the client is left out.
-    wall["client"] = 12 * median([float(run.stdout) for run in runs["client"]])
+    if WITH_CLIENT:  # one of the twelve metrics was asked; importing the client is left out
+        wall["client"] = 12 * median([float(run.stdout) for run in runs["client"]])
     names = {
         "curl 1": "curl, raw JSON to /dev/null, one connection",
         "curl 4": "curl, the same, four connections",
@@ -101,6 +104,8 @@ def _print(runs: dict[str, list[Measured]], samples: int, lake: Path) -> None:
     }
     rows = []
     for name, text in names.items():
+        if name not in runs:
+            continue
         cpu = median([run.cpu_seconds for run in runs[name]])
         peak = max(runs[name], key=lambda run: run.tree_mb)
         rows.append([text, wall[name], wall["export"] / wall[name], cpu, peak.process_mb, peak.tree_mb])
@@ -118,7 +123,11 @@ def _print(runs: dict[str, list[Measured]], samples: int, lake: Path) -> None:
         "Bounds",
         ["what", "measured", "bound", "kept"],
         [
-            *([f"export / {name}", wall["export"] / wall[name], b, _kept(wall["export"] / wall[name], b)] for name, b in bounds),
+            *(
+                [f"export / {name}", wall["export"] / wall[name], b, _kept(wall["export"] / wall[name], b)]
+                for name, b in bounds
+                if name in runs
+            ),
             ["peak MB of export, all processes", export_mb, 600, _kept(export_mb, 600)],
             ["bytes per sample in the lake", lake_bytes / samples, 2.0, _kept(lake_bytes / samples, 2.0)],
         ],

@@ -96,7 +96,7 @@ def _await_quiet(url: str) -> None:
 
 def filled_folder(plan: SimulationPlan, name: str) -> Path:
     """A data folder that holds the plan's samples; kept for the next run."""
-    folder = CACHE / f"{name}-{fingerprint(plan)}"
+    folder = CACHE / f"{name}-{fingerprint(plan, ('simulate',))}"
     if (folder / "filled").exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
