@@ -144,14 +144,13 @@ def test_board_values_repeated_on_mig_instances_are_one_boards() -> None:
 
 
 def test_of_two_replicas_one_serves_until_it_is_silent() -> None:
-    full = every(30, [1] * 10)
-    thin = every(30, [2] * 15, start=7)
-    thin = [sample for number, sample in enumerate(thin) if number % 5]
+    full = every(30, [1] * 14)
+    thin = [sample for number, sample in enumerate(every(30, [2] * 18, start=7)) if number % 3]
     shaped = run((gpu("DEV_POWER_USAGE", prometheus_replica="a"), full), (gpu("DEV_POWER_USAGE", prometheus_replica="b"), thin))
     values = [value for (value,) in rows(shaped, "power_watts")]
-    # The first is silent from 270 s on, for longer than 90 s; the second speaks at 277, 337, 367, 397 and 427 s.
-    assert values == [1] * 10 + [2] * 5
-    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 427 + 30
+    # The first is silent from 390 s on, for longer than 90 s; the second speaks at 397, 427, 487 and 517 s.
+    assert values == [1] * 14 + [2] * 4
+    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 517 + 30
 
 
 def test_a_replica_that_ends_a_little_later_adds_nothing() -> None:
