@@ -135,12 +135,11 @@ def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], n
     """
     config = invocation.config(prometheus__headers=_headers(headers), **flags)
     chosen = _finished_day(invocation, day)
-    failure = None if no_kubernetes else pipeline.snapshot_beside(config, invocation.environ, invocation.now, _say)
+    beside = pipeline.Beside() if no_kubernetes else pipeline.snapshot_beside(config, invocation.environ, invocation.now)
     exported = pipeline.export(config, invocation.environ, chosen)
     for line in pipeline.describe_export(exported):
         _say(line)
-    if failure:
-        raise failure
+    beside.conclude(_say)
     click.echo(str(config.lake))
 
 

@@ -82,17 +82,31 @@ def take_snapshot(config: Config, environ: Mapping[str, str], now: datetime) -> 
     return snapshot.take_snapshot(config.lake, open_cluster(config.kubernetes, environ), config.cluster, now)
 
 
-def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime, say: Say) -> SourceError | None:
-    """A snapshot as a part of a larger job, which goes on without it; what went wrong, to be raised at the job's end."""
-    try:
-        for line in describe_snapshot(take_snapshot(config, environ, now)):
+@dataclass(frozen=True)
+class Beside:
+    """What came of a snapshot that was taken beside a larger job: what to say, and what to raise, when that is done."""
+
+    lines: tuple[str, ...] = ()
+    failure: SourceError | None = None
+
+    def conclude(self, say: Say) -> None:
+        """Say what there is to say; raise what went wrong."""
+        for line in self.lines:
             say(line)
+        if self.failure:
+            raise self.failure
+
+
+def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -> Beside:
+    """A snapshot where a cluster is configured; a source that fails is kept for later, so that the job is done first."""
+    try:
+        return Beside(tuple(describe_snapshot(take_snapshot(config, environ, now))))
     except NoClusterError:
-        say(f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes")
+        return Beside(
+            (f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes",)
+        )
     except SourceError as error:
-        say(f"warning: no snapshot: {error}")
-        return error
-    return None
+        return Beside(failure=error)
 
 
 def describe_snapshot(taken: Snapshot) -> list[str]:
@@ -261,7 +275,7 @@ def run(
     """
     try:
         with exclusive_run(config.lake):
-            failure = snapshot_beside(config, environ, now, say) if with_state else None
+            beside = snapshot_beside(config, environ, now) if with_state else Beside()
             for day in _days_to_do(config, last_day):
                 try:
                     _run_day(config, environ, day, say)
@@ -270,8 +284,7 @@ def run(
                         raise
                     say(f"{day} stays missing: {error}")
             written = report(config, Window.of_day(last_day), config.out, now)
-            if failure:
-                raise failure
+            beside.conclude(say)
             return written
     except LakeBusyError:
         say(f"another run over {config.lake} is at work; this one leaves")
