@@ -8,10 +8,6 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from gpureport.tables import DROP_REASONS
-
-_HARMLESS = ("duplicate", "copy", "single_sample")
-"""Why values are left out without a loss; a single sample has a sentence of its own."""
 REASONS = {
     "not_collected": "the exporter does not publish this metric, or the server did not keep it",
     "low_coverage": "seen for too little of the time to be printed (--figure-min-coverage)",
@@ -38,7 +34,14 @@ REASONS = {
     "xid_absent_until_first_error": "inferred: no error yet (DCGM from 4.5.3 has no series before the first), or not collected",
     "no_pod_labels": "the device was busy, or pods asked for one, and its series name nobody",
     "no_permission": "the device was busy and no series of the whole cluster names anybody: the exporter may not ask the kubelet",
-    **{reason: f"values left out: {why}" for reason, why in DROP_REASONS.items() if reason not in _HARMLESS},
+    "blank": "values came and all say that there is none: DCGM's blanks",
+    "nan": "values came that are no numbers",
+    "infinite": "values came that are infinite where the signal allows none",
+    "out_of_range": "values came that the signal cannot have: a share above 1, a negative count",
+    "not_applicable": "values came that mean not applicable: an integer type's largest (AMD)",
+    "over_total": "memory used and free came to more than the total: one of them is wrong",
+    "dead": "the counter stood at exactly 0 for an hour or more of work that others show",
+    "ambiguous_unit": "a share that may be percent, on a day that does not tell which",
 }
 """The codes in ``unknown_reasons`` and in ``report.coverage``, each with a sentence for people."""
 
