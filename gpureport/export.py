@@ -248,12 +248,15 @@ def _export_group(task: _Task) -> _Done:
         read(connection, task.server, question.matchers, around, question.expected_samples) for question in task.group.questions
     ]
     batch = concatenate([reading.batch for reading in readings])
+    warnings = tuple(warning for reading in readings for warning in reading.warnings)
+    done = _Done({}, warnings, ", ".join(sorted({reading.read_path for reading in readings})))
+    del readings
     shaped = shape(batch, settings.catalog, window, settings.keep_raw, task.reading)
+    del batch  # not held while the rows are encoded
     for table, rows in shaped.tables().items():
         if rows.num_rows or table == "device_sample":
             task.change.write(table, settings.cluster, task.day, rows, part=f"part-{task.number:04d}")
-    warnings = tuple(warning for reading in readings for warning in reading.warnings)
-    return _Done(shaped.tallies, warnings, ", ".join(sorted({reading.read_path for reading in readings})))
+    return replace(done, tallies=shaped.tallies)
 
 
 def _exported(day: date, server: Server, series_count: int, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:

@@ -32,7 +32,7 @@ def _join(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
 
 
 def device_sample_table(devices: Sequence[tuple[DeviceKey, DeviceRows]]) -> pa.Table:
-    """All devices' rows, in the order given."""
+    """All devices' rows, in the order given; their columns are taken out of them."""
     counts = [rows.count for _, rows in devices]
     columns = {
         "device_uuid": _repeated([key.device_uuid for key, _ in devices], counts),
@@ -54,12 +54,13 @@ def device_sample_table(devices: Sequence[tuple[DeviceKey, DeviceRows]]) -> pa.T
 
 
 def _signal_column(field: pa.Field, devices: Sequence[tuple[DeviceKey, DeviceRows]], counts: list[int]) -> pa.Array:
-    """A column of all devices; NaN stands for null, for the lake holds no NaN."""
+    """A column of all devices, taken out of their rows, so that it is not held twice; NaN stands for null."""
     parts = [
-        rows.columns[field.name] if field.name in rows.columns else np.full(count, np.nan)
+        rows.columns.pop(field.name) if field.name in rows.columns else np.full(count, np.nan)
         for (_, rows), count in zip(devices, counts, strict=True)
     ]
     values = np.concatenate(parts)
+    del parts
     return pa.array(values, from_pandas=bool(np.isnan(values).any())).cast(field.type)
 
 
