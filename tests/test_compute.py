@@ -129,6 +129,33 @@ def test_the_parts_of_the_lake_do_not_matter(tmp_path, monkeypatch):
     assert facts(apart, "container_hour", "*") == facts(together, "container_hour", "*")
 
 
+@pytest.mark.parametrize(
+    ("watts", "held_as"), [(1e8, pa.decimal64(18, 3)), (1e13, pa.decimal64(18, 3)), (1e16, pa.float64())], ids=str
+)
+def test_a_number_too_large_for_a_decimal_product_is_weighed_as_a_double(tmp_path, watts, held_as):
+    rows = [sample("GPU-a", 0, 1800, power_watts=100.0), sample("GPU-a", 1800, 1800, power_watts=watts)]
+    lake = fill(tmp_path / "lake", [(rows, [owner("GPU-a", "a", 0, 2700)])])
+    assert pq.read_schema(lake.partitions("device_sample")[0].files[0]).field("power_watts").type == held_as
+    compute_day(lake, "c", DAY, ComputeSettings())
+    assert facts(lake, "device_hour", "power_joules, power_watts_max") == [(180_000.0 + 1800 * watts, watts)]
+    assert facts(lake, "container_hour", "power_joules") == [(180_000.0 + 900 * watts,)]
+
+
+def test_files_of_one_batch_may_hold_a_column_as_decimals_and_as_doubles(tmp_path):
+    parts = [([sample(device, 0, 60, power_watts=watts)], []) for device, watts in (("GPU-a", 100.0), ("GPU-b", 1e16))]
+    lake = fill(tmp_path / "lake", parts)
+    compute_day(lake, "c", DAY, ComputeSettings())
+    assert facts(lake, "device_hour", "power_joules") == [(6000.0,), (6e17,)]
+
+
+def test_sums_of_decimals_are_exact(tmp_path):
+    # As doubles 0.1 + 0.1 + 0.1 is 0.30000000000000004.
+    rows = [sample("GPU-a", second, 1, gpu_util_ratio=0.1) for second in range(3)]
+    lake = fill(tmp_path / "lake", [(rows, [])])
+    compute_day(lake, "c", DAY, ComputeSettings())
+    assert facts(lake, "device_hour", "gpu_util_ratio_seconds") == [(0.3,)]
+
+
 def test_a_day_without_samples_is_a_lake_error(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     with pytest.raises(LakeError, match="holds nothing of c for 2026-03-02; export or import that day first"):

@@ -156,7 +156,8 @@ placed as (
     select
         *,
         case
-            when cuts is null or reach_us <= cuts[2] then hour_start_at
+            when cuts is null then hour_start_at
+            when reach_us <= cuts[2] then hour_start_at
             when reach_us > cuts[-1] then least(row_start_at, make_timestamp(cuts[-1]))
             else least(row_start_at, make_timestamp([cut for cut in cuts if cut < reach_us][-1]))
         end as start_at
