@@ -4,7 +4,8 @@
 -- facts.window_device_day; of whom a signal is expected: facts.window_signal_day. Beside the signals stand two rows of each node:
 -- 'any', whether its GPUs were seen at all (there alone GPUs stand that Kubernetes tells of and no exporter), and 'workload',
 -- whether it is known who held them. A reason is the most likely one, by what the column evidence says; of several the one that
--- costs most time. It is '' where at most 1 % is unknown: a counter's last sample has no growth, which is no gap.
+-- costs most time, but of a signal that was never known why it is absent while devices were seen. It is '' where at most 1 % is
+-- unknown: a counter's last sample has no growth, which is no gap.
 --
 -- grain:  cluster, signal, node_name, day
 -- reads:  facts.window_device_day, facts.window_holder_day, facts.window_node_gap, facts.window_signal_day
@@ -135,6 +136,7 @@ lost as (
         part.node_name,
         part.day,
         if(silent.is_together, 'exporter_down', 'device_unseen') as reason,
+        false as is_own,
         sum(part.unseen_seconds) as lost_seconds,
         concat(
             'silent GPUs: ', any_value(silent.silent_count), ' of ', any_value(silent.device_count), ', all signals at once, for ',
@@ -156,6 +158,7 @@ lost as (
         node_name,
         day,
         reason,
+        true as is_own,
         unknown_seconds as lost_seconds,
         evidence
     from facts.window_node_gap
@@ -166,6 +169,7 @@ lost as (
         node_name,
         day,
         cause as reason,
+        true as is_own,
         sum(lacking_seconds) as lost_seconds,
         concat(
             'GPUs that name nobody all day: ', count(*), ', active for ', sum(active_seconds)::bigint, ' s; pods with accelerators on '
@@ -181,6 +185,7 @@ lost as (
         node_name,
         day,
         cause as reason,
+        true as is_own,
         sum(lacking_seconds) as lost_seconds,
         concat('devices: ', count(*), '; ', case
             when max(left_out_count) is not null
@@ -207,14 +212,15 @@ lost as (
     group by cluster, signal, node_name, day, cause
 ),
 
--- Of several reasons the one that costs most time.
+-- Of several reasons the one that costs most time; why the signal itself lacks goes first where it was never known.
 likely as (
     select
         cluster,
         signal,
         node_name,
         day,
-        arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) as found
+        arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) as longest,
+        arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) filter (where is_own) as own
     from lost
     group by cluster, signal, node_name, day
 ),
@@ -241,6 +247,20 @@ reason as (
     group by all
 ),
 
+explained as (
+    select
+        total.*,
+        round(total.observed_device_seconds + total.unknown_device_seconds, 3) as expected_device_seconds,
+        if(total.observed_device_seconds = 0, coalesce(likely.own, likely.longest), likely.longest) as found
+    from total
+    left join likely
+        on
+            total.cluster = likely.cluster
+            and total.signal = likely.signal
+            and total.node_name = likely.node_name
+            and total.day = likely.day
+),
+
 left_out as (
     select
         cluster,
@@ -253,39 +273,33 @@ left_out as (
 )
 
 select
-    total.cluster,
-    total.signal,
-    total.node_name,
-    total.day,
-    total.observed_device_seconds / (total.observed_device_seconds + total.unknown_device_seconds) as coverage_ratio,
+    explained.cluster,
+    explained.signal,
+    explained.node_name,
+    explained.day,
+    explained.observed_device_seconds / (explained.observed_device_seconds + explained.unknown_device_seconds) as coverage_ratio,
     case
-        when total.unknown_device_seconds <= 0.01 * (total.observed_device_seconds + total.unknown_device_seconds) then ''
-        else coalesce(likely.found.reason, 'partial')
+        when explained.unknown_device_seconds <= 0.01 * explained.expected_device_seconds then ''
+        else coalesce(explained.found.reason, 'partial')
     end as reason,
     case
-        when total.unknown_device_seconds <= 0.01 * (total.observed_device_seconds + total.unknown_device_seconds) then ''
-        else coalesce(likely.found.evidence, '')
+        when explained.unknown_device_seconds <= 0.01 * explained.expected_device_seconds then ''
+        else coalesce(explained.found.evidence, '')
     end as evidence,
-    coalesce(total.source_metrics, '') as source_metrics,
-    total.expected_device_count,
-    total.observed_device_count,
-    total.expected_series_count,
-    total.observed_series_count,
-    round(total.observed_device_seconds + total.unknown_device_seconds, 3) as expected_device_seconds,
-    total.observed_device_seconds,
-    total.unknown_device_seconds,
+    coalesce(explained.source_metrics, '') as source_metrics,
+    explained.expected_device_count,
+    explained.observed_device_count,
+    explained.expected_series_count,
+    explained.observed_series_count,
+    explained.expected_device_seconds,
+    explained.observed_device_seconds,
+    explained.unknown_device_seconds,
     coalesce(left_out.dropped, map_from_entries([])) as dropped
-from total
-left join likely
-    on
-        total.cluster = likely.cluster
-        and total.signal = likely.signal
-        and total.node_name = likely.node_name
-        and total.day = likely.day
+from explained
 left join left_out
     on
-        total.cluster = left_out.cluster
-        and total.signal = left_out.signal
-        and total.node_name = left_out.node_name
-        and total.day = left_out.day
+        explained.cluster = left_out.cluster
+        and explained.signal = left_out.signal
+        and explained.node_name = left_out.node_name
+        and explained.day = left_out.day
 order by all

@@ -1,0 +1,91 @@
+"""The ledger from a file to the report: the day before as evidence, a node without exporter, and what the first screen says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpureport.cli import main
+
+NOW = datetime(2026, 3, 3, tzinfo=UTC)
+GPU = 'gpu="0",UUID="GPU-a",device="nvidia0",Hostname="n1",instance="10.0.0.1:9400",job="dcgm"'
+KSM = 'instance="10.0.0.9:8080",job="kube-state-metrics"'
+
+
+def lines(metric: str, labels: str, value: float, start: datetime, end: datetime) -> Iterator[str]:
+    """A sample a minute in [start, end)."""
+    for second in range(int(start.timestamp()), int(end.timestamp()), 60):
+        yield f"{metric}{{{labels}}} {value} {second}"
+
+
+def metrics() -> str:
+    """GPU-a on n1 until 23:30 of 1 March and from 10:00 to 12:00 of the 2nd; n2 offers two GPUs all of the 2nd."""
+    second = datetime(2026, 3, 2, tzinfo=UTC)
+    spans = [(datetime(2026, 3, 1, 22, tzinfo=UTC), datetime(2026, 3, 1, 23, 30, tzinfo=UTC)), (at(10), at(12))]
+    found = ["# TYPE DCGM_FI_DEV_POWER_USAGE gauge"]
+    found += [line for start, end in spans for line in lines("DCGM_FI_DEV_POWER_USAGE", GPU, 300, start, end)]
+    found.append("# TYPE kube_node_status_capacity gauge")
+    for node, count in (("n1", 1), ("n2", 2)):
+        labels = f'{KSM},node="{node}",resource="nvidia_com_gpu",unit="integer"'
+        found += lines("kube_node_status_capacity", labels, count, second, datetime(2026, 3, 3, tzinfo=UTC))
+    return "\n".join([*found, "# EOF\n"])
+
+
+def at(hour: int) -> datetime:
+    return datetime(2026, 3, 2, hour, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """report.json of 2 March."""
+    folder = tmp_path_factory.mktemp("days")
+    text, lake, out = folder / "metrics.txt", str(folder / "lake"), folder / "out"
+    text.write_text(metrics())
+    for arguments in (
+        ["import", str(text), "--lake", lake],
+        ["compute", "--date", "2026-03-01", "--lake", lake],
+        ["compute", "--date", "2026-03-02", "--lake", lake],
+        ["report", "--since", "2026-03-02", "--lake", lake, "--out", str(out)],
+    ):
+        assert main(arguments, environ={}, now=NOW) == 0
+    found: dict[str, Any] = json.loads(Path(out / "report.json").read_bytes())
+    return found
+
+
+def row(document: dict[str, Any], signal: str, node: str) -> dict[str, Any]:
+    found = [each for each in document["tables"]["coverage"] if (each["signal"], each["node_name"]) == (signal, node)]
+    (one,) = found
+    return dict(one)
+
+
+def test_a_device_that_was_there_the_day_before_is_expected_from_midnight_on(document: dict[str, Any]) -> None:
+    power = row(document, "power_watts", "n1")
+    # Two hours of a day: the last of its samples, at 11:59, holds for the minute that lies between them.
+    assert (power["expected_device_seconds"], power["observed_device_seconds"]) == (86_400, 7_200)
+    assert power["unknown_device_seconds"] == 79_200
+    assert (power["reason"], power["source_metrics"]) == ("exporter_down", "DCGM_FI_DEV_POWER_USAGE")
+    assert power["evidence"].endswith("for 79200 s together; their last sample: 11:59:00")
+
+
+def test_a_node_that_offers_gpus_and_has_no_exporter_is_unknown_time(document: dict[str, Any]) -> None:
+    silent = row(document, "any", "n2")
+    assert (silent["expected_device_count"], silent["unknown_device_seconds"], silent["reason"]) == (2, 2 * 86_400, "no_exporter")
+    assert silent["evidence"] == "2 nvidia_com_gpu by node capacity, no device series"
+
+
+def test_the_first_screen_counts_both(document: dict[str, Any]) -> None:
+    coverage = document["coverage"]
+    assert (coverage["expected_device_seconds"], coverage["observed_device_seconds"]) == (3 * 86_400, 7_200)
+    assert coverage["unknown_device_seconds"] == {"no_exporter": 172_800.0, "exporter_down": 79_200.0}
+    assert "xid_code" in coverage["absent_signals"]["xid_absent_until_first_error"]
+    assert "gr_engine_active_ratio" in coverage["absent_signals"]["no_dcp"]
+
+
+def test_every_row_says_which_metric_it_was_read_from(document: dict[str, Any]) -> None:
+    (device,) = document["tables"]["device"]
+    assert device["source_metrics"] == {"power_watts": "DCGM_FI_DEV_POWER_USAGE"}
