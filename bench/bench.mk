@@ -1,7 +1,7 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
-.PHONY: bench bench-export bench-facts bench-promql
+.PHONY: bench bench-export bench-facts bench-promql bench-state
 
-bench: bench-export bench-facts bench-promql ## Measure against curl, plain scans and PromQL (minutes; not part of test)
+bench: bench-export bench-facts bench-promql bench-state ## Measure against curl, plain scans and PromQL (minutes; not part of test)
 
 bench-export: $(VENV)/.installed-dev servers
 	@$(PY) -m bench.export
@@ -11,3 +11,6 @@ bench-facts: $(VENV)/.installed-dev
 
 bench-promql: $(VENV)/.installed-dev servers
 	@$(PY) -m bench.promql
+
+bench-state: $(VENV)/.installed-dev
+	@$(PY) -m bench.state

@@ -13,7 +13,7 @@ from typing import Any
 from gpureport.state.fields import Object, Row, instant, mapping, objects, only_node, pci_bus_id, taints, text, whole
 from gpureport.state.quantity import amount
 
-_TYPES = ("string", "version", "bool", "int", "strings", "versions", "bools", "ints")
+_TYPES = frozenset({"string", "version", "bool", "int", "strings", "versions", "bools", "ints"})
 _PCI = ("pciBusID", "pcieBusID", "pciAddr", "pciAddress", "parentPciAddr")
 
 
@@ -62,19 +62,20 @@ class Pools:
 def _device_row(driver: str, pool: str, spec: Object, device: Object) -> Row:
     payload = mapping(device.get("basic")) or device  # v1beta1 wraps it
     attributes = dict(_attributes(driver, mapping(payload.get("attributes"))))
-    uuid, parent = _named(attributes, driver, "uuid"), _named(attributes, driver, "parentUUID")
+    named = _by_id(attributes, driver)
+    uuid, parent = named.get("uuid", ""), named.get("parentUUID", "")
     return {
         "driver": driver,
         "pool": pool,
         "device": text(device.get("name")),
         "node_name": _node(spec) or _node(payload),
-        "device_type": _named(attributes, driver, "type"),
+        "device_type": named.get("type", ""),
         "uuid": uuid,
         "parent_uuid": parent,
         "device_uuid": parent or (uuid if not uuid.startswith("MIG-") else ""),
-        "profile": _named(attributes, driver, "profile") or _named(attributes, driver, "partitionProfile"),
-        "gpu_model": _named(attributes, driver, "productName") or _named(attributes, driver, "model"),
-        "pci_bus_id": pci_bus_id(next((found for name in _PCI if (found := _named(attributes, driver, name))), "")),
+        "profile": named.get("profile") or named.get("partitionProfile", ""),
+        "gpu_model": named.get("productName") or named.get("model", ""),
+        "pci_bus_id": pci_bus_id(next((named[name] for name in _PCI if name in named), "")),
         "attributes": attributes,
         "capacities": {name: amount(mapping(each).get("value")) for name, each in mapping(payload.get("capacity")).items()},
         "consumed_counters": dict(_counters(payload)),
@@ -90,10 +91,9 @@ def _node(spec: Object) -> str:
 def _attributes(driver: str, attributes: Object) -> Iterator[tuple[str, str]]:
     """Attributes by full name: one without a domain is in the driver's own."""
     for name, value in attributes.items():
-        said = mapping(value)
-        kind = next((each for each in _TYPES if said.get(each) is not None), "")
-        if kind:
-            yield (name if "/" in name else f"{driver}/{name}"), _as_text(said[kind])
+        for kind, found in mapping(value).items():
+            if kind in _TYPES and found is not None:
+                yield (name if "/" in name else f"{driver}/{name}"), found if isinstance(found, str) else _as_text(found)
 
 
 def _as_text(value: Any) -> str:
@@ -102,10 +102,16 @@ def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _named(attributes: Mapping[str, str], driver: str, name: str) -> str:
-    """An attribute of the driver's own domain, else of the first other domain that has it."""
-    own = attributes.get(f"{driver}/{name}")
-    return own if own is not None else next((value for each, value in attributes.items() if each.endswith(f"/{name}")), "")
+def _by_id(attributes: Mapping[str, str], driver: str) -> dict[str, str]:
+    """Attributes without their domains: of several with one id the driver's own, else the first."""
+    found: dict[str, str] = {}
+    own = f"{driver}/"
+    for name, value in attributes.items():
+        if name.startswith(own):
+            found[name.removeprefix(own)] = value
+        else:
+            found.setdefault(name.rpartition("/")[2], value)
+    return found
 
 
 def _counters(payload: Object) -> Iterator[tuple[str, float | None]]:

@@ -59,7 +59,10 @@ def _parsed(value: str) -> int | None:
 
 def condition(conditions: Any, kind: str) -> Object:
     """The condition of a type, or an empty one."""
-    return next((each for each in objects(conditions) if each.get("type") == kind), {})
+    for each in objects(conditions):
+        if each.get("type") == kind:
+            return each
+    return {}
 
 
 def taints(value: Any) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from gpureport.state.fields import Object, Row, condition, instant, mapping, objects, selected, text, texts, whole
 from gpureport.state.quantity import amounts, base_units
@@ -35,13 +34,15 @@ _ANNOTATIONS = (
     "hami.io/",
     "nos.nebuly.com/",
 )
-_GROUPS = (
+_GROUPS = frozenset(
     # Where schedulers other than Kubernetes' own write a pod's group: Volcano, coscheduling, Kueue, KAI.
-    "scheduling.k8s.io/group-name",
-    "scheduling.x-k8s.io/pod-group",
-    "pod-group.scheduling.sigs.k8s.io",
-    "kueue.x-k8s.io/pod-group-name",
-    "pod-group-name",
+    {
+        "scheduling.k8s.io/group-name",
+        "scheduling.x-k8s.io/pod-group",
+        "pod-group.scheduling.sigs.k8s.io",
+        "kueue.x-k8s.io/pod-group-name",
+        "pod-group-name",
+    }
 )
 
 
@@ -58,7 +59,7 @@ def pod_identity(pod: Object) -> Row:
 def pod_row(pod: Object) -> Row:
     """A pod as a whole."""
     metadata, spec, status = mapping(pod.get("metadata")), mapping(pod.get("spec")), mapping(pod.get("status"))
-    labels, annotations = texts(metadata.get("labels")), metadata.get("annotations")
+    labels, annotations = texts(metadata.get("labels")), mapping(metadata.get("annotations"))
     return {
         **pod_identity(pod),
         "node_name": text(spec.get("nodeName")),
@@ -76,8 +77,8 @@ def pod_row(pod: Object) -> Row:
         "effective_requests": effective_requests(spec),
         "resource_claims": claim_names(pod),
         "extended_resource_claim": text(mapping(status.get("extendedResourceClaimStatus")).get("resourceClaimName")),
-        "labels": {name: value for name, value in labels.items() if name not in _HASHES},
-        "annotations": selected(annotations, _ANNOTATIONS),
+        "labels": labels if labels.keys().isdisjoint(_HASHES) else {each: labels[each] for each in labels if each not in _HASHES},
+        "annotations": selected(annotations, _ANNOTATIONS) if annotations else {},
     }
 
 
@@ -88,9 +89,13 @@ def _owner(metadata: Object) -> Row:
 
 
 def _times(status: Object) -> Row:
-    runs = [run for each in objects(status.get("containerStatuses")) for run in _runs(each)]
-    begun = [found for run in runs if (found := instant(run.get("startedAt"))) is not None]
-    ended = [found for run in runs if (found := instant(run.get("finishedAt"))) is not None]
+    begun, ended = [], []
+    for each in objects(status.get("containerStatuses")):
+        for run in _runs(each):
+            if (found := instant(run.get("startedAt"))) is not None:
+                begun.append(found)
+            if (found := instant(run.get("finishedAt"))) is not None:
+                ended.append(found)
     return {
         "started_at": instant(status.get("startTime")),
         "running_at": min(begun, default=None),
@@ -101,7 +106,8 @@ def _times(status: Object) -> Row:
 def _runs(container_status: Object) -> Iterator[Object]:
     """The present run of a container and, where it was restarted, the one before."""
     for state in (container_status.get("state"), container_status.get("lastState")):
-        yield from (run for run in mapping(state).values() if isinstance(run, dict))
+        if state:
+            yield from (run for run in mapping(state).values() if isinstance(run, dict))
 
 
 def _scheduling(status: Object) -> Row:
@@ -116,13 +122,16 @@ def _scheduling(status: Object) -> Row:
     }
 
 
-def _group(spec: Object, labels: dict[str, str], annotations: Any) -> str:
+def _group(spec: Object, labels: dict[str, str], annotations: Object) -> str:
     """Kubernetes' own field (1.37, and 1.35's reference to a workload) before other schedulers' labels."""
-    group = mapping(spec.get("schedulingGroup"))
-    workload = mapping(spec.get("workloadRef"))
-    own = text(group.get("podGroupName")) or "/".join(filter(None, (text(workload.get("name")), text(workload.get("podGroup")))))
-    noted = mapping(annotations)
-    return own or next((found for name in _GROUPS if (found := labels.get(name) or text(noted.get(name)))), "")
+    if group := text(mapping(spec.get("schedulingGroup")).get("podGroupName")):
+        return group
+    if workload := mapping(spec.get("workloadRef")):
+        return "/".join(filter(None, (text(workload.get("name")), text(workload.get("podGroup")))))
+    for said in (labels, annotations):
+        if not _GROUPS.isdisjoint(said):
+            return min((name, text(said[name])) for name in _GROUPS & said.keys())[1]
+    return ""
 
 
 def claim_names(pod: Object) -> dict[str, str]:
@@ -144,26 +153,30 @@ def container_rows(pod: Object) -> Iterator[Row]:
     """Every container of a pod, init containers first."""
     spec, status = mapping(pod.get("spec")), mapping(pod.get("status"))
     identity, names = pod_identity(pod), claim_names(pod)
-    said = {
-        each.get("name"): each for field in ("initContainerStatuses", "containerStatuses") for each in objects(status.get(field))
-    }
     by_extended_resource = mapping(status.get("extendedResourceClaimStatus"))
-    for field in ("initContainers", "containers"):
-        for container in objects(spec.get(field)):
+    for kind, field, statuses in _CONTAINERS:
+        if not spec.get(field):
+            continue
+        said = {each.get("name"): each for each in objects(status.get(statuses))}
+        for container in objects(spec[field]):
             name = text(container.get("name"))
+            resources = mapping(container.get("resources"))
             yield {
                 **identity,
                 "container": name,
-                "container_kind": "app" if field == "containers" else "sidecar" if is_sidecar(container) else "init",
+                "container_kind": "sidecar" if kind == "init" and is_sidecar(container) else kind,
                 "requests": {resource: base_units(nano) for resource, nano in requested(container).items()},
-                "limits": amounts(mapping(container.get("resources")).get("limits")),
-                "claims": [*_used(container, names), *_extended(name, by_extended_resource)],
-                **_said(mapping(said.get(name))),
+                "limits": amounts(resources.get("limits")),
+                "claims": [*_used(resources, names), *_extended(name, by_extended_resource)],
+                **_said(said.get(name) or {}),
             }
 
 
-def _used(container: Object, names: dict[str, str]) -> Iterator[Row]:
-    for each in objects(mapping(container.get("resources")).get("claims")):
+_CONTAINERS = (("init", "initContainers", "initContainerStatuses"), ("app", "containers", "containerStatuses"))
+
+
+def _used(resources: Object, names: dict[str, str]) -> Iterator[Row]:
+    for each in objects(resources.get("claims")):
         name = text(each.get("name"))
         yield {"claim": names.get(name, ""), "pod_claim": name, "request": text(each.get("request")), "resource": ""}
 

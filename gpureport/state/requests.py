@@ -26,6 +26,16 @@ def effective_requests(spec: Object) -> dict[str, float | None]:
     running: Requests = {}
     for container in objects(spec.get("containers")):
         _add(running, requested(container))
+    if spec.keys() & _RARE:
+        _reckon_the_rest(spec, running)
+    return {name: base_units(nano) for name, nano in running.items()}
+
+
+_RARE = frozenset({"initContainers", "resources", "overhead"})
+
+
+def _reckon_the_rest(spec: Object, running: Requests) -> None:
+    """What most pods do not have, put to the sum of the containers."""
     sidecars: Requests = {}
     largest_step: Requests = {}
     for container in objects(spec.get("initContainers")):
@@ -40,7 +50,6 @@ def effective_requests(spec: Object) -> dict[str, float | None]:
     _raise(running, largest_step)
     running |= requested(spec)
     _add(running, _nano(spec.get("overhead")))
-    return {name: base_units(nano) for name, nano in running.items()}
 
 
 def requested(container: Object) -> Requests:

@@ -9,9 +9,9 @@ from pathlib import Path
 from gpureport.config import Kubernetes as KubernetesSettings
 from gpureport.errors import SourceError
 from gpureport.sources.kubernetes.access import SERVICE_ACCOUNT, open_client
-from gpureport.sources.kubernetes.connection import Connection, MissingError, NotListedError
+from gpureport.sources.kubernetes.connection import Connection, Decode, MissingError, NotListedError
 from gpureport.sources.kubernetes.listing import list_pages
-from gpureport.sources.kubernetes.reply import Page, as_page
+from gpureport.sources.kubernetes.reply import Page, as_page, decode_list
 from gpureport.state import Kind
 from gpureport.state.fields import Object, mapping, objects, text
 
@@ -39,17 +39,17 @@ class Cluster:
         """Every object of a kind, page by page, in the first of its versions that is served; NotListedError where none is."""
         for path in self._paths(kind):
             try:
-                yield from list_pages(partial(self._ask, path))
+                yield from list_pages(partial(self._ask, path, partial(decode_list, resource=kind.resource)))
                 return
             except MissingError:
                 continue
         raise MissingError(f"the server has no {kind.asked}")
 
-    def _ask(self, path: str, token: str) -> Page:
+    def _ask(self, path: str, decode: Decode, token: str) -> Page:
         query: dict[str, str | int] = {"limit": self._connection.settings.page_size}
         if token:
             query["continue"] = token
-        page = as_page(self._connection.get(path, **query))
+        page = as_page(self._connection.get(path, decode, **query))
         if page is None:
             raise SourceError(f"{self.url}{path} did not answer with a list; is this the address of an API server?")
         return page

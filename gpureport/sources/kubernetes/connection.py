@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 10.0
 _CHUNK_BYTES = 1 << 20
+Decode = Callable[[bytes], Any]
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip"}
 
 
@@ -66,18 +67,18 @@ class Connection:
         """The server's address."""
         return str(self.client.configuration.host)
 
-    def get(self, path: str, **query: str | int) -> Any:
+    def get(self, path: str, decode: Decode = orjson.loads, **query: str | int) -> Any:
         """The decoded JSON of a path; tried again where that may help."""
         for attempt in range(self.settings.retries + 1):
             try:
-                return self._get(path, query)
+                return self._get(path, query, decode)
             except _BrokenError as error:
                 if attempt == self.settings.retries:
                     raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error.__cause__
                 _pause(attempt)
         raise AssertionError("the last attempt returns or raises")
 
-    def _get(self, path: str, query: Mapping[str, str | int]) -> Any:
+    def _get(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
         from kubernetes.client.exceptions import ApiException
 
         asked = self.client.param_serialize(
@@ -93,7 +94,7 @@ class Connection:
         except HTTPError as error:
             raise _BrokenError(f"no answer ({_cause(error)})") from error
         try:
-            return self._checked(path, response, self._body(response))
+            return self._checked(path, response, self._body(response), decode)
         finally:
             response.close()
 
@@ -110,14 +111,14 @@ class Connection:
             raise _BrokenError(f"the answer broke off ({_cause(error)})") from error
         return b"".join(parts)
 
-    def _checked(self, path: str, response: urllib3.BaseHTTPResponse, body: bytes) -> Any:
+    def _checked(self, path: str, response: urllib3.BaseHTTPResponse, body: bytes, decode: Decode) -> Any:
         status = response.status
         if status in _AGAIN:
             raise _BrokenError(f"status {status}: {_message(body)}")
         if status >= 300:
             raise self._refusal(path, status, body)
         try:
-            return orjson.loads(body)
+            return decode(body)
         except orjson.JSONDecodeError as error:
             raise _BrokenError(f"the answer is no JSON ({error})") from error
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
+
+import msgspec
+import orjson
 
 from gpureport.state.fields import Object, mapping, objects, text, whole
 
@@ -44,3 +47,77 @@ def as_page(reply: Any, is_start: bool = True) -> Page | None:
         remaining_count=whole(metadata.get("remainingItemCount")) or 0,
         is_start=is_start,
     )
+
+
+class _Metadata(TypedDict, total=False):
+    name: Any
+    namespace: Any
+    uid: Any
+    creationTimestamp: Any
+    deletionTimestamp: Any
+    labels: Any
+    annotations: Any
+    ownerReferences: Any
+
+
+class _Container(TypedDict, total=False):
+    name: Any
+    resources: Any
+    restartPolicy: Any
+
+
+class _PodSpec(TypedDict, total=False):
+    nodeName: Any
+    containers: list[_Container] | None
+    initContainers: list[_Container] | None
+    resources: Any
+    overhead: Any
+    resourceClaims: Any
+    priority: Any
+    priorityClassName: Any
+    schedulerName: Any
+    schedulingGroup: Any
+    workloadRef: Any
+
+
+class _Pod(TypedDict, total=False):
+    metadata: _Metadata
+    spec: _PodSpec | None
+    status: Any
+
+
+class _PodList(TypedDict, total=False):
+    kind: Any
+    apiVersion: Any
+    metadata: Any
+    items: list[_Pod] | None
+
+
+class _Object(TypedDict, total=False):
+    kind: Any
+    apiVersion: Any
+    metadata: _Metadata
+    spec: Any
+    status: Any
+
+
+class _ObjectList(TypedDict, total=False):
+    kind: Any
+    apiVersion: Any
+    metadata: Any
+    items: list[_Object] | None
+
+
+_PODS = msgspec.json.Decoder(_PodList)
+_OBJECTS = msgspec.json.Decoder(_ObjectList)
+
+
+def decode_list(body: bytes, resource: str) -> Any:
+    """A list's JSON as dictionaries without what nobody reads (managed fields, environments, volumes): most of a pod.
+
+    A reply of another shape is decoded whole; orjson.JSONDecodeError for what is no JSON.
+    """
+    try:
+        return (_PODS if resource == "pods" else _OBJECTS).decode(body)
+    except msgspec.MsgspecError:
+        return orjson.loads(body)
