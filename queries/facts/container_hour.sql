@@ -81,11 +81,16 @@
 --   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
 --   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
 --   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
+--   sw_power_cap_seen_seconds           s in which software power cap was known: by its counter, else by the bitmask
 --   sw_power_cap_seconds                s with 0x4, software power cap
 --   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
+--   sync_boost_seen_seconds             s in which sync boost was known: by its counter, else by the bitmask
 --   sync_boost_seconds                  s with 0x10, sync boost
+--   sw_thermal_seen_seconds             s in which software thermal slowdown was known: by its counter, else by the bitmask
 --   sw_thermal_seconds                  s with 0x20, software thermal slowdown
+--   hw_thermal_seen_seconds             s in which hardware thermal slowdown was known: by its counter, else by the bitmask
 --   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
+--   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
 --   hw_power_brake_seconds              s with 0x80, hardware power brake
 --   any_throttle_seconds                s with any of these six bits
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
@@ -254,11 +259,16 @@ select
     sum(board.nvlink_rx_seen_seconds) as nvlink_rx_seen_seconds,
     sum(board.nvlink_rx_bytes) as nvlink_rx_bytes,
     sum(board.throttle_seen_seconds) as throttle_seen_seconds,
+    sum(board.sw_power_cap_seen_seconds) as sw_power_cap_seen_seconds,
     sum(board.sw_power_cap_seconds) as sw_power_cap_seconds,
     sum(board.hw_slowdown_seconds) as hw_slowdown_seconds,
+    sum(board.sync_boost_seen_seconds) as sync_boost_seen_seconds,
     sum(board.sync_boost_seconds) as sync_boost_seconds,
+    sum(board.sw_thermal_seen_seconds) as sw_thermal_seen_seconds,
     sum(board.sw_thermal_seconds) as sw_thermal_seconds,
+    sum(board.hw_thermal_seen_seconds) as hw_thermal_seen_seconds,
     sum(board.hw_thermal_seconds) as hw_thermal_seconds,
+    sum(board.hw_power_brake_seen_seconds) as hw_power_brake_seen_seconds,
     sum(board.hw_power_brake_seconds) as hw_power_brake_seconds,
     sum(board.any_throttle_seconds) as any_throttle_seconds,
     sum(board.power_violation_seen_seconds) as power_violation_seen_seconds,

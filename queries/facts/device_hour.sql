@@ -12,6 +12,11 @@
 --   gpu_instance_id                     MIG instance; '' for the whole GPU
 --   hour_start_at                       UTC, start of the hour
 --   observed_seconds                    s in which the device was seen at all
+--   inactive_seconds                    s in which its signals show no activity
+--   effective_seconds                   s in which it was active with SM activity of 0.5 or more
+--   ineffective_seconds                 s in which it was active with SM activity below 0.5
+--   busy_seconds                        s in which it was active and SM activity is not known
+--   untold_seconds                      s in which no signal tells whether it was active
 --   sample_count                        scrapes, carried rows left out
 --   power_seen_seconds                  s in which power was known
 --   power_joules                        J, power integrated over the seconds in which it was known
@@ -72,11 +77,16 @@
 --   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
 --   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
 --   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
+--   sw_power_cap_seen_seconds           s in which software power cap was known: by its counter, else by the bitmask
 --   sw_power_cap_seconds                s with 0x4, software power cap
 --   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
+--   sync_boost_seen_seconds             s in which sync boost was known: by its counter, else by the bitmask
 --   sync_boost_seconds                  s with 0x10, sync boost
+--   sw_thermal_seen_seconds             s in which software thermal slowdown was known: by its counter, else by the bitmask
 --   sw_thermal_seconds                  s with 0x20, software thermal slowdown
+--   hw_thermal_seen_seconds             s in which hardware thermal slowdown was known: by its counter, else by the bitmask
 --   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
+--   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
 --   hw_power_brake_seconds              s with 0x80, hardware power brake
 --   any_throttle_seconds                s with any of these six bits
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
@@ -122,6 +132,11 @@ with summed as (
         gpu_instance_id,
         hour_start_at,
         sum(observed_seconds) as observed_seconds,
+        sum(inactive_seconds) as inactive_seconds,
+        sum(effective_seconds) as effective_seconds,
+        sum(ineffective_seconds) as ineffective_seconds,
+        sum(busy_seconds) as busy_seconds,
+        sum(untold_seconds) as untold_seconds,
         sum(sample_count)::bigint as sample_count,
         sum(power_seen_seconds) as power_seen_seconds,
         sum(power_joules) as power_joules,
@@ -182,11 +197,16 @@ with summed as (
         sum(nvlink_rx_seen_seconds) as nvlink_rx_seen_seconds,
         sum(nvlink_rx_bytes) as nvlink_rx_bytes,
         sum(throttle_seen_seconds) as throttle_seen_seconds,
+        sum(sw_power_cap_seen_seconds) as sw_power_cap_seen_seconds,
         sum(sw_power_cap_seconds) as sw_power_cap_seconds,
         sum(hw_slowdown_seconds) as hw_slowdown_seconds,
+        sum(sync_boost_seen_seconds) as sync_boost_seen_seconds,
         sum(sync_boost_seconds) as sync_boost_seconds,
+        sum(sw_thermal_seen_seconds) as sw_thermal_seen_seconds,
         sum(sw_thermal_seconds) as sw_thermal_seconds,
+        sum(hw_thermal_seen_seconds) as hw_thermal_seen_seconds,
         sum(hw_thermal_seconds) as hw_thermal_seconds,
+        sum(hw_power_brake_seen_seconds) as hw_power_brake_seen_seconds,
         sum(hw_power_brake_seconds) as hw_power_brake_seconds,
         sum(any_throttle_seconds) as any_throttle_seconds,
         sum(power_violation_seen_seconds) as power_violation_seen_seconds,

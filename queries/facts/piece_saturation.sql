@@ -14,6 +14,11 @@
 --   start_at                            UTC, start of the span
 --   end_at                              UTC, its end, outside it
 --   observed_seconds                    s in which the device was seen at all
+--   inactive_seconds                    s in which its signals show no activity
+--   effective_seconds                   s in which it was active with SM activity of 0.5 or more
+--   ineffective_seconds                 s in which it was active with SM activity below 0.5
+--   busy_seconds                        s in which it was active and SM activity is not known
+--   untold_seconds                      s in which no signal tells whether it was active
 --   sample_count                        scrapes, carried rows left out
 --   power_seen_seconds                  s in which power was known
 --   power_joules                        J, power integrated over the seconds in which it was known
@@ -74,11 +79,16 @@
 --   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
 --   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
 --   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
+--   sw_power_cap_seen_seconds           s in which software power cap was known: by its counter, else by the bitmask
 --   sw_power_cap_seconds                s with 0x4, software power cap
 --   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
+--   sync_boost_seen_seconds             s in which sync boost was known: by its counter, else by the bitmask
 --   sync_boost_seconds                  s with 0x10, sync boost
+--   sw_thermal_seen_seconds             s in which software thermal slowdown was known: by its counter, else by the bitmask
 --   sw_thermal_seconds                  s with 0x20, software thermal slowdown
+--   hw_thermal_seen_seconds             s in which hardware thermal slowdown was known: by its counter, else by the bitmask
 --   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
+--   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
 --   hw_power_brake_seconds              s with 0x80, hardware power brake
 --   any_throttle_seconds                s with any of these six bits
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
@@ -152,6 +162,11 @@ select
     part.start_at,
     part.end_at,
     sum(part.observed_seconds * share_ratio) as observed_seconds,
+    sum(part.inactive_seconds * share_ratio) as inactive_seconds,
+    sum(part.effective_seconds * share_ratio) as effective_seconds,
+    sum(part.ineffective_seconds * share_ratio) as ineffective_seconds,
+    sum(part.busy_seconds * share_ratio) as busy_seconds,
+    sum(part.untold_seconds * share_ratio) as untold_seconds,
     sum(part.sample_count) filter (where holds_start)::bigint as sample_count,
     sum(part.power_seen_seconds * share_ratio) as power_seen_seconds,
     sum(part.power_joules * share_ratio) as power_joules,
@@ -212,11 +227,16 @@ select
     sum(part.nvlink_rx_seen_seconds * share_ratio) as nvlink_rx_seen_seconds,
     sum(part.nvlink_rx_bytes * share_ratio) as nvlink_rx_bytes,
     sum(part.throttle_seen_seconds * share_ratio) as throttle_seen_seconds,
+    sum(part.sw_power_cap_seen_seconds * share_ratio) as sw_power_cap_seen_seconds,
     sum(part.sw_power_cap_seconds * share_ratio) as sw_power_cap_seconds,
     sum(part.hw_slowdown_seconds * share_ratio) as hw_slowdown_seconds,
+    sum(part.sync_boost_seen_seconds * share_ratio) as sync_boost_seen_seconds,
     sum(part.sync_boost_seconds * share_ratio) as sync_boost_seconds,
+    sum(part.sw_thermal_seen_seconds * share_ratio) as sw_thermal_seen_seconds,
     sum(part.sw_thermal_seconds * share_ratio) as sw_thermal_seconds,
+    sum(part.hw_thermal_seen_seconds * share_ratio) as hw_thermal_seen_seconds,
     sum(part.hw_thermal_seconds * share_ratio) as hw_thermal_seconds,
+    sum(part.hw_power_brake_seen_seconds * share_ratio) as hw_power_brake_seen_seconds,
     sum(part.hw_power_brake_seconds * share_ratio) as hw_power_brake_seconds,
     sum(part.any_throttle_seconds * share_ratio) as any_throttle_seconds,
     sum(part.power_violation_seen_seconds * share_ratio) as power_violation_seen_seconds,

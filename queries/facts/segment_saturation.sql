@@ -18,6 +18,11 @@
 --   end_at                              UTC, end of the last row's span, outside it; the hour's where nothing is cut
 --   is_whole_hour                       the hour has no change of owners
 --   observed_seconds                    s in which the device was seen at all
+--   inactive_seconds                    s in which its signals show no activity
+--   effective_seconds                   s in which it was active with SM activity of 0.5 or more
+--   ineffective_seconds                 s in which it was active with SM activity below 0.5
+--   busy_seconds                        s in which it was active and SM activity is not known
+--   untold_seconds                      s in which no signal tells whether it was active
 --   sample_count                        scrapes, carried rows left out
 --   power_seen_seconds                  s in which power was known
 --   power_joules                        J, power integrated over the seconds in which it was known
@@ -78,11 +83,16 @@
 --   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
 --   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
 --   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
+--   sw_power_cap_seen_seconds           s in which software power cap was known: by its counter, else by the bitmask
 --   sw_power_cap_seconds                s with 0x4, software power cap
 --   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
+--   sync_boost_seen_seconds             s in which sync boost was known: by its counter, else by the bitmask
 --   sync_boost_seconds                  s with 0x10, sync boost
+--   sw_thermal_seen_seconds             s in which software thermal slowdown was known: by its counter, else by the bitmask
 --   sw_thermal_seconds                  s with 0x20, software thermal slowdown
+--   hw_thermal_seen_seconds             s in which hardware thermal slowdown was known: by its counter, else by the bitmask
 --   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
+--   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
 --   hw_power_brake_seconds              s with 0x80, hardware power brake
 --   any_throttle_seconds                s with any of these six bits
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
@@ -127,7 +137,17 @@ timed as (
                 then fb_used_bytes / (fb_used_bytes + fb_free_bytes)
         end as memory_used_ratio,
         -- A negative mask is no mask.
-        case when throttle_reasons >= 0 then throttle_reasons end as reasons
+        case when throttle_reasons >= 0 then throttle_reasons end as reasons,
+        -- Contexts that are merely held show 6e-5. 0: not active, 1: and half of the SMs at work, 2: and fewer, 3: and not known how many.
+        case
+            when
+                gpu_util_ratio > 0 or gr_engine_active_ratio >= 0.001 or sm_active_ratio >= 0.001
+                or pcie_tx_bytes_per_second >= 1e8 or pcie_rx_bytes_per_second >= 1e8
+                then case when sm_active_ratio >= 0.5 then 1 when sm_active_ratio is null then 3 else 2 end
+            when coalesce(
+                gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio, pcie_tx_bytes_per_second, pcie_rx_bytes_per_second
+            ) is not null then 0
+        end as activity
     from lake.device_sample
 ),
 
@@ -173,6 +193,11 @@ select
     coalesce(make_timestamp(max(reach_us)), start_at + interval 1 hour) as end_at,
     max(reach_us) is null as is_whole_hour,
     sum(held_ms) / 1000 as observed_seconds,
+    sum(case when activity = 0 then held_ms end) / 1000 as inactive_seconds,
+    sum(case when activity = 1 then held_ms end) / 1000 as effective_seconds,
+    sum(case when activity = 2 then held_ms end) / 1000 as ineffective_seconds,
+    sum(case when activity = 3 then held_ms end) / 1000 as busy_seconds,
+    sum(case when activity is null then held_ms end) / 1000 as untold_seconds,
     count(*) - sum(is_carried::integer)::bigint as sample_count,
     sum(case when power_watts is not null then held_ms end) / 1000 as power_seen_seconds,
     sum(power_watts * held_ms) / 1000 as power_joules,
@@ -189,7 +214,7 @@ select
     sum(case when fb_used_bytes is not null then held_ms end) / 1000 as fb_used_seen_seconds,
     sum(fb_used_bytes * held_seconds) as fb_used_byte_seconds,
     max(fb_used_bytes) as fb_used_bytes_max,
-    max(coalesce(fb_total_bytes, fb_used_bytes + fb_free_bytes + coalesce(fb_reserved_bytes, 0))) as fb_total_bytes_max,
+    max(coalesce(fb_total_bytes, fb_used_bytes + fb_free_bytes + fb_reserved_bytes)) as fb_total_bytes_max,
     sum(case when memory_used_ratio is not null then held_ms end) / 1000 as memory_seen_seconds,
     sum(memory_used_ratio * held_seconds) as memory_used_ratio_seconds,
     max(memory_used_ratio) as memory_used_ratio_max,
@@ -237,12 +262,42 @@ select
     sum(case when nvlink_rx_bytes_per_second is not null then held_ms end) / 1000 as nvlink_rx_seen_seconds,
     sum(nvlink_rx_bytes_per_second * held_seconds) as nvlink_rx_bytes,
     sum(case when reasons is not null then held_ms end) / 1000 as throttle_seen_seconds,
-    if(count(reasons) > 0, coalesce(sum(case when reasons & 4 != 0 then held_ms end), 0), null) / 1000 as sw_power_cap_seconds,
+    coalesce(
+        sum(case when sw_power_cap_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as sw_power_cap_seen_seconds,
+    coalesce(
+        sum(sw_power_cap_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 4 != 0 then held_ms end), 0), null)
+    ) / 1000 as sw_power_cap_seconds,
     if(count(reasons) > 0, coalesce(sum(case when reasons & 8 != 0 then held_ms end), 0), null) / 1000 as hw_slowdown_seconds,
-    if(count(reasons) > 0, coalesce(sum(case when reasons & 16 != 0 then held_ms end), 0), null) / 1000 as sync_boost_seconds,
-    if(count(reasons) > 0, coalesce(sum(case when reasons & 32 != 0 then held_ms end), 0), null) / 1000 as sw_thermal_seconds,
-    if(count(reasons) > 0, coalesce(sum(case when reasons & 64 != 0 then held_ms end), 0), null) / 1000 as hw_thermal_seconds,
-    if(count(reasons) > 0, coalesce(sum(case when reasons & 128 != 0 then held_ms end), 0), null) / 1000 as hw_power_brake_seconds,
+    coalesce(
+        sum(case when sync_boost_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as sync_boost_seen_seconds,
+    coalesce(
+        sum(sync_boost_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 16 != 0 then held_ms end), 0), null)
+    ) / 1000 as sync_boost_seconds,
+    coalesce(
+        sum(case when sw_thermal_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as sw_thermal_seen_seconds,
+    coalesce(
+        sum(sw_thermal_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 32 != 0 then held_ms end), 0), null)
+    ) / 1000 as sw_thermal_seconds,
+    coalesce(
+        sum(case when hw_thermal_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as hw_thermal_seen_seconds,
+    coalesce(
+        sum(hw_thermal_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 64 != 0 then held_ms end), 0), null)
+    ) / 1000 as hw_thermal_seconds,
+    coalesce(
+        sum(case when hw_power_brake_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as hw_power_brake_seen_seconds,
+    coalesce(
+        sum(hw_power_brake_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 128 != 0 then held_ms end), 0), null)
+    ) / 1000 as hw_power_brake_seconds,
     if(count(reasons) > 0, coalesce(sum(case when reasons & 252 != 0 then held_ms end), 0), null) / 1000 as any_throttle_seconds,
     sum(case when power_violation_seconds_increase is not null then held_ms end) / 1000 as power_violation_seen_seconds,
     sum(power_violation_seconds_increase) as power_violation_seconds,

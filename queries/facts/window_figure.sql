@@ -83,6 +83,7 @@
 --   nvlink_tx_seen_seconds              s in which nvlink_tx was known
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
 --   source_metrics                      signal → metric that it was read from; several are listed
+--   left_out                            signal → for what most of its values were left out
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with placed as (
     select
@@ -94,7 +95,8 @@ with placed as (
         ) as is_instance_elsewhere,
         link.pcie_bytes_per_second,
         link.nvlink_bytes_per_second,
-        coalesce(source.source_metrics, map_from_entries([])) as source_metrics
+        coalesce(source.source_metrics, map_from_entries([])) as source_metrics,
+        source.left_out
     from facts.window_sum as total
     left join facts.window_link as link
         on
@@ -118,7 +120,7 @@ judged as (
         case
             when not $saturation_enabled then 'disabled'
             when gr_engine_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when gr_engine_active_seen_seconds is null then 'not_collected'
+            when gr_engine_active_seen_seconds is null then coalesce(left_out['gr_engine_active_ratio'], 'not_collected')
             when gr_engine_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as gpu_usage_reason,
         case
@@ -157,32 +159,62 @@ judged as (
         end as throttle_reason,
         case
             when not $saturation_enabled then 'disabled'
+            when sw_power_cap_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when sw_power_cap_seen_seconds is null then 'not_collected'
+            when sw_power_cap_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sw_power_cap_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when sync_boost_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when sync_boost_seen_seconds is null then 'not_collected'
+            when sync_boost_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sync_boost_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when sw_thermal_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when sw_thermal_seen_seconds is null then 'not_collected'
+            when sw_thermal_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sw_thermal_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when hw_thermal_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when hw_thermal_seen_seconds is null then 'not_collected'
+            when hw_thermal_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as hw_thermal_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when hw_power_brake_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when hw_power_brake_seen_seconds is null then 'not_collected'
+            when hw_power_brake_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as hw_power_brake_reason,
+        case
+            when not $saturation_enabled then 'disabled'
             when memory_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when memory_seen_seconds is null then 'not_collected'
+            when memory_seen_seconds is null then coalesce(left_out['fb_used_bytes'], 'not_collected')
             when memory_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as memory_reason,
         case
             when not $saturation_enabled then 'disabled'
             when dram_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when dram_active_seen_seconds is null then 'not_collected'
+            when dram_active_seen_seconds is null then coalesce(left_out['dram_active_ratio'], 'not_collected')
             when dram_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as dram_active_reason,
         case
             when not $saturation_enabled then 'disabled'
             when sm_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when sm_active_seen_seconds is null then 'not_collected'
+            when sm_active_seen_seconds is null then coalesce(left_out['sm_active_ratio'], 'not_collected')
             when sm_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as sm_active_reason,
         case
             when not $saturation_enabled then 'disabled'
             when sm_occupancy_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when sm_occupancy_seen_seconds is null then 'not_collected'
+            when sm_occupancy_seen_seconds is null then coalesce(left_out['sm_occupancy_ratio'], 'not_collected')
             when sm_occupancy_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as sm_occupancy_reason,
         case
             when not $saturation_enabled then 'disabled'
             when tensor_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when tensor_active_seen_seconds is null then 'not_collected'
+            when tensor_active_seen_seconds is null then coalesce(left_out['tensor_active_ratio'], 'not_collected')
             when tensor_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as tensor_active_reason,
         case
@@ -211,7 +243,7 @@ judged as (
         end as nvlink_rx_reason,
         case
             when not $saturation_enabled then 'disabled'
-            when xid_event_count is null and is_board_elsewhere then 'board_scope'
+            when is_board_elsewhere then 'board_scope'
             when xid_event_count is null then 'not_collected'
         end as xid_reason
     from placed
@@ -225,12 +257,12 @@ figured as (
         case when thermal_violation_reason is null then thermal_violation_seconds / thermal_violation_seen_seconds end as f_thermal_violation_ratio,
         case when sync_boost_violation_reason is null then sync_boost_violation_seconds / sync_boost_violation_seen_seconds end as f_sync_boost_violation_ratio,
         case when board_limit_violation_reason is null then board_limit_violation_seconds / board_limit_violation_seen_seconds end as f_board_limit_violation_ratio,
-        case when throttle_reason is null then sw_power_cap_seconds / throttle_seen_seconds end as f_sw_power_cap_ratio,
+        case when sw_power_cap_reason is null then sw_power_cap_seconds / sw_power_cap_seen_seconds end as f_sw_power_cap_ratio,
         case when throttle_reason is null then hw_slowdown_seconds / throttle_seen_seconds end as f_hw_slowdown_ratio,
-        case when throttle_reason is null then sync_boost_seconds / throttle_seen_seconds end as f_sync_boost_ratio,
-        case when throttle_reason is null then sw_thermal_seconds / throttle_seen_seconds end as f_sw_thermal_ratio,
-        case when throttle_reason is null then hw_thermal_seconds / throttle_seen_seconds end as f_hw_thermal_ratio,
-        case when throttle_reason is null then hw_power_brake_seconds / throttle_seen_seconds end as f_hw_power_brake_ratio,
+        case when sync_boost_reason is null then sync_boost_seconds / sync_boost_seen_seconds end as f_sync_boost_ratio,
+        case when sw_thermal_reason is null then sw_thermal_seconds / sw_thermal_seen_seconds end as f_sw_thermal_ratio,
+        case when hw_thermal_reason is null then hw_thermal_seconds / hw_thermal_seen_seconds end as f_hw_thermal_ratio,
+        case when hw_power_brake_reason is null then hw_power_brake_seconds / hw_power_brake_seen_seconds end as f_hw_power_brake_ratio,
         case when throttle_reason is null then any_throttle_seconds / throttle_seen_seconds end as f_any_throttle_ratio,
         case when memory_reason is null then memory_used_ratio_seconds / memory_seen_seconds end as f_memory_used_ratio_avg,
         case when memory_reason is null then memory_used_ratio_max end as f_memory_used_ratio_max,
@@ -342,18 +374,19 @@ select
     coalesce(nvlink_tx_seen_seconds, 0) as nvlink_tx_seen_seconds,
     coalesce(nvlink_rx_seen_seconds, 0) as nvlink_rx_seen_seconds,
     source_metrics,
+    left_out,
     map_from_entries([entry for entry in [
         { 'figure': 'gpu_usage_avg', 'reason': gpu_usage_reason },
         { 'figure': 'power_violation_ratio', 'reason': power_violation_reason },
         { 'figure': 'thermal_violation_ratio', 'reason': thermal_violation_reason },
         { 'figure': 'sync_boost_violation_ratio', 'reason': sync_boost_violation_reason },
         { 'figure': 'board_limit_violation_ratio', 'reason': board_limit_violation_reason },
-        { 'figure': 'sw_power_cap_ratio', 'reason': throttle_reason },
+        { 'figure': 'sw_power_cap_ratio', 'reason': sw_power_cap_reason },
         { 'figure': 'hw_slowdown_ratio', 'reason': throttle_reason },
-        { 'figure': 'sync_boost_ratio', 'reason': throttle_reason },
-        { 'figure': 'sw_thermal_ratio', 'reason': throttle_reason },
-        { 'figure': 'hw_thermal_ratio', 'reason': throttle_reason },
-        { 'figure': 'hw_power_brake_ratio', 'reason': throttle_reason },
+        { 'figure': 'sync_boost_ratio', 'reason': sync_boost_reason },
+        { 'figure': 'sw_thermal_ratio', 'reason': sw_thermal_reason },
+        { 'figure': 'hw_thermal_ratio', 'reason': hw_thermal_reason },
+        { 'figure': 'hw_power_brake_ratio', 'reason': hw_power_brake_reason },
         { 'figure': 'any_throttle_ratio', 'reason': throttle_reason },
         { 'figure': 'memory_used_ratio_avg', 'reason': memory_reason },
         { 'figure': 'memory_used_ratio_max', 'reason': memory_reason },
@@ -379,12 +412,12 @@ select
         { 'figure': 'thermal_violation_seconds', 'reason': if($saturation_enabled and thermal_violation_seconds is not null, null, thermal_violation_reason) },
         { 'figure': 'sync_boost_violation_seconds', 'reason': if($saturation_enabled and sync_boost_violation_seconds is not null, null, sync_boost_violation_reason) },
         { 'figure': 'board_limit_violation_seconds', 'reason': if($saturation_enabled and board_limit_violation_seconds is not null, null, board_limit_violation_reason) },
-        { 'figure': 'sw_power_cap_seconds', 'reason': if($saturation_enabled and sw_power_cap_seconds is not null, null, throttle_reason) },
+        { 'figure': 'sw_power_cap_seconds', 'reason': if($saturation_enabled and sw_power_cap_seconds is not null, null, sw_power_cap_reason) },
         { 'figure': 'hw_slowdown_seconds', 'reason': if($saturation_enabled and hw_slowdown_seconds is not null, null, throttle_reason) },
-        { 'figure': 'sync_boost_seconds', 'reason': if($saturation_enabled and sync_boost_seconds is not null, null, throttle_reason) },
-        { 'figure': 'sw_thermal_seconds', 'reason': if($saturation_enabled and sw_thermal_seconds is not null, null, throttle_reason) },
-        { 'figure': 'hw_thermal_seconds', 'reason': if($saturation_enabled and hw_thermal_seconds is not null, null, throttle_reason) },
-        { 'figure': 'hw_power_brake_seconds', 'reason': if($saturation_enabled and hw_power_brake_seconds is not null, null, throttle_reason) },
+        { 'figure': 'sync_boost_seconds', 'reason': if($saturation_enabled and sync_boost_seconds is not null, null, sync_boost_reason) },
+        { 'figure': 'sw_thermal_seconds', 'reason': if($saturation_enabled and sw_thermal_seconds is not null, null, sw_thermal_reason) },
+        { 'figure': 'hw_thermal_seconds', 'reason': if($saturation_enabled and hw_thermal_seconds is not null, null, hw_thermal_reason) },
+        { 'figure': 'hw_power_brake_seconds', 'reason': if($saturation_enabled and hw_power_brake_seconds is not null, null, hw_power_brake_reason) },
         { 'figure': 'any_throttle_seconds', 'reason': if($saturation_enabled and any_throttle_seconds is not null, null, throttle_reason) },
         { 'figure': 'memory_pressure_seconds', 'reason': if($saturation_enabled and memory_pressure_seconds is not null, null, memory_reason) }
     ] if entry.reason is not null]) as unknown_reasons

@@ -17,6 +17,7 @@
 --   device_uuid      UUID of the physical GPU
 --   gpu_instance_id  MIG instance; '' for the whole GPU
 --   source_metrics   signal → metric that it was read from; several are listed
+--   left_out         signal → for what most of its values were left out, copies aside
 with told as (
     select
         cluster,
@@ -24,9 +25,13 @@ with told as (
         gpu_instance_id,
         day,
         signal,
-        source_metric
+        if(sample_count > 0, source_metric, '') as source_metric,
+        list_sort([
+            { 'fewer': -entry.value, 'reason': entry.key }
+            for entry in map_entries(dropped) if entry.key not in ('copy', 'duplicate')
+        ])[1].reason as left_out
     from facts.device_signal
-    where sample_count > 0 and day < $until_at and day + interval 1 day > $since_at
+    where day < $until_at and day + interval 1 day > $since_at
 ),
 
 holder as (
@@ -61,7 +66,8 @@ of_board as (
         instance.gpu_instance_id,
         instance.day,
         told.signal,
-        told.source_metric
+        told.source_metric,
+        told.left_out
     from instance
     inner join told
         on
@@ -84,7 +90,7 @@ own as (
         device_uuid,
         gpu_instance_id,
         day,
-        list({ 'signal': signal, 'metric': source_metric } order by signal) as metrics
+        list({ 'signal': signal, 'metric': source_metric, 'left_out': left_out } order by signal) as metrics
     from told
     group by cluster, device_uuid, gpu_instance_id, day
 ),
@@ -95,7 +101,7 @@ from_board as (
         device_uuid,
         gpu_instance_id,
         day,
-        list({ 'signal': signal, 'metric': source_metric } order by signal) as metrics
+        list({ 'signal': signal, 'metric': source_metric, 'left_out': left_out } order by signal) as metrics
     from of_board
     group by cluster, device_uuid, gpu_instance_id, day
 ),
@@ -169,7 +175,10 @@ listed as (
     select
         sets,
         signal,
-        array_to_string(list_sort(list_distinct(flatten(list(string_split(metric, ', '))))), ', ') as metric
+        array_to_string(
+            list_sort(list_distinct(flatten(list(string_split(metric, ', ')) filter (where metric != '')))), ', '
+        ) as metric,
+        min(left_out) as left_out
     from entry
     group by sets, signal
 ),
@@ -177,7 +186,12 @@ listed as (
 mapped as (
     select
         sets,
-        map_from_entries(list({ 'signal': signal, 'metric': metric } order by signal)) as source_metrics
+        map_from_entries(
+            coalesce(list({ 'signal': signal, 'metric': metric } order by signal) filter (where metric != ''), [])
+        ) as source_metrics,
+        map_from_entries(
+            coalesce(list({ 'signal': signal, 'left_out': left_out } order by signal) filter (where left_out is not null), [])
+        ) as left_out
     from listed
     group by sets
 )
@@ -191,6 +205,7 @@ select
     subject.container,
     subject.device_uuid,
     subject.gpu_instance_id,
-    coalesce(mapped.source_metrics, map_from_entries([])) as source_metrics
+    coalesce(mapped.source_metrics, map_from_entries([])) as source_metrics,
+    mapped.left_out
 from subject
 left join mapped on subject.sets = mapped.sets
