@@ -156,9 +156,10 @@ def _of_the_day(
     lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]
 ) -> dict[str, pa.Table]:
     with connection(settings.memory_limit, settings.threads) as con:
-        reads = {table.removeprefix("lake.") for name in _OF_THE_DAY for table in queries[name].reads}
+        chosen = needed(queries, _OF_THE_DAY)
+        reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
         views(con, lake, sorted(reads), [partition.cluster], [partition.date])
-        for query in needed(queries, _OF_THE_DAY):
+        for query in chosen:
             build(con, query, {})
         return {table: con.sql(f"from {table}").to_arrow_table() for table in _OF_THE_DAY}
 

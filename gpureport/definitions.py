@@ -104,6 +104,10 @@ _VIOLATIONS = (
 FIGURES = {
     "observed_seconds": Figure("s in which any signal of the device was in force; of several devices the union"),
     "device_seconds": Figure("the same, added over devices"),
+    "unheld_seconds": Figure(
+        "s in which the device was seen, but for those in which anybody held it",
+        absent="of a GPU split into instances: see theirs",
+    ),
     "coverage_ratio": Figure(
         "seen s ÷ s that could have been seen: the window's for a device, the holder's life on it for a container",
         absent="of a container, while its lifetime is unknown",

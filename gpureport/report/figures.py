@@ -24,7 +24,10 @@ TABLES = {
 
 _GROUPS = (
     # group: beginnings of the columns in it
-    ("time", ("observed_seconds", "coverage", "device_seconds", "expected_device_seconds", "unknown_device_seconds")),
+    (
+        "time",
+        ("observed_seconds", "unheld_seconds", "coverage", "device_seconds", "expected_device_seconds", "unknown_device_seconds"),
+    ),
     ("what it is", ("make", "model")),
     ("activity", ("duty_cycle_percent", "gpu_usage", "gpu_util", "sm_active", "sm_occupancy", "tensor", "dram")),
     ("memory", ("memory_used_ratio", "memory_used_bytes", "memory_pressure", "memory_total_bytes")),
@@ -48,7 +51,7 @@ def group_of(column: str) -> str:
 GROUP_ORDER = (*(group for group, _ in _GROUPS), "what and how known")
 ROW_LABELS = ("pod", "signal", "device_uuid")
 """The key that names a row, the first of these that the table has; it stands first and stays in sight."""
-KEPT_SECONDS = frozenset({"observed_seconds", "expected_device_seconds", "unknown_device_seconds"})
+KEPT_SECONDS = frozenset({"observed_seconds", "unheld_seconds", "expected_device_seconds", "unknown_device_seconds"})
 MOST_FIRST = {"coverage": "unknown_device_seconds"}
 """Tables that the page sorts by a figure, the largest first."""
 

@@ -2,10 +2,10 @@
 --
 -- A node says so by GPU feature discovery's labels (kube-state-metrics shows them where its allowlist names them). Where it has none,
 -- a node that offers more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times. Replicas are
--- never devices: nothing here is multiplied by them (gpu-operator 684).
+-- never devices: nothing here is multiplied by them (gpu-operator 684). A node whose label changed within the day shared on that day.
 --
 -- grain:  cluster, node_name
--- reads:  lake.device_label, lake.sample, lake.series
+-- reads:  clean.kube_series, lake.device_label, lake.sample
 -- params:
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable
 -- columns:
@@ -13,46 +13,43 @@
 --   node_name   node
 --   strategy    time-slicing, mps, none, or shared where it is not told how
 --   evidence    what that is read from
-with labelled as (
+with told as (
     select
         cluster,
-        coalesce(labels['exported_node'], labels['node'], '') as node_name,
-        arg_max(
-            case
-                when labels['label_nvidia_com_gpu_sharing_strategy'] is not null then labels['label_nvidia_com_gpu_sharing_strategy']
-                when try_cast(labels['label_nvidia_com_gpu_replicas'] as integer) > 1 then 'shared'
-                when labels['label_nvidia_com_gpu_replicas'] is not null then 'none'
-            end,
-            (sample_count, series_id)
-        ) as strategy
-    from lake.series
-    where scope = 'cluster' and signal = 'kube_node_labels'
-    group by all
+        node_name,
+        case
+            when sharing_strategy is not null then sharing_strategy
+            when try_cast(replicas as integer) > 1 then 'shared'
+            when replicas is not null then 'none'
+        end as strategy
+    from clean.kube_series
+    where signal = 'kube_node_labels'
 ),
 
-offer as (
+labelled as (
     select
         cluster,
-        coalesce(labels['exported_node'], labels['node'], '') as node_name,
-        series_id
-    from lake.series
-    where
-        scope = 'cluster'
-        and signal in ('kube_node_status_capacity', 'kube_node_status_allocatable')
-        and labels['resource'] = 'nvidia_com_gpu'
+        node_name,
+        max_by(strategy, list_position(['none', 'shared', 'mps', 'time-slicing'], strategy)) as strategy
+    from told
+    where strategy is not null
+    group by cluster, node_name
 ),
 
 offered as (
     select
-        offer.cluster,
-        offer.node_name,
+        series.cluster,
+        series.node_name,
         max(sample.value) as offered_count
     from lake.sample
-    inner join offer
+    inner join clean.kube_series as series
         on
-            sample.cluster = offer.cluster
-            and sample.series_id = offer.series_id
-    group by offer.cluster, offer.node_name
+            sample.cluster = series.cluster
+            and sample.series_id = series.series_id
+    where
+        series.signal in ('kube_node_status_capacity', 'kube_node_status_allocatable')
+        and series.resource = 'nvidia_com_gpu'
+    group by series.cluster, series.node_name
 ),
 
 device as (
@@ -79,7 +76,6 @@ node as (
         cluster,
         node_name
     from labelled
-    where strategy is not null
     union
     select
         cluster,

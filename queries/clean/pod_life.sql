@@ -7,7 +7,7 @@
 -- It began when it was first seen Running; where it ran at the first look, at kube_pod_start_time, else at its creation.
 --
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  lake.owner_label, lake.sample, lake.series
+-- reads:  clean.kube_series, lake.owner_label, lake.sample
 -- params:
 -- source: kube-state-metrics pod metrics (kube_pod_info, _created, _start_time, _status_phase, _completion_time, _deletion_timestamp)
 -- columns:
@@ -22,60 +22,68 @@
 --   ended_at         UTC, when it ended; null where it did not, or unknown
 --   end_source       completion time, phase, series end, or '' without an end
 with series as (
-    select
-        cluster,
-        series_id,
-        signal,
-        namespace,
-        pod,
-        pod_uid,
-        coalesce(labels['phase'], '') as phase,
-        coalesce(labels['job'], '') || '/' || coalesce(labels['instance'], '') as target
-    from lake.series
+    select *
+    from clean.kube_series
     where
-        scope = 'cluster'
-        and pod_uid != ''
+        pod_uid != ''
         and signal in (
             'kube_pod_info',
             'kube_pod_created',
             'kube_pod_start_time',
-            'kube_pod_status_phase',
             'kube_pod_completion_time',
-            'kube_pod_deletion_timestamp'
+            'kube_pod_deletion_timestamp',
+            'kube_pod_status_phase'
         )
+        -- All phases are told at once; these are enough.
+        and phase in ('', 'Running', 'Succeeded', 'Failed')
+        and (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
 ),
 
--- Of pods that hold nothing only kube_pod_info is read: it shows that kube-state-metrics was there.
-needed as (
-    select *
-    from series
-    where
-        signal = 'kube_pod_info'
-        or (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
+-- Series by series first: there are hundreds of looks to each.
+looks as (
+    select
+        cluster,
+        series_id,
+        min(epoch_ms(seen_at)) as start_ms,
+        max(epoch_ms(seen_at) + round(held_seconds * 1000)::bigint) as end_ms,
+        min(value) as value_min,
+        max(value) as value_max,
+        min(epoch_ms(seen_at)) filter (where value = 1) as true_from_ms,
+        max(epoch_ms(seen_at) + round(held_seconds * 1000)::bigint) filter (where value = 1) as true_until_ms
+    from lake.sample
+    where (cluster, series_id) in (select (cluster, series_id) from series)
+    group by cluster, series_id
 ),
 
 look as (
     select
-        needed.*,
-        sample.value,
+        series.*,
+        epoch_ms(looks.start_ms) as start_at,
+        epoch_ms(looks.end_ms) as end_at,
+        epoch_ms((looks.value_min * 1000)::bigint) as earliest_at,
+        epoch_ms((looks.value_max * 1000)::bigint) as latest_at,
+        epoch_ms(looks.true_from_ms) as true_from_at,
+        epoch_ms(looks.true_until_ms) as true_until_at
+    from looks
+    inner join series
+        on
+            looks.cluster = series.cluster
+            and looks.series_id = series.series_id
+),
+
+-- Stretches in which a kube-state-metrics was scraped, by any pod. Each has its own: a shard that fails ends none of its pods.
+span as (
+    select distinct
+        listing.cluster,
+        listing.target,
         sample.seen_at::timestamp as start_at,
         sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
     from lake.sample
-    inner join needed
+    inner join clean.kube_series as listing
         on
-            sample.cluster = needed.cluster
-            and sample.series_id = needed.series_id
-),
-
--- Stretches in which a kube-state-metrics was scraped. Each has its own: a shard that fails ends none of its pods.
-span as (
-    select distinct
-        cluster,
-        target,
-        start_at,
-        end_at
-    from look
-    where signal = 'kube_pod_info'
+            sample.cluster = listing.cluster
+            and sample.series_id = listing.series_id
+    where listing.signal = 'kube_pod_info'
 ),
 
 opened as (
@@ -118,19 +126,18 @@ told as (
         namespace,
         pod,
         pod_uid,
-        min(epoch_ms((value * 1000)::bigint)) filter (where signal = 'kube_pod_created') as created_at,
-        min(epoch_ms((value * 1000)::bigint)) filter (where signal = 'kube_pod_start_time') as accepted_at,
-        max(epoch_ms((value * 1000)::bigint)) filter (where signal = 'kube_pod_completion_time') as completed_at,
-        max(epoch_ms((value * 1000)::bigint)) filter (where signal = 'kube_pod_deletion_timestamp') as deadline_at,
-        min(start_at) filter (where signal = 'kube_pod_status_phase') as phase_from_at,
-        min(start_at) filter (where phase = 'Running' and value = 1) as running_from_at,
-        max(end_at) filter (where phase = 'Running' and value = 1) as running_until_at,
-        min(start_at) filter (where phase in ('Succeeded', 'Failed') and value = 1) as finished_at,
+        min(earliest_at) filter (where signal = 'kube_pod_created') as created_at,
+        min(earliest_at) filter (where signal = 'kube_pod_start_time') as accepted_at,
+        max(latest_at) filter (where signal = 'kube_pod_completion_time') as completed_at,
+        max(latest_at) filter (where signal = 'kube_pod_deletion_timestamp') as deadline_at,
+        min(start_at) filter (where phase != '') as phase_from_at,
+        min(true_from_at) filter (where phase = 'Running') as running_from_at,
+        max(true_until_at) filter (where phase = 'Running') as running_until_at,
+        min(true_from_at) filter (where phase in ('Succeeded', 'Failed')) as finished_at,
         min(start_at) as listed_from_at,
         max(end_at) filter (where signal = 'kube_pod_info') as listed_until_at,
         arg_max(target, (end_at, target)) filter (where signal = 'kube_pod_info') as target
     from look
-    where (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
     group by cluster, namespace, pod, pod_uid
 ),
 

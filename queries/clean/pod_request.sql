@@ -1,7 +1,7 @@
 -- Which GPU resources each container asked for.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
--- reads:  lake.series
+-- reads:  clean.kube_series
 -- params:
 -- source: kube-state-metrics kube_pod_container_resource_requests, whose names have '_' for '.', '/' and '-'
 -- columns:
@@ -11,18 +11,6 @@
 --   pod_uid    its uid
 --   container  its container
 --   resources  names of the resources, sorted
-with request as (
-    select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        labels['resource'] as resource
-    from lake.series
-    where scope = 'cluster' and signal = 'kube_pod_container_resource_requests' and pod != ''
-)
-
 select
     cluster,
     namespace,
@@ -30,6 +18,9 @@ select
     pod_uid,
     container,
     list_sort(list(distinct resource)) as resources
-from request
-where regexp_matches(resource, '^(nvidia_com_|amd_com_|gpu_intel_com_)')
+from clean.kube_series
+where
+    signal = 'kube_pod_container_resource_requests'
+    and pod != ''
+    and regexp_matches(resource, '^(nvidia_com_|amd_com_|gpu_intel_com_)')
 group by all

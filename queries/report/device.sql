@@ -4,7 +4,7 @@
 -- activity stand on the instances' rows.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id
--- reads:  facts.window_figure, facts.window_sum
+-- reads:  facts.ownership, facts.window_figure, facts.window_sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: facts.window_figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
 -- columns:
@@ -101,15 +101,51 @@
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
 --   power_seen_seconds                  s in which power was known
 --   energy_seen_seconds                 s over which the energy counter's growth is known
+--   unheld_seconds                      s in which the device was seen and nobody held it
 --   source_metrics                      signal → metric that it was read from; several are listed
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with total as (
     select
         *,
         gpu_instance_id != '' as is_instance,
+        gpu_instance_id = '' and bool_or(gpu_instance_id != '') over (partition by cluster, device_uuid) as is_split,
         if(gpu_instance_id != '', 'board_scope', 'not_collected') as board_reason
     from facts.window_sum
     where subject = 'device'
+),
+
+-- When anybody held it, within the hours that count; holders of a shared device are not added up.
+owned as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        greatest(start_at, date_trunc('hour', $since_at)) as start_at,
+        least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
+    from facts.ownership
+),
+
+followed as (
+    select
+        *,
+        max(end_at) over (
+            partition by cluster, device_uuid, gpu_instance_id
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ) as covered_until_at
+    from owned
+    where start_at < end_at
+),
+
+held as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        sum(epoch_ms(end_at) - epoch_ms(greatest(start_at, coalesce(covered_until_at, start_at)))) / 1000 as held_seconds
+    from followed
+    where covered_until_at is null or end_at > covered_until_at
+    group by all
 ),
 
 judged as (
@@ -278,10 +314,12 @@ select
     figure.nvlink_rx_seen_seconds,
     coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
     coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
+    if(total.is_split, null, greatest(0, figure.observed_seconds - coalesce(held.held_seconds, 0))) as unheld_seconds,
     figure.source_metrics,
     map_concat(
         figure.unknown_reasons,
         map_from_entries([entry for entry in [
+            { 'figure': 'unheld_seconds', 'reason': if(total.is_split, 'instance_scope', null) },
             { 'figure': 'energy_joules', 'reason': health.energy_reason },
             { 'figure': 'idle_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
             { 'figure': 'attributed_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
@@ -314,5 +352,10 @@ inner join health
         figure.cluster = health.cluster
         and figure.device_uuid = health.device_uuid
         and figure.gpu_instance_id = health.gpu_instance_id
+left join held
+    on
+        figure.cluster = held.cluster
+        and figure.device_uuid = held.device_uuid
+        and figure.gpu_instance_id = held.gpu_instance_id
 where figure.subject = 'device'
 order by all

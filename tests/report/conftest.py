@@ -54,7 +54,9 @@ BUSY = {
     "throttle_scope": "device", "memory_scope": "device",
 }  # fmt: skip
 PLAIN = {**BUSY, "namespace": "team", "pod": "plain", "container": "main", "pod_uid": "u-2"}
-DEVICE = {**KEYS, "kind": "gpu", "observed_seconds": 3600.0, "memory_total_bytes": 1000.0, "node_name": "node-0"}
+DEVICE = {
+    **KEYS, "kind": "gpu", "observed_seconds": 3600.0, "unheld_seconds": 0.0, "memory_total_bytes": 1000.0, "node_name": "node-0",
+}  # fmt: skip
 ACCELERATOR = {
     **{name: PLAIN[name] for name in ("cluster", "namespace", "pod", "pod_uid", "container", "gpu_device", "node_name")},
     "id": "GPU-deadbeef-1234-5678-90ab-feedfacecafe", "make": "nvidia", "model": "tesla-p100",
