@@ -9,44 +9,19 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from gpureport.dra_tables import DRA_TABLES
+from gpureport.state_columns import AMOUNTS, CREATED, OBSERVED, TEXTS
 from gpureport.table import INSTANT, Column, Table
 
-TEXTS = pa.map_(pa.string(), pa.string())
-AMOUNTS = pa.map_(pa.string(), pa.float64())
 CONTAINER_CLAIMS = pa.list_(
     pa.struct([("claim", pa.string()), ("pod_claim", pa.string()), ("request", pa.string()), ("resource", pa.string())])
 )
 ALLOCATED_DEVICES = pa.list_(pa.struct([("resource", pa.string()), ("device_id", pa.string()), ("health", pa.string())]))
-DEVICE_REQUESTS = pa.list_(
-    pa.struct(
-        [
-            ("request", pa.string()),
-            ("subrequest", pa.string()),
-            ("device_class", pa.string()),
-            ("allocation_mode", pa.string()),
-            ("device_count", pa.int64()),
-            ("is_admin_access", pa.bool_()),
-            ("capacities", AMOUNTS),
-        ]
-    )
-)
 
-_OBSERVED = Column("observed_at", INSTANT, "UTC, when the state was looked at")
-_CREATED = Column("created_at", INSTANT, "UTC, when the object was created", True)
 _POD = (
     Column("namespace", pa.string(), "namespace"),
     Column("pod", pa.string(), "pod's name; not an identity, StatefulSets and Jobs use it again"),
     Column("pod_uid", pa.string(), "pod's uid"),
-)
-_CLAIM = (
-    Column("namespace", pa.string(), "namespace"),
-    Column("claim", pa.string(), "ResourceClaim's name"),
-    Column("claim_uid", pa.string(), "ResourceClaim's uid"),
-)
-_POOL_DEVICE = (
-    Column("driver", pa.string(), "DRA driver, gpu.nvidia.com"),
-    Column("pool", pa.string(), "pool of the driver; for NVIDIA the node's name"),
-    Column("device", pa.string(), "device's name in the pool"),
 )
 
 NODE = Table(
@@ -54,10 +29,10 @@ NODE = Table(
     "Nodes: readiness, what they offer of extended resources, and what feature discovery says of their GPUs.",
     ("node_name", "observed_at"),
     (
-        _OBSERVED,
+        OBSERVED,
         Column("node_name", pa.string(), "node"),
         Column("node_uid", pa.string(), "node's uid"),
-        _CREATED,
+        CREATED,
         Column("is_ready", pa.bool_(), "condition Ready is True; null where the node has no such condition", True),
         Column("ready_changed_at", INSTANT, "UTC, when readiness last changed", True),
         Column("is_unschedulable", pa.bool_(), "cordoned"),
@@ -75,10 +50,10 @@ NAMESPACE = Table(
     "Namespaces and their labels.",
     ("namespace", "observed_at"),
     (
-        _OBSERVED,
+        OBSERVED,
         Column("namespace", pa.string(), "namespace"),
         Column("namespace_uid", pa.string(), "namespace's uid"),
-        _CREATED,
+        CREATED,
         Column("labels", TEXTS, "all labels"),
     ),
 )
@@ -87,11 +62,11 @@ POD = Table(
     "Pods: where and when they ran or waited, whose they are, and what they ask for as a whole.",
     ("namespace", "pod", "pod_uid", "observed_at"),
     (
-        _OBSERVED,
+        OBSERVED,
         *_POD,
         Column("node_name", pa.string(), "node that it is bound to, '' while it is to none"),
         Column("phase", pa.string(), "Pending, Running, Succeeded, Failed or Unknown"),
-        _CREATED,
+        CREATED,
         Column("scheduled_at", INSTANT, "UTC, when it was bound", True),
         Column("started_at", INSTANT, "UTC, when the kubelet took it", True),
         Column(
@@ -125,7 +100,7 @@ POD_CONTAINER = Table(
     "Containers of pods: what they ask for, which claims they use, which devices they were given, when they ran.",
     ("namespace", "pod", "pod_uid", "container", "observed_at"),
     (
-        _OBSERVED,
+        OBSERVED,
         *_POD,
         Column("container", pa.string(), "container"),
         Column("container_kind", pa.string(), "app, init, or sidecar (an init container that keeps running)"),
@@ -146,111 +121,19 @@ POD_CONTAINER = Table(
         Column("exit_code", pa.int64(), "exit code of the last run", True),
     ),
 )
-DEVICE = Table(
-    "device",
-    "Devices that DRA drivers offer, of each pool the newest generation. Partitions of a GPU stand beside it: never count rows.",
-    ("driver", "pool", "device", "observed_at"),
-    (
-        _OBSERVED,
-        *_POOL_DEVICE,
-        Column("node_name", pa.string(), "node, '' where the device is not one node's"),
-        Column("pool_generation", pa.int64(), "generation of the pool"),
-        Column(
-            "is_pool_complete", pa.bool_(), "all slices of the generation are there; the scheduler takes nothing from other pools"
-        ),
-        Column("is_name_unique", pa.bool_(), "no other device of the pool has its name; else the whole pool is void"),
-        Column("device_type", pa.string(), "gpu, mig, vfio, …; '' where the driver does not say"),
-        Column(
-            "uuid", pa.string(), "the device's own UUID; '' where the driver gives none (a MIG instance that is made on demand)"
-        ),
-        Column("parent_uuid", pa.string(), "UUID of the GPU that it is a part of"),
-        Column("device_uuid", pa.string(), "UUID of the physical GPU, as in the other tables: the parent's, or its own"),
-        Column("profile", pa.string(), "MIG or partition profile"),
-        Column("gpu_model", pa.string(), "product name"),
-        Column("pci_bus_id", pa.string(), "PCI address, as 0000:18:00.0; of a part that has none, its parent's"),
-        Column("attributes", TEXTS, "all attributes by full name (domain/id), as text; lists joined by a comma"),
-        Column("capacities", AMOUNTS, "capacities by the driver's names; partitions repeat their parent's, so never sum them"),
-        Column("consumed_counters", AMOUNTS, "what it takes from counters shared with other devices, by counter set/counter"),
-        Column("is_shareable", pa.bool_(), "may be allocated several times (allowMultipleAllocations)"),
-        Column("taints", pa.list_(pa.string()), "taints as key=value:effect"),
-    ),
-)
-DEVICE_CLASS = Table(
-    "device_class",
-    "Classes of devices that claims ask for.",
-    ("device_class", "observed_at"),
-    (
-        _OBSERVED,
-        Column("device_class", pa.string(), "DeviceClass's name"),
-        Column("device_class_uid", pa.string(), "DeviceClass's uid"),
-        _CREATED,
-        Column("extended_resource", pa.string(), "extended resource that pods may ask for instead; '' none"),
-        Column("selectors", pa.list_(pa.string()), "CEL expressions that a device must meet"),
-    ),
-)
-CLAIM = Table(
-    "claim",
-    "ResourceClaims: what was asked for and whether it was granted. They vanish with their pods.",
-    ("namespace", "claim", "claim_uid", "observed_at"),
-    (
-        _OBSERVED,
-        *_CLAIM,
-        _CREATED,
-        Column("deletion_at", INSTANT, "UTC, when its deletion was asked for", True),
-        Column("owner_kind", pa.string(), "kind of the object that it was made for: Pod, or '' where a person made it"),
-        Column("owner_name", pa.string(), "that object's name"),
-        Column("owner_uid", pa.string(), "that object's uid"),
-        Column("pod_claim", pa.string(), "the pod's own name for it, where it was made from a template"),
-        Column("is_extended_resource", pa.bool_(), "made by the scheduler for a pod's extended resource: the same devices, once"),
-        Column(
-            "requests", DEVICE_REQUESTS, "what it asks for; alternatives (firstAvailable) have a subrequest; count null means all"
-        ),
-        Column("is_allocated", pa.bool_(), "devices are allocated to it"),
-        Column("allocated_at", INSTANT, "UTC, when; servers before 1.36 do not say", True),
-        Column("node_name", pa.string(), "the one node from which it can be used, '' where it is not one"),
-    ),
-)
-CLAIM_DEVICE = Table(
-    "claim_device",
-    "Devices allocated to claims.",
-    ("namespace", "claim", "claim_uid", "driver", "pool", "device", "share_id", "request", "observed_at"),
-    (
-        _OBSERVED,
-        *_CLAIM,
-        *_POOL_DEVICE,
-        Column("request", pa.string(), "request of the claim that it answers"),
-        Column("subrequest", pa.string(), "the alternative that was taken (firstAvailable), or ''"),
-        Column("share_id", pa.string(), "which share of a device that may be allocated several times, or ''"),
-        Column("consumed_capacity", AMOUNTS, "what the share takes of the device's capacities"),
-        Column("is_admin_access", pa.bool_(), "for watching only: takes nothing, and others hold the device beside it"),
-    ),
-)
-CLAIM_CONSUMER = Table(
-    "claim_consumer",
-    "Who reserved a claim.",
-    ("namespace", "claim", "claim_uid", "consumer_uid", "observed_at"),
-    (
-        _OBSERVED,
-        *_CLAIM,
-        Column("consumer_resource", pa.string(), "pods, or podgroups: those are no pods, though they have a uid"),
-        Column("consumer_group", pa.string(), "API group of the resource, '' for pods"),
-        Column("consumer", pa.string(), "consumer's name"),
-        Column("consumer_uid", pa.string(), "consumer's uid"),
-    ),
-)
 QUOTA = Table(
     "quota",
     "Objects of quota systems, as they are.",
     ("system", "kind", "namespace", "name", "uid", "observed_at"),
     (
-        _OBSERVED,
+        OBSERVED,
         Column("system", pa.string(), "kubernetes, nos, scheduler-plugins, kueue, koordinator, volcano or kai"),
         Column("kind", pa.string(), "resource and API group, elasticquotas.nos.nebuly.com"),
         Column("api_version", pa.string(), "API version in which it was read"),
         Column("namespace", pa.string(), "namespace, '' for what belongs to the cluster"),
         Column("name", pa.string(), "object's name"),
         Column("uid", pa.string(), "object's uid"),
-        _CREATED,
+        CREATED,
         Column("labels", TEXTS, "labels"),
         Column("annotations", TEXTS, "annotations"),
         Column("spec", pa.string(), "spec as JSON, keys sorted"),
@@ -262,7 +145,7 @@ KOORDINATOR_DEVICE = Table(
     "Devices of nodes as Koordinator's agent reports them.",
     ("node_name", "device_type", "minor", "device_id", "observed_at"),
     (
-        _OBSERVED,
+        OBSERVED,
         Column("node_name", pa.string(), "node"),
         Column("device_type", pa.string(), "gpu, rdma, fpga or xpu"),
         Column("minor", pa.int64(), "device's number on the node"),
@@ -285,7 +168,7 @@ POD_DEVICE = Table(
     "Devices that pods hold by what is said outside of claims: Koordinator's annotation, the kubelet's checkpoint, PodResources.",
     ("source", "namespace", "pod", "pod_uid", "container", "resource", "device_type", "minor", "device_id", "observed_at"),
     (
-        _OBSERVED,
+        OBSERVED,
         Column("source", pa.string(), "koordinator, kubelet-checkpoint or pod-resources"),
         Column("namespace", pa.string(), "namespace; '' where only the uid is known"),
         Column("pod", pa.string(), "pod's name; '' where only the uid is known"),
@@ -312,11 +195,7 @@ STATE_TABLES: tuple[Table, ...] = (
     NAMESPACE,
     POD,
     POD_CONTAINER,
-    DEVICE,
-    DEVICE_CLASS,
-    CLAIM,
-    CLAIM_DEVICE,
-    CLAIM_CONSUMER,
+    *DRA_TABLES,
     QUOTA,
     KOORDINATOR_DEVICE,
     POD_DEVICE,
