@@ -1,12 +1,13 @@
--- The hours of a device in which its owners change, cut at the changes; an hour without a change has no row here.
+-- The hours of a device in which its owners change, or whether it is reserved or usable, cut at the changes; an hour without a change
+-- has no row here.
 --
 -- Cuts are the board's: a change on one MIG instance cuts the pieces of the board and of its siblings too, which
 -- loses nothing, for sums add.
 --
 -- grain:  cluster, device_uuid, start_at
--- reads:  facts.ownership
+-- reads:  facts.device_outage, facts.ownership, facts.reservation
 -- params:
--- source: facts.ownership
+-- source: facts.ownership, facts.device_outage, facts.reservation
 -- columns:
 --   cluster        cluster name
 --   device_uuid    UUID of the physical GPU
@@ -19,6 +20,18 @@ with change as (
         device_uuid,
         unnest([start_at, end_at]) as changed_at
     from facts.ownership
+    union all
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from facts.device_outage
+    union all
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from facts.reservation
 ),
 
 cut as (

@@ -1,0 +1,95 @@
+-- When a node or a GPU could not be used: the node not ready or cordoned, the GPU unhealthy or tainted.
+--
+-- A state that was looked at stands until it was looked at again, for 15 minutes at most: what came later is not known.
+--
+-- grain:  cluster, node_name, device_uuid, start_at, cause
+-- reads:  lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
+-- params:
+-- source: kube_node_status_condition, kube_node_spec_unschedulable; Node status, ResourceSlice taints, Koordinator's Device objects
+-- columns:
+--   cluster      cluster name
+--   node_name    node; '' where a GPU alone is meant
+--   device_uuid  UUID of the GPU; '' where the whole node is meant
+--   start_at     UTC, start of the span
+--   end_at       UTC, its end, outside it
+--   cause        not_ready, cordoned, unhealthy or tainted
+with series as (
+    select
+        cluster,
+        series_id,
+        coalesce(labels['exported_node'], labels['node'], '') as node_name,
+        if(signal = 'kube_node_status_condition', 'not_ready', 'cordoned') as cause,
+        if(signal = 'kube_node_status_condition', 0, 1) as bad_count
+    from lake.series
+    where
+        signal = 'kube_node_spec_unschedulable'
+        or (signal = 'kube_node_status_condition' and labels['condition'] = 'Ready' and labels['status'] = 'true')
+),
+
+looked as (
+    select
+        cluster,
+        node_name,
+        '' as device_uuid,
+        observed_at,
+        lead(observed_at) over (
+            partition by cluster, node_uid
+            order by observed_at
+        ) as next_at,
+        case when not is_ready then 'not_ready' when is_unschedulable then 'cordoned' end as cause
+    from lake.node
+    union all by name
+    select
+        cluster,
+        '' as node_name,
+        device_uuid,
+        observed_at,
+        lead(observed_at) over (
+            partition by cluster, driver, pool, device
+            order by observed_at
+        ) as next_at,
+        case
+            when len([taint for taint in taints if taint like '%:NoSchedule' or taint like '%:NoExecute']) > 0 then 'tainted'
+        end as cause
+    from lake.device
+    where device_type = 'gpu' and device_uuid != ''
+    union all by name
+    select
+        cluster,
+        '' as node_name,
+        device_id as device_uuid,
+        observed_at,
+        lead(observed_at) over (
+            partition by cluster, node_name, device_type, minor
+            order by observed_at
+        ) as next_at,
+        if(is_healthy, null, 'unhealthy') as cause
+    from lake.koordinator_device
+    where device_type = 'gpu' and device_id != ''
+)
+
+select
+    series.cluster,
+    series.node_name,
+    '' as device_uuid,
+    sample.seen_at::timestamp as start_at,
+    max(sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint)) as end_at,
+    series.cause
+from series
+inner join lake.sample
+    on
+        series.cluster = sample.cluster
+        and series.series_id = sample.series_id
+where sample.value = series.bad_count and sample.held_seconds > 0
+group by all
+union all by name
+select
+    cluster,
+    node_name,
+    device_uuid,
+    observed_at::timestamp as start_at,
+    max(least(coalesce(next_at, observed_at + interval 15 minute), observed_at + interval 15 minute)::timestamp) as end_at,
+    cause
+from looked
+where cause is not null
+group by all
