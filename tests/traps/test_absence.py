@@ -88,6 +88,7 @@ def test_t6_dcgm_exporter_726_no_pcie_and_nvlink_under_mig_is_not_no_traffic(sai
     DCGM_FI_DEV_GPU_UTIL{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0x9
     DCGM_FI_DEV_MEM_COPY_UTIL{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0x9
     DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0.9x9
+    DCGM_FI_DEV_GPU_TEMP{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 40x9
 """)
 def test_dcgm_exporter_216_gpu_util_0_on_a_mig_instance_is_not_idleness(said: Said) -> None:
     # NVML has no utilisation under MIG and prints 0: the instance was busy for nine tenths of the time.
