@@ -215,6 +215,12 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 @click.option("--until", help="End, itself outside the window (default: a day after the start).")
 @LAKE
 @OUT
+@click.option(
+    "--idle-policy",
+    "report__idle_policy",
+    type=click.Choice(["separate", "holder", "pool"]),
+    help="Whom idle energy counts for: nobody, each holder while it holds, or all holders of the model's GPUs (separate).",
+)
 @click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
 @click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
 @click.pass_obj

@@ -2,6 +2,7 @@
 
 A device's rows of a day lie in one part of the lake, so parts are worked on a few at a time: DuckDB with one thread
 (sums then run in the order of the files, the same every time), several workers at once, memory bounded by the batch.
+Twice, for what a GPU draws at idle is learned from all parts before any energy is attributed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,6 +24,7 @@ import pyarrow as pa
 
 from gpureport import __version__
 from gpureport.errors import LakeError, QueryError
+from gpureport.idle_power import BASELINE, FIRST, idle_baseline
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.query import Failure, Query, build, load, needed, run_checks
 from gpureport.window import Window, plain
@@ -35,11 +38,15 @@ KEPT = (
     "facts.device_signal",
     "facts.xid_event",
     "facts.node_day",
+    "facts.ledger_hour",
+    "facts.idle_power_hour",
+    "facts.power_hour",
+    "facts.device_power_hour",
 )
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""
 
 _LAKE_TABLES = ("owner_label", "device_label", "device_signal", "sample", "series")
-_OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing")
+_OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing", "facts.outage", "facts.reservation")
 """What Kubernetes says of pods and nodes: in any part of the day, so it is read once and given to each."""
 
 _SAMPLES_AT_ONCE = 3_000_000
@@ -51,6 +58,8 @@ class ComputeSettings:
     """What facts depend on, and what computing them may use of the machine."""
 
     memory_threshold_ratio: float = 0.9
+    idle_watts: Mapping[str, float] = field(default_factory=dict)
+    """Power at idle by the UUID of a GPU, by model or for ``all``, where it is to be taken from here."""
     memory_limit: str = "1GB"
     threads: int = 2
 
@@ -63,6 +72,8 @@ class ReportSettings:
     saturation_enabled: bool = True
     links: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     """By model what its links can carry in one direction: pcie_bytes_per_second, nvlink_bytes_per_second."""
+    idle_policy: str = "separate"
+    """Whom idle energy counts for: nobody (separate), each holder while it holds (holder), all holders of the pool (pool)."""
 
 
 @dataclass
@@ -101,7 +112,9 @@ def compute_day(lake: Lake, cluster: str, day: date, settings: ComputeSettings, 
         queries = load()
         metadata = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
         work = _Work(lake, change, found[0], settings, queries, metadata, _of_the_day(lake, found[0], settings, queries))
-        for rows, failures in pool.map(work.do, batches(found[0])):
+        parts = batches(found[0])
+        firsts = list(pool.map(work.begin, parts))
+        for rows, failures in pool.map(work.do, parts, firsts, repeat(work.baseline(firsts))):
             result.failures += failures
             for table, count in rows.items():
                 result.rows[table] += count
@@ -134,15 +147,34 @@ class _Work:
     metadata: Mapping[str, str]
     of_the_day: Mapping[str, pa.Table]
 
-    def do(self, files: list[Path]) -> tuple[dict[str, int], list[Failure]]:
+    def begin(self, files: list[Path]) -> dict[str, pa.Table]:
+        """What must be known of every batch before ``do`` goes on from it."""
+        with self._open(files, self.of_the_day) as con:
+            for query in needed(self.queries, FIRST, self.of_the_day):
+                build(con, query, {})
+            return {table: con.sql(f"from {table}").to_arrow_table() for table in FIRST}
+
+    def baseline(self, firsts: list[dict[str, pa.Table]]) -> pa.Table:
+        """``facts.idle_baseline`` of the day."""
+        with connection(self.settings.memory_limit, self.settings.threads) as con:
+            free = [first["facts.idle_power_hour"] for first in firsts]
+            return idle_baseline(con, self.lake, self.partition, self.queries, free, self.settings.idle_watts)
+
+    def do(self, files: list[Path], first: dict[str, pa.Table], baseline: pa.Table) -> tuple[dict[str, int], list[Failure]]:
         """Rows staged per table, and failed checks of severity warn."""
-        with connection(_share(self.settings), 1) as con:
-            cluster, day = self.partition.cluster, self.partition.date
-            views(con, self.lake, _LAKE_TABLES, [cluster], [day], parts={file.stem for file in files})
-            scan_view(con, files)
-            _give(con, self.of_the_day)
-            failures = _build_facts(con, self.queries, self.settings)
+        given = {**self.of_the_day, **first, BASELINE: baseline}
+        with self._open(files, given) as con:
+            failures = _build_facts(con, self.queries, self.settings, given)
             return {table: self._stage(con, table, files[0].stem) for table in KEPT}, failures
+
+    @contextmanager
+    def _open(self, files: list[Path], given: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+        with connection(_share(self.settings), 1) as con:
+            parts = {file.stem for file in files}
+            views(con, self.lake, _LAKE_TABLES, [self.partition.cluster], [self.partition.date], parts=parts)
+            scan_view(con, files)
+            _give(con, given)
+            yield con
 
     def _stage(self, con: duckdb.DuckDBPyConnection, table: str, part: str) -> int:
         keys = [(name, "ascending") for name in self.queries[table].grain if name != "cluster"]
@@ -152,9 +184,7 @@ class _Work:
         return int(rows.num_rows)
 
 
-def _of_the_day(
-    lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]
-) -> dict[str, pa.Table]:
+def _of_the_day(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
     with connection(settings.memory_limit, settings.threads) as con:
         chosen = needed(queries, _OF_THE_DAY)
         reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
@@ -166,7 +196,7 @@ def _of_the_day(
 
 def _give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
     """Put tables that are there already under their names."""
-    con.execute("create schema if not exists clean")
+    con.execute("create schema if not exists clean; create schema if not exists facts")
     for name, rows in tables.items():
         con.register("_given", rows)
         con.execute(f"create table {name} as from _given")
@@ -176,7 +206,8 @@ def _give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> Non
 def facts_hash(queries: Mapping[str, Query], settings: ComputeSettings) -> str:
     """Twelve hex digits that change when a fact could: by the settings, or by the SQL."""
     sql = "".join(query.sql for query in needed(queries, KEPT))
-    return hashlib.sha256(f"{settings.memory_threshold_ratio!r}\n{sql}".encode()).hexdigest()[:12]
+    idle = json.dumps(settings.idle_watts, sort_keys=True)
+    return hashlib.sha256(f"{settings.memory_threshold_ratio!r}\n{idle}\n{sql}".encode()).hexdigest()[:12]
 
 
 def _share(settings: ComputeSettings) -> str:
@@ -188,12 +219,14 @@ def _share(settings: ComputeSettings) -> str:
         return settings.memory_limit  # DuckDB will say what is wrong with it
 
 
-def _build_facts(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], settings: ComputeSettings) -> list[Failure]:
+def _build_facts(
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], settings: ComputeSettings, given: Collection[str]
+) -> list[Failure]:
     params = {"memory_threshold_ratio": settings.memory_threshold_ratio}
-    chosen = needed(queries, KEPT, _OF_THE_DAY)
+    chosen = needed(queries, KEPT, given)
     for query in chosen:
         build(con, query, params)
-    return _check(con, queries, {query.table for query in chosen}, params)
+    return _check(con, queries, {*given, *(query.table for query in chosen)}, params)
 
 
 def _check(
@@ -227,6 +260,7 @@ def report_tables(
         "until_at": plain(window.end_at),
         "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
         "saturation_enabled": settings.saturation_enabled,
+        "idle_policy": settings.idle_policy,
         "links": json.dumps(settings.links, sort_keys=True),
     }
     targets = [table for table, query in queries.items() if query.layer == "report"]

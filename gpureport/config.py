@@ -10,7 +10,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -78,6 +78,12 @@ class Export(_Section):
     restate_days: int = Field(3, ge=0)
 
 
+class Power(_Section):
+    """What energy is attributed by."""
+
+    idle_watts: dict[str, Annotated[float, Field(ge=0, lt=10_000)]] = {}
+
+
 class Compute(_Section):
     """DuckDB's limits."""
 
@@ -90,6 +96,7 @@ class Report(_Section):
 
     figure_min_coverage_ratio: float = Field(0.5, ge=0, le=1)
     min_coverage_ratio: float = Field(0.0, ge=0, le=1)
+    idle_policy: Literal["separate", "holder", "pool"] = "separate"
 
 
 class Link(_Section):
@@ -107,13 +114,14 @@ class Config(_Section):
     out: Path = Path("out")
     saturation: Saturation = Saturation()
     prometheus: Prometheus = Prometheus()
+    kubernetes: Kubernetes = Kubernetes()
     export: Export = Export()
+    power: Power = Power()
     compute: Compute = Compute()
     report: Report = Report()
     signals: tuple[dict[str, str], ...] = ()
     links: dict[str, Link] = {}
 
-    kubernetes: Kubernetes = Kubernetes()
     @property
     def facts_hash(self) -> str:
         """Twelve hex digits that change when a setting that facts depend on does."""

@@ -19,7 +19,8 @@ REASONS = {
     "pods_not_mapped": "every pod reads 0 while the device is busy: the exporter could not tell whose processes they are",
     "partial_devices": "a sum over devices of which some are unknown",
     "lifetime_unknown": "nothing of kube-state-metrics says how long the holder lived; labels say when it was seen",
-    "not_attributed": "power is not attributed to holders by this version",
+    "idle_unknown": "nothing tells what the device draws at idle: it was never seen free, nor was another of its model",
+    "not_active": "it was never active while it held the device",
     "partial": "seen for a part of the time",
     "exporter_down": "the node's devices fell silent together, in all signals: the exporter, the node or the scrape was down",
     "device_unseen": "a device fell silent while others of its node were seen: it is gone, or the driver lost it",
@@ -66,7 +67,8 @@ class Figure:
 _BOARD = "no sample of the signal; a MIG instance, for which only the board's is known"
 _THROTTLE = "no sample of the bitmask; the violation counters do not replace it"
 _NOT_MAPPED = "no sample of the signal; every pod reads 0 while the device is busy"
-_POWER = "power is not attributed by this version"
+_POWER = "neither power nor an energy counter was seen"
+_IDLE = f"{_POWER}; no baseline is known (idle_source)"
 
 
 def _mean(signal: str, absent: str = "") -> Figure:
@@ -81,8 +83,14 @@ def _violation(signal: str) -> Figure:
     return Figure(f"growth of {signal} ÷ s over which its growth is known", (signal,), f"fewer than two samples; {_BOARD}")
 
 
-def _reason_bits(bits: str) -> Figure:
-    return Figure(f"s with {bits} set in throttle_reasons ÷ s in which it was known", ("throttle_reasons",), _THROTTLE)
+def _reason_bits(bits: str, counter: str = "") -> Figure:
+    formula = f"s with {bits} set in throttle_reasons ÷ s in which it was known"
+    if not counter:
+        return Figure(formula, ("throttle_reasons",), _THROTTLE)
+    ways = ((counter,), ("throttle_reasons",))
+    return Figure(
+        f"growth of the reason's own counter ({counter}); without it {formula}", (counter, "throttle_reasons"), _THROTTLE, ways
+    )
 
 
 def _link_share(signal: str, *link: str) -> Figure:
@@ -92,6 +100,7 @@ def _link_share(signal: str, *link: str) -> Figure:
 
 _PCIE_LINK = ("pcie_link_generation", "pcie_link_width")
 _MEMORY = ("fb_used_bytes", "fb_free_bytes")
+_ACTIVITY = ("gpu_util_ratio", "gr_engine_active_ratio", "sm_active_ratio")
 _POWERS = ("energy_joules", "power_watts")
 _EITHER = (("energy_joules",), ("power_watts",))
 _VIOLATIONS = (
@@ -108,6 +117,20 @@ FIGURES = {
         "s in which the device was seen, but for those in which anybody held it",
         absent="of a GPU split into instances: see theirs",
     ),
+    "gpu_hours": Figure(
+        "h of whole GPUs: of several holders equal parts, of a MIG instance its compute slices of 7 (of 4 on an A30)"
+    ),
+    "capacity_gpu_hours": Figure("h of GPUs, seen and expected together; reckoned without the buckets"),
+    "effective_gpu_hours": Figure("h held and active with SM activity of 0.5 or more", _ACTIVITY),
+    "allocated_ineffective_gpu_hours": Figure("h held and active with SM activity below 0.5", _ACTIVITY),
+    "allocated_busy_gpu_hours": Figure("h held and active while SM activity is not known", _ACTIVITY),
+    "allocated_idle_gpu_hours": Figure("h held and not active", _ACTIVITY),
+    "reserved_idle_gpu_hours": Figure("h that a resource claim had and no container held"),
+    "stranded_gpu_hours": Figure("h that nobody had and on which nothing can be placed: slices of which no MIG instance is made"),
+    "free_gpu_hours": Figure("h that nobody had"),
+    "unknown_gpu_hours": Figure("h not seen; or held with no signal of activity; or active with nobody named; or without labels"),
+    "unavailable_gpu_hours": Figure("h in which the node was not ready or cordoned, or the GPU unhealthy or tainted"),
+    "difference_gpu_hours": Figure("capacity less the nine buckets: 0, or the program is wrong"),
     "coverage_ratio": Figure(
         "seen s ÷ s that could have been seen: the window's for a device, the holder's life on it for a container",
         absent="of a container, while its lifetime is unknown",
@@ -117,12 +140,12 @@ FIGURES = {
     "thermal_violation_ratio": _violation("thermal_violation_seconds"),
     "sync_boost_violation_ratio": _violation("sync_boost_violation_seconds"),
     "board_limit_violation_ratio": _violation("board_limit_violation_seconds"),
-    "sw_power_cap_ratio": _reason_bits("0x4"),
+    "sw_power_cap_ratio": _reason_bits("0x4", "sw_power_cap_active_ratio"),
     "hw_slowdown_ratio": _reason_bits("0x8"),
-    "sync_boost_ratio": _reason_bits("0x10"),
-    "sw_thermal_ratio": _reason_bits("0x20"),
-    "hw_thermal_ratio": _reason_bits("0x40"),
-    "hw_power_brake_ratio": _reason_bits("0x80"),
+    "sync_boost_ratio": _reason_bits("0x10", "sync_boost_active_ratio"),
+    "sw_thermal_ratio": _reason_bits("0x20", "sw_thermal_active_ratio"),
+    "hw_thermal_ratio": _reason_bits("0x40", "hw_thermal_active_ratio"),
+    "hw_power_brake_ratio": _reason_bits("0x80", "hw_power_brake_active_ratio"),
     "any_throttle_ratio": _reason_bits("any bit of 0xfc"),
     "any_throttle_ratio_min": Figure(
         "largest of the four violation ratios",
@@ -135,8 +158,9 @@ FIGURES = {
     "memory_pressure_ratio": Figure("s with used ÷ (used + free) ≥ the threshold ÷ s in which both were known", _MEMORY),
     "memory_total_bytes": Figure(
         "total; used + free + reserved where it is not published; of an accelerator the holder's own limit where there is one",
-        ("fb_total_bytes", *_MEMORY),
-        ways=(("fb_total_bytes",), _MEMORY),
+        ("fb_total_bytes", *_MEMORY, "fb_reserved_bytes"),
+        "neither the total nor the reserved memory is published: used + free alone is too small",
+        (("fb_total_bytes",), (*_MEMORY, "fb_reserved_bytes")),
     ),
     "xid_error_count": Figure("times the code changed to another non-zero one: a lower bound", ("xid_code",), _BOARD),
     "xid_codes": Figure("their distinct codes", ("xid_code",), _BOARD),
@@ -170,9 +194,21 @@ FIGURES = {
     "pcie_replay_count": Figure(
         "growth of the counter, over gaps too", ("pcie_replay_count",), f"fewer than two samples; {_BOARD}"
     ),
-    **dict.fromkeys(
-        ("idle_joules", "attributed_joules", "unattributed_joules", "closing_error_joules"),
-        Figure("the device's energy, split; the parts add up to it", _POWERS, _POWER, _EITHER),
+    "idle_joules": Figure(
+        "least(energy, idle_watts × s), over active and other time; of a container its part of that while it held the device",
+        _POWERS,
+        _IDLE,
+        _EITHER,
+    ),
+    "attributed_joules": Figure("Σ active_joules + held_joules of its holders", _POWERS, _POWER, _EITHER),
+    "unattributed_joules": Figure(
+        "energy above idle while nobody held it, of active MIG instances that nobody held, and over gaps of the counter",
+        _POWERS,
+        _POWER,
+        _EITHER,
+    ),
+    "closing_error_joules": Figure(
+        "energy_joules - idle - attributed - unattributed; more than 1e-9 of it fails", _POWERS, _POWER, _EITHER
     ),
     "memory_used_bytes": Figure("∫ memory in use dt ÷ s in which it was known", ("fb_used_bytes",), _NOT_MAPPED),
     "memory_used_bytes_max": Figure("largest memory in use of one instant", ("fb_used_bytes",), _NOT_MAPPED),
@@ -182,9 +218,30 @@ FIGURES = {
         _NOT_MAPPED,
         (("gpu_util_ratio",), ("gr_engine_active_ratio",)),
     ),
-    **dict.fromkeys(
-        ("active_joules", "held_joules", "active_joules_kepler", "active_watts_avg", "idle_watts"),
-        Figure("the container's part of the device's energy", _POWERS, _POWER, _EITHER),
+    "active_joules": Figure(
+        "Σ share × energy above idle of active spans: all for a sole holder; of several by their own utilisation, under MIG by "
+        "engine activity × compute slices",
+        _POWERS,
+        _POWER,
+        _EITHER,
+    ),
+    "held_joules": Figure("Σ energy above idle of spans without activity ÷ holders", _POWERS, _POWER, _EITHER),
+    "active_joules_kepler": Figure("Σ Kepler's share × energy above idle of all spans", _POWERS, _POWER, _EITHER),
+    "active_joules_unweighted": Figure("as active_joules, MIG activity not weighted by compute slices", _POWERS, _POWER, _EITHER),
+    "active_watts_avg": Figure("active_joules ÷ s whose energy is known", _POWERS, _POWER, _EITHER),
+    "active_watts_max": Figure("largest share × power above idle of an active span", _POWERS, _POWER, _EITHER),
+    "idle_watts": Figure(
+        "power.idle_watts of the configuration; else the 5th percentile of the device's power in its free time of 28 days; else "
+        "the median of that over its model; else its lowest power",
+        ("power_watts",),
+        _IDLE,
+    ),
+    "charged_joules": Figure("active_joules + held_joules, + idle by --idle-policy", _POWERS, _IDLE, _EITHER),
+    "sm_active_watts": Figure(
+        "active_joules ÷ ∫ sm_active_ratio dt",
+        (*_POWERS, "sm_active_ratio"),
+        _POWER,
+        (("energy_joules", "sm_active_ratio"), ("power_watts", "sm_active_ratio")),
     ),
 }
 """Every figure of the report tables, in the order of the tables; seconds behind a ratio are named after it."""

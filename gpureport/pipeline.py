@@ -179,13 +179,16 @@ def _open_report(
     from gpureport.report.header import read_header
 
     links = {model: link.model_dump() for model, link in sorted(config.links.items())}
-    settings = ReportSettings(config.report.figure_min_coverage_ratio, config.saturation.enabled, links)
+    settings = ReportSettings(
+        config.report.figure_min_coverage_ratio, config.saturation.enabled, links, config.report.idle_policy
+    )
     made_with = facts_hash(load(), _compute_settings(config))
     queries = report_tables(con, lake, window, settings, made_with)
     views(con, lake, ["source"], dates=list(window.days()))
     shown = {
         "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
+        "idle_policy": config.report.idle_policy,
         "saturation_enabled": config.saturation.enabled,
         **{f"links of {model}": link for model, link in links.items()},
     }
@@ -317,6 +320,7 @@ def _catalog(config: Config) -> Catalog:
 def _compute_settings(config: Config) -> ComputeSettings:
     return ComputeSettings(
         memory_threshold_ratio=config.saturation.memory_threshold_ratio,
+        idle_watts=config.power.idle_watts,
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,
     )

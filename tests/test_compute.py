@@ -85,6 +85,10 @@ def test_the_facts_of_a_day_are_written(tmp_path):
         "facts.ownership": 2,
         "facts.device_hour": 2,
         "facts.container_hour": 2,
+        "facts.ledger_hour": 3,
+        "facts.idle_power_hour": 1,
+        "facts.power_hour": 2,
+        "facts.device_power_hour": 2,
     }
     # a: 1800 s at 100 W and 900 s at 300 W; the device: 1800 s of each.
     assert facts(lake, "container_hour", "pod, observed_seconds, power_joules") == [

@@ -34,6 +34,8 @@ PARAMS: dict[str, Any] = {
     "figure_min_coverage_ratio": 0.5,
     "saturation_enabled": True,
     "links": "{}",
+    "idle_watts": "{}",
+    "idle_policy": "separate",
 }
 DEFAULTS = {
     "cluster": "c",
@@ -55,7 +57,7 @@ DEFAULTS = {
     "certainty": "certain",
 }
 UNITS = re.compile(
-    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|celsius|hertz|count|code|codes|bytes_per_second"
+    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours"
     r"|\w+_ratio_seconds)(_avg|_max|_min)?"
 )
 NAMED_BY_CONTRACT = re.compile(r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)")
@@ -107,7 +109,7 @@ def read_params(case: Path) -> dict[str, Any]:
 def parse(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
-    if text.startswith("{"):
+    if re.match(r"\{|[a-z]", text):
         return text
     return datetime.fromisoformat(text) if "T" in text else float(text)
 

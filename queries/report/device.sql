@@ -4,7 +4,7 @@
 -- activity stand on the instances' rows.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id
--- reads:  facts.ownership, facts.window_figure, facts.window_sum
+-- reads:  facts.ownership, facts.window_device_power, facts.window_figure, facts.window_sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: facts.window_figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
 -- columns:
@@ -53,11 +53,11 @@
 --   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
 --   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
 --   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
---   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is no counter
---   idle_joules                         J, idle share; null until power is attributed
---   attributed_joules                   J, attributed to containers; null until power is attributed
---   unattributed_joules                 J, the rest; null until power is attributed
---   closing_error_joules                J, what the sum misses; null until power is attributed
+--   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is none
+--   idle_joules                         J of the idle baseline, held or not
+--   attributed_joules                   J to holders: above idle, while active or merely held
+--   unattributed_joules                 J to nobody: above idle while nobody held it, and over gaps of the counter
+--   closing_error_joules                J, energy_joules less the three, unknown idle as 0
 --   power_watts_avg                     W, mean power
 --   power_watts_max                     W, largest power sample
 --   power_limit_watts_max               W, largest enforced power limit
@@ -266,11 +266,11 @@ select
     figure.nvlink_tx_ratio_avg,
     figure.nvlink_rx_ratio_avg,
     figure.any_throttle_ratio_min,
-    health.energy_joules,
-    null::double as idle_joules,
-    null::double as attributed_joules,
-    null::double as unattributed_joules,
-    null::double as closing_error_joules,
+    if(health.energy_reason is null, coalesce(power.measured_joules, health.energy_joules), null) as energy_joules,
+    if(health.energy_reason is null, power.idle_joules, null) as idle_joules,
+    if(health.energy_reason is null, power.attributed_joules, null) as attributed_joules,
+    if(health.energy_reason is null, power.unattributed_joules, null) as unattributed_joules,
+    if(health.energy_reason is null, power.closing_error_joules, null) as closing_error_joules,
     health.power_watts_avg,
     health.power_watts_max,
     health.power_limit_watts_max,
@@ -321,14 +321,24 @@ select
         map_from_entries([entry for entry in [
             { 'figure': 'unheld_seconds', 'reason': if(total.is_split, 'instance_scope', null) },
             { 'figure': 'energy_joules', 'reason': health.energy_reason },
-            { 'figure': 'idle_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
-            { 'figure': 'attributed_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
-            { 'figure': 'unattributed_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
-            { 'figure': 'closing_error_joules', 'reason': if(total.is_instance, 'board_scope', 'not_attributed') },
+            { 'figure': 'idle_joules', 'reason': coalesce(health.energy_reason, case
+                when power.measured_joules is null then health.board_reason
+                when power.idle_joules is null then 'idle_unknown'
+            end) },
+            { 'figure': 'attributed_joules', 'reason': coalesce(health.energy_reason, if(power.attributed_joules is null, health.board_reason, null)) },
+            { 'figure': 'unattributed_joules', 'reason': coalesce(health.energy_reason, if(power.unattributed_joules is null, health.board_reason, null)) },
+            { 'figure': 'closing_error_joules', 'reason': coalesce(health.energy_reason, if(power.closing_error_joules is null, health.board_reason, null)) },
             { 'figure': 'power_watts_avg', 'reason': health.power_reason },
             { 'figure': 'power_watts_max', 'reason': health.power_reason },
             { 'figure': 'power_limit_watts_max', 'reason': if(health.power_limit_watts_max is null, health.board_reason, null) },
-            { 'figure': 'gpu_util_ratio_avg', 'reason': health.gpu_util_reason },
+            {
+                'figure': 'gpu_util_ratio_avg',
+                'reason': if(
+                    health.gpu_util_reason = 'not_collected',
+                    coalesce(figure.left_out['gpu_util_ratio'], 'not_collected'),
+                    health.gpu_util_reason
+                )
+            },
             { 'figure': 'gpu_temp_celsius_avg', 'reason': health.gpu_temp_reason },
             { 'figure': 'gpu_temp_celsius_max', 'reason': health.gpu_temp_reason },
             { 'figure': 'memory_temp_celsius_avg', 'reason': health.memory_temp_reason },
@@ -338,7 +348,12 @@ select
             { 'figure': 'memory_clock_hertz_avg', 'reason': health.memory_clock_reason },
             { 'figure': 'memory_clock_hertz_max', 'reason': health.memory_clock_reason },
             { 'figure': 'pcie_replay_count', 'reason': if(health.pcie_replay_count is null, health.board_reason, null) },
-            { 'figure': 'memory_total_bytes', 'reason': if(health.memory_total_bytes is null, 'not_collected', null) }
+            {
+                'figure': 'memory_total_bytes',
+                'reason': case
+                    when health.memory_total_bytes is null then if(total.is_split, 'instance_scope', 'not_collected')
+                end
+            }
         ] if entry.reason is not null])
     ) as unknown_reasons
 from facts.window_figure as figure
@@ -352,6 +367,11 @@ inner join health
         figure.cluster = health.cluster
         and figure.device_uuid = health.device_uuid
         and figure.gpu_instance_id = health.gpu_instance_id
+left join facts.window_device_power as power
+    on
+        figure.cluster = power.cluster
+        and figure.device_uuid = power.device_uuid
+        and figure.gpu_instance_id = ''
 left join held
     on
         figure.cluster = held.cluster

@@ -1,0 +1,47 @@
+"""What each GPU of a day is taken to draw at idle: from its own free time of four weeks, or from others of its model.
+
+A part of the lake is not enough to tell: the others of a model stand in all parts, so this comes before any part is attributed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+import duckdb
+import pyarrow as pa
+
+from gpureport.lake import Lake, Partition, views
+from gpureport.query import Query, build, needed
+
+FIRST = ("facts.ownership", "facts.device_layout", "facts.idle_power_hour")
+"""What is to be known of every part before any is attributed; the next pass over the part goes on from it."""
+BASELINE = "facts.idle_baseline"
+_DAYS_BEFORE = 27
+
+
+def idle_baseline(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    partition: Partition,
+    queries: Mapping[str, Query],
+    free_hours: Iterable[pa.Table],
+    idle_watts: Mapping[str, float],
+) -> pa.Table:
+    """``facts.idle_baseline`` of a day, from the day's own ``facts.idle_power_hour``, part by part, and that of the days before.
+
+    Days after it are never read: computing a day again must not depend on what came later.
+    """
+    views(con, lake, ["device_label"], [partition.cluster], [partition.date])
+    before = [partition.date - timedelta(days=back) for back in range(1, _DAYS_BEFORE + 1)]
+    sources = ["from _free_today"]
+    con.register("_free_today", pa.concat_tables(free_hours))
+    if views(con, lake, ["facts/idle_power_hour"], [partition.cluster], before):
+        con.execute("alter view facts.idle_power_hour rename to idle_power_before")
+        sources.append("select * exclude (date) from facts.idle_power_before")
+    con.execute(f"create view facts.idle_power_hour as {' union all by name '.join(sources)}")
+    params = {"idle_watts": json.dumps(idle_watts, sort_keys=True)}
+    for query in needed(queries, [BASELINE], ["facts.idle_power_hour"]):
+        build(con, query, params)
+    return con.sql(f"from {BASELINE}").to_arrow_table()

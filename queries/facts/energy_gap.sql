@@ -1,0 +1,43 @@
+-- What a GPU's energy counter grew over a gap or reset beyond what its power explains: nobody can be told to have used it.
+--
+-- Before a gap power is in force for three steps at most; that much is told by power. A counter that began anew tells the
+-- least that was used since, so what power tells before may be more.
+--
+-- grain:  cluster, device_uuid, ended_at
+-- reads:  facts.energy_edge
+-- params:
+-- source: facts.energy_edge
+-- columns:
+--   cluster             cluster name
+--   device_uuid         UUID of the physical GPU
+--   ended_at            UTC, the first sample after the gap or reset
+--   hour_start_at       UTC, start of its hour
+--   gap_joules          J, growth over the gap
+--   bridged_joules      J, power over the time before it in which a sample was in force
+--   unexplained_joules  J, the growth beyond that
+with bridge as (
+    -- A sample that ends a gap may begin the next.
+    select
+        cluster,
+        device_uuid,
+        gap_count,
+        sum(bridge_joules) as bridged_joules
+    from facts.energy_edge
+    group by cluster, device_uuid, gap_count
+)
+
+select
+    edge.cluster,
+    edge.device_uuid,
+    edge.start_at as ended_at,
+    date_trunc('hour', edge.start_at) as hour_start_at,
+    edge.gap_joules,
+    coalesce(bridge.bridged_joules, 0) as bridged_joules,
+    greatest(0, edge.gap_joules - coalesce(bridge.bridged_joules, 0)) as unexplained_joules
+from facts.energy_edge as edge
+left join bridge
+    on
+        edge.cluster = bridge.cluster
+        and edge.device_uuid = bridge.device_uuid
+        and edge.gap_count = bridge.gap_count + 1
+where edge.gap_joules is not null

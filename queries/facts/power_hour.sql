@@ -1,0 +1,167 @@
+-- The energy of each holder on each of its GPUs or MIG instances, hour by hour: above idle while active, above idle while merely held.
+--
+-- One holder of a whole GPU has all above idle; several share it, by their own utilisation where that is measured (facts.power_util),
+-- else in equal parts; holders of MIG instances by activity (facts.power_activity). Where the baseline is unknown all that was
+-- measured counts as above it. Idle is shared out beside it, in equal parts or by compute slices.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
+-- reads:  facts.held_piece, facts.power_activity, facts.power_piece, facts.power_util
+-- params:
+-- source: facts.power_piece, facts.power_util, facts.power_activity
+-- columns:
+--   cluster                   cluster name
+--   namespace                 workload namespace
+--   pod                       workload pod
+--   pod_uid                   its uid; '' where unknown
+--   container                 workload container
+--   device_uuid               UUID of the physical GPU
+--   gpu_instance_id           MIG instance; '' for the whole GPU
+--   hour_start_at             UTC, start of the hour
+--   observed_seconds          s in which the GPU was seen while held
+--   measured_seconds          s of them whose energy is known; null where none is
+--   active_joules             J above idle in active time; null where no energy is known
+--   active_joules_unweighted  J, the same with MIG activity not weighted by compute slices
+--   active_joules_kepler      J by Kepler's shares, active or not
+--   held_joules               J above idle while merely held; null where no energy is known
+--   idle_joules               J, its part of the idle baseline; null where the baseline or the energy is unknown
+--   active_seconds            s of active time
+--   held_seconds              s held and not active
+--   activity_unknown_seconds  s that count as active because no signal says otherwise
+--   equal_seconds             s of active time shared equally for want of a measure
+--   active_watts_max          largest power above idle in active time
+--   clamped_count             samples in which the instance's activity was outside 0..1
+--   idle_watts                the whole GPU's power at idle; null where it is unknown
+--   idle_source               configured, observed, same_model, lowest_seen or unknown
+--   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, equal_share; several are listed
+--   scope                     whose activity was measured: device, pod or container
+with held as (
+    select
+        held.*,
+        piece.share,
+        piece.idle_watts,
+        piece.idle_source,
+        piece.observed_seconds,
+        piece.measured_seconds,
+        piece.active_joules,
+        piece.held_joules,
+        piece.idle_joules,
+        piece.active_seconds,
+        piece.activity_unknown_seconds,
+        piece.active_watts_max
+    from facts.held_piece as held
+    inner join facts.power_piece as piece
+        on
+            held.cluster = piece.cluster
+            and held.device_uuid = piece.device_uuid
+            and held.start_at = piece.start_at
+),
+
+told as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        idle_watts,
+        idle_source,
+        observed_seconds,
+        measured_seconds,
+        active_joules / owner_count as active_joules,
+        active_joules / owner_count as active_joules_unweighted,
+        (active_joules + held_joules) / owner_count as active_joules_kepler,
+        held_joules / owner_count as held_joules,
+        idle_joules / owner_count as idle_joules,
+        active_seconds,
+        activity_unknown_seconds,
+        if(share = 'equal', active_seconds, 0) as equal_seconds,
+        active_watts_max / owner_count as active_watts_max,
+        0 as clamped_count,
+        if(share = 'equal', 'equal_share', 'exclusive') as method,
+        'device' as scope
+    from held
+    where share in ('alone', 'equal')
+    union all by name
+    select
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        held.container,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.hour_start_at,
+        held.idle_watts,
+        held.idle_source,
+        util.* exclude (cluster, holder_number),
+        util.active_joules as active_joules_unweighted,
+        0 as clamped_count
+    from held
+    inner join facts.power_util as util on held.holder_number = util.holder_number
+    union all by name
+    select
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        held.container,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.hour_start_at,
+        held.idle_watts,
+        held.idle_source,
+        activity.observed_seconds,
+        activity.measured_seconds,
+        activity.active_joules / held.instance_owner_count as active_joules,
+        activity.active_joules_unweighted / held.instance_owner_count as active_joules_unweighted,
+        activity.active_joules_kepler / held.instance_owner_count as active_joules_kepler,
+        activity.held_joules / held.instance_owner_count as held_joules,
+        activity.idle_joules / held.instance_owner_count as idle_joules,
+        activity.active_seconds,
+        activity.activity_unknown_seconds,
+        activity.equal_seconds,
+        activity.active_watts_max / held.instance_owner_count as active_watts_max,
+        activity.clamped_count,
+        activity.method,
+        'device' as scope
+    from held
+    inner join facts.power_activity as activity
+        on
+            held.cluster = activity.cluster
+            and held.device_uuid = activity.device_uuid
+            and held.gpu_instance_id = activity.gpu_instance_id
+            and held.start_at = activity.start_at
+    where held.share = 'activity'
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    hour_start_at,
+    sum(observed_seconds) as observed_seconds,
+    sum(measured_seconds) as measured_seconds,
+    sum(active_joules) as active_joules,
+    sum(active_joules_unweighted) as active_joules_unweighted,
+    sum(active_joules_kepler) as active_joules_kepler,
+    sum(held_joules) as held_joules,
+    sum(idle_joules) as idle_joules,
+    sum(if(measured_seconds is null, null, active_seconds)) as active_seconds,
+    sum(measured_seconds - active_seconds) as held_seconds,
+    sum(if(measured_seconds is null, null, activity_unknown_seconds)) as activity_unknown_seconds,
+    sum(if(measured_seconds is null, null, equal_seconds)) as equal_seconds,
+    max(active_watts_max) as active_watts_max,
+    sum(clamped_count)::bigint as clamped_count,
+    max(idle_watts) as idle_watts,
+    any_value(idle_source) as idle_source,
+    string_agg(distinct method, ', ' order by method) as method,
+    max(scope) as scope
+from told
+group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at

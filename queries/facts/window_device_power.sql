@@ -1,0 +1,35 @@
+-- The energy of each GPU and where it went, added over the window.
+--
+-- grain:  cluster, device_uuid
+-- reads:  facts.device_power_hour
+-- params: since_at, until_at
+-- source: facts.device_power_hour
+-- columns:
+--   cluster               cluster name
+--   device_uuid           UUID of the physical GPU
+--   measured_joules       J, energy
+--   counter_joules        J of it by the energy counter
+--   integral_joules       J, power over the same time
+--   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown at some time
+--   attributed_joules     J to holders
+--   unattributed_joules   J to nobody
+--   closing_error_joules  J, measured less the other three
+--   held_idle_joules      J of the idle baseline while somebody held it
+--   idle_watts            power at idle, mean over the time measured
+--   idle_source           where that comes from; several are listed
+select
+    cluster,
+    device_uuid,
+    sum(measured_joules) as measured_joules,
+    sum(counter_joules) as counter_joules,
+    sum(integral_joules) as integral_joules,
+    if(count(idle_joules) = count(measured_seconds), sum(idle_joules), null) as idle_joules,
+    sum(attributed_joules) as attributed_joules,
+    sum(unattributed_joules) as unattributed_joules,
+    sum(closing_error_joules) as closing_error_joules,
+    sum(held_idle_joules) as held_idle_joules,
+    sum(idle_watts * measured_seconds) / sum(if(idle_watts is null, null, measured_seconds)) as idle_watts,
+    string_agg(distinct idle_source, ', ' order by idle_source) as idle_source
+from facts.device_power_hour
+where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+group by cluster, device_uuid
