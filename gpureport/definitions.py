@@ -115,7 +115,7 @@ FIGURES = {
     "device_seconds": Figure("the same, added over devices"),
     "unheld_seconds": Figure(
         "s in which the device was seen, but for those in which anybody held it",
-        absent="of a GPU split into instances: see theirs",
+        absent="of a GPU split into instances: see theirs; where a GPU in use names nobody",
     ),
     "gpu_hours": Figure(
         "h of whole GPUs: of several holders equal parts, of a MIG instance its compute slices of 7 (of 4 on an A30)"

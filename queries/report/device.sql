@@ -4,7 +4,7 @@
 -- activity stand on the instances' rows.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id
--- reads:  facts.ownership, facts.window_device_power, facts.window_figure, facts.window_sum
+-- reads:  facts.ownership, facts.window_device_power, facts.window_figure, facts.window_holder_day, facts.window_sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: facts.window_figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
 -- columns:
@@ -101,7 +101,7 @@
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
 --   power_seen_seconds                  s in which power was known
 --   energy_seen_seconds                 s over which the energy counter's growth is known
---   unheld_seconds                      s in which the device was seen and nobody held it
+--   unheld_seconds                      s in which the device was seen and nobody held it; null where its holders are not known
 --   source_metrics                      signal → metric that it was read from; several are listed
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with total as (
@@ -146,6 +146,17 @@ held as (
     from followed
     where covered_until_at is null or end_at > covered_until_at
     group by all
+),
+
+-- Days on which a device is in use and its series name nobody.
+unnamed as (
+    select
+        cluster,
+        device_uuid,
+        max(cause) as cause
+    from facts.window_holder_day
+    where lacking_seconds > 0
+    group by cluster, device_uuid
 ),
 
 judged as (
@@ -314,12 +325,12 @@ select
     figure.nvlink_rx_seen_seconds,
     coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
     coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
-    if(total.is_split, null, greatest(0, figure.observed_seconds - coalesce(held.held_seconds, 0))) as unheld_seconds,
+    if(total.is_split or unnamed.cause is not null, null, greatest(0, figure.observed_seconds - coalesce(held.held_seconds, 0))) as unheld_seconds,
     figure.source_metrics,
     map_concat(
         figure.unknown_reasons,
         map_from_entries([entry for entry in [
-            { 'figure': 'unheld_seconds', 'reason': if(total.is_split, 'instance_scope', null) },
+            { 'figure': 'unheld_seconds', 'reason': if(total.is_split, 'instance_scope', unnamed.cause) },
             { 'figure': 'energy_joules', 'reason': health.energy_reason },
             { 'figure': 'idle_joules', 'reason': coalesce(health.energy_reason, case
                 when power.measured_joules is null then health.board_reason
@@ -377,5 +388,9 @@ left join held
         figure.cluster = held.cluster
         and figure.device_uuid = held.device_uuid
         and figure.gpu_instance_id = held.gpu_instance_id
+left join unnamed
+    on
+        figure.cluster = unnamed.cluster
+        and figure.device_uuid = unnamed.device_uuid
 where figure.subject = 'device'
 order by all

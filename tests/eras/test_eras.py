@@ -28,6 +28,7 @@ LOST_BEFORE_2 = {
 }
 # nvidia-smi has no profiling counters, no violation counters, no PCIe replays by these names; XIDs are there once one happens.
 LOST_TO_NVIDIA_SMI = {
+    "unheld": "no_permission",
     "gpu_usage": NOT_THERE,
     "sm_active": NOT_THERE,
     "sm_occupancy": NOT_THERE,
@@ -154,7 +155,7 @@ OF_THE_INSTANCE = ("gpu_usage", "sm_active", "sm_occupancy", "tensor_active", "d
 LOST_ON_MIG = {
     "instance": dict.fromkeys(OF_THE_BOARD, "board_scope"),
     # Nothing said how busy the whole GPU was: NVML's utilisation does not exist under MIG.
-    "gpu": {**dict.fromkeys(OF_THE_INSTANCE, "instance_scope"), "gpu_util": NOT_THERE},
+    "gpu": {**dict.fromkeys(OF_THE_INSTANCE, "instance_scope"), "unheld": "instance_scope", "gpu_util": NOT_THERE},
 }
 
 
