@@ -71,8 +71,9 @@ def _request(name: str, subrequest: str, asked: Object) -> Row:
 
 def claim_device_rows(claim: Object) -> Iterator[Row]:
     """Devices allocated to the claim. A pool's name may hold slashes, so the three parts are never joined."""
-    identity = _identity(claim)
-    for result in objects(mapping(_allocation(claim).get("devices")).get("results")):
+    results = objects(mapping(_allocation(claim).get("devices")).get("results"))
+    identity = _identity(claim) if results else {}
+    for result in results:
         request, _, subrequest = text(result.get("request")).partition("/")
         yield {
             **identity,
@@ -89,8 +90,9 @@ def claim_device_rows(claim: Object) -> Iterator[Row]:
 
 def claim_consumer_rows(claim: Object) -> Iterator[Row]:
     """Who reserved the claim: pods, or groups of pods."""
-    identity = _identity(claim)
-    for each in objects(mapping(claim.get("status")).get("reservedFor")):
+    consumers = objects(mapping(claim.get("status")).get("reservedFor"))
+    identity = _identity(claim) if consumers else {}
+    for each in consumers:
         yield {
             **identity,
             "consumer_resource": text(each.get("resource")),

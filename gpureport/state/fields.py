@@ -23,14 +23,19 @@ def objects(value: Any) -> list[Object]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+def listed(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def text(value: Any) -> str:
     """The value if it is text, else ''."""
     return value if isinstance(value, str) else ""
 
 
 def whole(value: Any) -> int | None:
-    """The value if it is a whole number, else None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """The value if it is a whole number of 64 bits, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
 
 
 def texts(value: Any) -> dict[str, str]:
@@ -79,7 +84,7 @@ def only_node(selector: Any) -> str:
 
 def _names(fields: Iterable[Object]) -> list[str]:
     chosen = [each for each in fields if each.get("key") == "metadata.name" and each.get("operator") == "In"]
-    return [text(name) for each in chosen for name in each.get("values") or []]
+    return [name for each in chosen for name in listed(each.get("values")) if isinstance(name, str)]
 
 
 def pci_bus_id(written: str) -> str:

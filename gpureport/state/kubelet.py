@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gpureport.state.fields import Object, Row, mapping, objects, text
+from gpureport.state.fields import Object, Row, listed, mapping, objects, text, whole
 from gpureport.state.koordinator import SOURCE as KOORDINATOR
 
 CHECKPOINT = "kubelet-checkpoint"
@@ -29,18 +29,18 @@ def completed(rows: Iterable[Row], pods: Iterable[Row], koordinator: Iterable[Ro
 
     Koordinator tells the kubelet of its choice in ways that repeat devices or report fractions as whole.
     """
-    listed = list(pods)
-    by_uid = {pod["pod_uid"]: pod for pod in listed}
-    by_name = {(pod["namespace"], pod["pod"]): pod for pod in listed}
+    known = list(pods)
+    by_uid = {pod["pod_uid"]: pod for pod in known}
+    by_name = {(pod["namespace"], pod["pod"]): pod for pod in known}
     placed = {row["pod_uid"] for row in koordinator if row["source"] == KOORDINATOR}
     seen = set()
     for row in rows:
         pod = by_uid.get(row["pod_uid"]) or by_name.get((row["namespace"], row["pod"])) or {}
-        whole = row | {name: pod[name] for name in ("namespace", "pod", "pod_uid", "node_name") if pod}
-        key = tuple(whole[name] for name in ("source", *_KEYS))
-        if whole["pod_uid"] not in placed and key not in seen:
+        complete = row | {name: pod[name] for name in ("namespace", "pod", "pod_uid", "node_name") if pod}
+        key = tuple(complete[name] for name in ("source", *_KEYS))
+        if complete["pod_uid"] not in placed and key not in seen:
             seen.add(key)
-            yield whole
+            yield complete
 
 
 _KEYS = ("namespace", "pod", "pod_uid", "container", "resource", "device_id", "replica", "driver", "pool", "device", "share_id")
@@ -63,7 +63,7 @@ def _device_ids(said: Any) -> Mapping[str, list[int]]:
         return {device_id: [] for device_id in said if isinstance(device_id, str)}
     found: dict[str, list[int]] = {}
     for numa, ids in mapping(said).items():
-        for device_id in ids if isinstance(ids, list) else ():
+        for device_id in listed(ids):
             nodes = found.setdefault(text(device_id), [])
             if numa.isdecimal():
                 nodes.append(int(numa))
@@ -84,8 +84,8 @@ def _pod_resources_rows(pods: Iterable[Object]) -> Iterator[Row]:
 def _plugin_rows(container: Object) -> Iterator[Row]:
     for each in objects(container.get("devices")):
         nodes = [node.get("ID") for node in objects(mapping(each.get("topology")).get("nodes"))]
-        for device_id in _either(each, "device_ids") or []:
-            row = _row(POD_RESOURCES, text(device_id), [int(node or 0) for node in nodes])
+        for device_id in listed(_either(each, "device_ids")):
+            row = _row(POD_RESOURCES, text(device_id), [whole(node) or 0 for node in nodes])
             yield row | {"resource": text(_either(each, "resource_name"))}
 
 

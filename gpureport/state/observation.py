@@ -118,15 +118,20 @@ def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, R
 
 
 def _pod(found: Object) -> Iterator[tuple[str, Row]]:
-    yield "pod", pod_row(found)
-    yield from (("pod_container", row) for row in container_rows(found))
-    yield from (("pod_device", row) for row in annotated_device_rows(found))
+    pod = pod_row(found)
+    yield "pod", pod
+    for row in container_rows(found, pod["resource_claims"]):
+        yield "pod_container", row
+    for row in annotated_device_rows(found):
+        yield "pod_device", row
 
 
 def _claim(found: Object) -> Iterator[tuple[str, Row]]:
     yield "claim", claim_row(found)
-    yield from (("claim_device", row) for row in claim_device_rows(found))
-    yield from (("claim_consumer", row) for row in claim_consumer_rows(found))
+    for row in claim_device_rows(found):
+        yield "claim_device", row
+    for row in claim_consumer_rows(found):
+        yield "claim_consumer", row
 
 
 _SHAPERS: dict[str, Shaper] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpureport.state.fields import Object, Row, condition, instant, mapping, objects, selected, text, texts, whole
 from gpureport.state.quantity import amounts, base_units
@@ -149,15 +149,15 @@ def _claims(pod: Object, part: str, field: str) -> list[Object]:
     return objects(mapping(pod.get(part)).get(field))
 
 
-def container_rows(pod: Object) -> Iterator[Row]:
-    """Every container of a pod, init containers first."""
+def container_rows(pod: Object, names: Mapping[str, str]) -> Iterator[Row]:
+    """Every container of a pod, init containers first; ``names`` are the pod's ``resource_claims``."""
     spec, status = mapping(pod.get("spec")), mapping(pod.get("status"))
-    identity, names = pod_identity(pod), claim_names(pod)
+    identity = pod_identity(pod)
     by_extended_resource = mapping(status.get("extendedResourceClaimStatus"))
     for kind, field, statuses in _CONTAINERS:
         if not spec.get(field):
             continue
-        said = {each.get("name"): each for each in objects(status.get(statuses))}
+        said = {text(each.get("name")): each for each in objects(status.get(statuses))}
         for container in objects(spec[field]):
             name = text(container.get("name"))
             resources = mapping(container.get("resources"))
@@ -175,7 +175,7 @@ def container_rows(pod: Object) -> Iterator[Row]:
 _CONTAINERS = (("init", "initContainers", "initContainerStatuses"), ("app", "containers", "containerStatuses"))
 
 
-def _used(resources: Object, names: dict[str, str]) -> Iterator[Row]:
+def _used(resources: Object, names: Mapping[str, str]) -> Iterator[Row]:
     for each in objects(resources.get("claims")):
         name = text(each.get("name"))
         yield {"claim": names.get(name, ""), "pod_claim": name, "request": text(each.get("request")), "resource": ""}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
-
-import orjson
 
 from gpureport.state.fields import Object, Row, instant, mapping, text, texts
 from gpureport.state.kinds import Kind
@@ -33,4 +32,4 @@ def quota_row(kind: Kind, api_version: str, found: Object) -> Row:
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(mapping(value), option=orjson.OPT_SORT_KEYS).decode()
+    return json.dumps(mapping(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

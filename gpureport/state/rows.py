@@ -43,10 +43,16 @@ class Rows:
     def _column(self, field: pa.Field) -> pa.Array:
         if field.name == "observed_at":
             return pa.array([self._observed_at_ms] * len(self._waiting), field.type)
-        missing = None if field.nullable else next((empty for is_kind, empty in _EMPTY.items() if is_kind(field.type)), None)
         name = field.name
-        found = [row.get(name, missing) for row in self._waiting]
+        try:
+            found = [row[name] for row in self._waiting]
+        except KeyError:
+            found = [row.get(name, _missing(field)) for row in self._waiting]
         return _maps(found, field.type) if pa.types.is_map(field.type) else pa.array(found, field.type)
+
+
+def _missing(field: pa.Field) -> Any:
+    return None if field.nullable else next((empty for is_kind, empty in _EMPTY.items() if is_kind(field.type)), None)
 
 
 def _maps(found: Sequence[Mapping[str, Any]], kind: pa.MapType) -> pa.Array:

@@ -5,11 +5,16 @@ from typing import Any
 
 import pytest
 
-from gpureport.state.pods import claim_names, container_rows, pod_row
+from gpureport.state.pods import claim_names, pod_row
+from gpureport.state.pods import container_rows as rows_of_containers
 
 
 def pod(spec: Any = None, status: Any = None, **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"namespace": "ns", "name": "p", "uid": "u", **metadata}, "spec": spec, "status": status}
+
+
+def container_rows(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(rows_of_containers(pod, claim_names(pod)))
 
 
 def ms(text: str) -> int:
@@ -19,7 +24,7 @@ def ms(text: str) -> int:
 def test_a_pod_of_nulls_is_a_row_of_unknowns() -> None:
     row = pod_row({"metadata": {"name": "p"}, "spec": None, "status": None})
     assert (row["phase"], row["node_name"], row["scheduled_at"], row["priority"]) == ("", "", None, None)
-    assert list(container_rows(pod({"containers": None}))) == []
+    assert container_rows(pod({"containers": None})) == []
 
 
 def test_a_claim_is_named_by_the_spec_or_where_it_was_made_by_the_status() -> None:
