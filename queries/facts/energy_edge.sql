@@ -33,7 +33,11 @@ edge as (
         sample.seen_at::timestamp as start_at,
         sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as end_at,
         sample.energy_joules_gap_increase::double as gap_joules,
-        if(sample.energy_joules_increase is null, sample.power_watts::double * sample.held_seconds, null) as bridge_joules,
+        if(
+            sample.energy_joules is not null and sample.energy_joules_increase is null,
+            sample.power_watts::double * sample.held_seconds,
+            null
+        ) as bridge_joules,
         -- What is null is left out of it.
         greatest(
             sample.gpu_util_ratio > 0,

@@ -1,0 +1,258 @@
+"""Whatever a GPU's topology: energy closes, is never negative, and is the same hour by hour or at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpureport import lake
+from gpureport.query import build, load, needed
+from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, SAMPLE, SERIES, TABLE_BY_NAME, Table
+
+QUERIES = load()
+TARGETS = ["facts.device_power_hour", "facts.power_hour", "facts.window_power", "facts.window_device_power"]
+GIVEN = ("facts.ownership", "facts.idle_baseline", "facts.device_outage", "facts.reservation", "facts.xid_event")
+MIDNIGHT = datetime(2026, 3, 1)
+STEP, HOURS = 600, 2
+PARAMS: dict[str, Any] = {
+    "memory_threshold_ratio": 0.9,
+    "idle_watts": "{}",
+    "since_at": MIDNIGHT,
+    "until_at": MIDNIGHT + timedelta(hours=HOURS),
+}
+PROFILES = ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "")
+
+
+@dataclass
+class Topology:
+    """Rows of the tables that energy is attributed from."""
+
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    labels: list[dict[str, Any]] = field(default_factory=list)
+    owners: list[dict[str, Any]] = field(default_factory=list)
+    baselines: list[dict[str, Any]] = field(default_factory=list)
+    series: list[dict[str, Any]] = field(default_factory=list)
+    readings: list[dict[str, Any]] = field(default_factory=list)
+
+
+def at(seconds: float) -> datetime:
+    return MIDNIGHT + timedelta(seconds=seconds)
+
+
+def topology(random: Random, with_gaps: bool) -> Topology:
+    """One GPU for two hours: whole or split, perhaps anew in the middle; holders that come and go; signals that are missing."""
+    found = Topology()
+    layouts = [split(random), split(random) if random.random() < 0.3 else None]
+    is_split_anew = layouts[1] is not None
+    for start in range(0, HOURS * 3600, STEP):
+        if random.random() < 0.1:
+            continue  # not seen
+        layout = (layouts[1] if start >= 3600 else layouts[0]) if is_split_anew else layouts[0]
+        resets = is_split_anew and start == 3600
+        found.samples += scrape(random, start, layout or {}, with_gaps, resets)
+    lives = [(layouts[0], 0, 3600 if is_split_anew else 7200), (layouts[1], 3600, 7200)]
+    for layout, since, until in lives:
+        for number, profile in (layout or {}).items():
+            found.labels.append(label(number, profile, since, until))
+        if layout is not None:
+            found.owners += holders(random, layout, since, until)
+    found.labels.append(label("", "", 0, 7200))
+    told = [name for name in {owner["pod"] for owner in found.owners} if random.random() < 0.6]
+    for number, pod in enumerate(sorted(told)):
+        found.series.append(pod_series(number, pod))
+        found.readings += readings(random, number)
+    names = {",".join(sorted(profile or "?" for profile in layout.values())) for layout in layouts if layout}
+    if random.random() < 0.7:
+        watts = float(random.choice([0, 40, 82.5, 400]))
+        found.baselines = [{"layout": name, "idle_watts": watts} for name in sorted({"", *names})]
+    return found
+
+
+def split(random: Random) -> dict[str, str]:
+    """Instances with their profiles; none half the time."""
+    count = random.choice([0, 0, 0, 1, 2, 3, 7])
+    return {str(number): random.choice(PROFILES) for number in range(1, count + 1)}
+
+
+def scrape(random: Random, start: int, layout: dict[str, str], with_gaps: bool, resets: bool) -> list[dict[str, Any]]:
+    def some(value: Any) -> Any:
+        return value if random.random() < 0.8 else None
+
+    counter = random.random() < 0.7
+    breaks = counter and with_gaps and random.random() < 0.2
+    board = {
+        "power_watts": some(round(random.uniform(30, 700), 3)),
+        "gpu_util_ratio": some(random.choice([0.0, 0.0, 0.5])) if not layout else None,
+        "pcie_rx_bytes_per_second": some(random.choice([0.0, 2e8])),
+        "energy_joules": 1000.0 if counter else None,
+        "energy_joules_increase": None if breaks or not counter else round(random.uniform(0, 4e5), 3),
+        "energy_joules_gap_increase": round(random.uniform(0, 1e6), 3)
+        if with_gaps and (resets or random.random() < 0.2)
+        else None,
+        "gr_engine_active_ratio": some(random.choice([0.0, 0.00006, 0.7])) if not layout else None,
+    }
+    rows = [row("", start, board)]
+    for number in layout:
+        activity = {
+            "gr_engine_active_ratio": some(random.choice([0.0, 0.3, 1.2])),
+            "sm_active_ratio": some(random.choice([0.0, 0.9])),
+        }
+        if random.random() < 0.9:
+            rows.append(row(number, start, activity))
+    return rows
+
+
+def row(instance: str, start: int, signals: dict[str, Any]) -> dict[str, Any]:
+    times = {"seen_at": at(start), "held_seconds": float(STEP), "is_carried": False, "is_step_guessed": False, "joined_count": 0}
+    return {"device_uuid": "GPU-a", "gpu_instance_id": instance, **times, **signals}
+
+
+def label(instance: str, profile: str, since: int, until: int) -> dict[str, Any]:
+    texts = dict.fromkeys(DEVICE_LABEL.schema.names, "")
+    times = {"start_at": at(since), "end_at": at(until)}
+    return {**texts, "device_uuid": "GPU-a", "gpu_instance_id": instance, "gpu_instance_profile": profile, **times}
+
+
+def holders(random: Random, layout: dict[str, str], since: int, until: int) -> list[dict[str, Any]]:
+    found = []
+    for number in range(random.choice([0, 1, 1, 2, 4])):
+        start, end = sorted(random.sample(range(since, until + 1, 100), 2))
+        instance = random.choice(list(layout)) if layout else ""
+        names = {"namespace": "ns", "pod": f"pod-{since}-{number // 2}", "pod_uid": "", "container": f"c{number}"}
+        found.append({"device_uuid": "GPU-a", "gpu_instance_id": instance, **names, "start_at": at(start), "end_at": at(end)})
+    return found
+
+
+def pod_series(number: int, pod: str) -> dict[str, Any]:
+    texts = {name: "" for name in SERIES.schema.names if SERIES.schema.field(name).type == pa.string()}
+    names = {"metric": "DCGM_FI_DEV_GPU_UTIL", "signal": "gpu_util_ratio", "scope": "pod", "device_uuid": "GPU-a"}
+    return {**texts, **names, "series_id": number, "namespace": "ns", "pod": pod}
+
+
+def readings(random: Random, number: int) -> list[dict[str, Any]]:
+    found = []
+    for start in range(0, HOURS * 3600, STEP):
+        if random.random() < 0.8:
+            value = random.choice([0.0, 0.2, 0.6])
+            found.append(
+                {"series_id": number, "seen_at": at(start), "value": value, "held_seconds": float(STEP), "is_carried": False}
+            )
+    return found
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Every table, empty."""
+    empty = lake.open_lake(tmp_path_factory.mktemp("lake"), create=True)
+    with duckdb.connect() as con:
+        con.execute("set TimeZone = 'UTC'; set threads = 1")
+        lake.views(con, empty, TABLE_BY_NAME)
+        for query in needed(QUERIES, [*TARGETS, *GIVEN]):
+            build(con, query, PARAMS)
+        yield con
+
+
+def computed(con: duckdb.DuckDBPyConnection, drawn: Topology, since: int = 0, until: int = HOURS * 3600) -> dict[str, list[Any]]:
+    """The tables made of what a topology shows from one full hour to another."""
+    con.begin()
+    try:
+        within = [each for each in drawn.samples if at(since) <= each["seen_at"] < at(until)]
+        held = [
+            {**each, "start_at": max(each["start_at"], at(since)), "end_at": min(each["end_at"], at(until))}
+            for each in drawn.owners
+        ]
+        insert(con, "lake.device_sample", typed(DEVICE_SAMPLE, within))
+        insert(con, "lake.device_label", typed(DEVICE_LABEL, drawn.labels))
+        insert(con, "lake.series", typed(SERIES, drawn.series))
+        insert(con, "lake.sample", typed(SAMPLE, drawn.readings))
+        insert_rows(con, "facts.ownership", [each for each in held if each["start_at"] < each["end_at"]])
+        insert_rows(
+            con, "facts.idle_baseline", [{"device_uuid": "GPU-a", "idle_source": "observed", **each} for each in drawn.baselines]
+        )
+        for query in needed(QUERIES, TARGETS, GIVEN):
+            build(con, query, PARAMS)
+        return {table: con.sql(f"from {table} order by all").to_arrow_table().to_pylist() for table in TARGETS}
+    finally:
+        con.rollback()
+
+
+def typed(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
+    full = pa.Table.from_pylist([{name: each.get(name) for name in table.schema.names} for each in rows], schema=table.schema)
+    return full.append_column("cluster", pa.array(["c"] * len(rows), pa.string()))
+
+
+def insert(con: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    con.register("_rows", rows)
+    con.execute(f"insert into {name} by name from _rows")
+    con.unregister("_rows")
+
+
+def insert_rows(con: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        insert(con, name, pa.Table.from_pylist([{"cluster": "c", **each} for each in rows]))
+
+
+SLOW = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@SLOW
+@given(seed=st.integers(0, 2**32))
+def test_energy_closes_and_is_never_negative(con: duckdb.DuckDBPyConnection, seed: int) -> None:
+    tables = computed(con, topology(Random(seed), with_gaps=True))
+    for hour in tables["facts.device_power_hour"]:
+        if hour["measured_joules"] is None:
+            continue
+        parts = [hour["idle_joules"] or 0.0, hour["attributed_joules"], hour["unattributed_joules"]]
+        assert min(parts) >= 0
+        assert sum(parts) == pytest.approx(hour["measured_joules"], rel=1e-9, abs=1e-6)
+        of_holders = [each for each in tables["facts.power_hour"] if each["hour_start_at"] == hour["hour_start_at"]]
+        attributed = sum((each["active_joules"] or 0) + (each["held_joules"] or 0) for each in of_holders)
+        assert attributed == pytest.approx(hour["attributed_joules"], rel=1e-9, abs=1e-6)
+        assert sum(each["idle_joules"] or 0 for each in of_holders) <= (hour["idle_joules"] or 0) * (1 + 1e-9) + 1e-6
+    for each in tables["facts.power_hour"]:
+        names = (
+            "active_joules",
+            "active_joules_unweighted",
+            "active_joules_kepler",
+            "held_joules",
+            "idle_joules",
+            "active_watts_max",
+        )
+        assert min((each[name] for name in names if each[name] is not None), default=0) >= -1e-9
+        above = (each["active_joules"] or 0, each["held_joules"] or 0)
+        assert each["measured_seconds"] is None or each["active_seconds"] + each["held_seconds"] == pytest.approx(
+            each["measured_seconds"]
+        )
+        assert each["measured_seconds"] is not None or above == (0, 0)
+
+
+@SLOW
+@given(seed=st.integers(0, 2**32))
+def test_hour_by_hour_is_the_same_as_at_once(con: duckdb.DuckDBPyConnection, seed: int) -> None:
+    drawn = topology(Random(seed), with_gaps=False)
+    if not drawn.baselines:  # the lowest power of a day is the day's
+        drawn.baselines = [{"layout": "", "idle_watts": 50.0}]
+        drawn.labels = [each for each in drawn.labels if not each["gpu_instance_id"]]
+    at_once = computed(con, drawn)
+    hours = [computed(con, drawn, hour * 3600, (hour + 1) * 3600) for hour in range(HOURS)]
+    for table in ("facts.power_hour", "facts.device_power_hour"):
+        assert [
+            {name: close(value) for name, value in each.items()} for each in sorted(at_once[table], key=hour_first)
+        ] == sorted((each for hour in hours for each in hour[table]), key=hour_first)
+
+
+def hour_first(each: dict[str, Any]) -> Any:
+    return each["hour_start_at"], *(str(each.get(name)) for name in ("namespace", "pod", "container", "gpu_instance_id"))
+
+
+def close(value: Any) -> Any:
+    return pytest.approx(value, rel=1e-9, abs=1e-6) if isinstance(value, float) else value

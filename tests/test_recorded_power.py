@@ -1,0 +1,108 @@
+"""The recording of a real H200: where its energy went, against an oracle that goes span by span."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import oracle
+import pytest
+from golden_case import NOW, Row, report_rows
+from oracle import power
+
+from gpureport.cli import main
+
+RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
+# The oracle takes idle span by span, the facts over active time and the rest as wholes: noise of 0.1 W around the baseline.
+NOISE = 1e-4
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("power") / "lake"
+    gpureport("import", RECORDING, "--cluster", "lab", "--lake", folder)
+    gpureport("compute", "--date", "2026-11-20", "--lake", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rows(lake: Path) -> dict[str, Row]:
+    return {row["pod"]: row for row in report_rows(reported(lake, "separate"), "container_power")}
+
+
+@pytest.fixture(scope="module")
+def device(lake: Path) -> Row:
+    [row] = report_rows(reported(lake, "separate"), "device")
+    return row
+
+
+@pytest.fixture(scope="module")
+def truth() -> power.Ledger:
+    samples = oracle.read_openmetrics(RECORDING)
+    [found] = oracle.devices(samples).values()
+    return power.ledger(found, samples)
+
+
+def gpureport(*arguments: str | Path) -> None:
+    assert main(list(map(str, arguments)), environ={}, now=NOW) == 0
+
+
+def reported(lake: Path, policy: str) -> Path:
+    out = lake.parent / policy
+    if not out.exists():
+        window = ["--since", "2026-11-20", "--until", "2026-11-21"]
+        gpureport("report", *window, "--lake", lake, "--out", out, "--idle-policy", policy)
+    return out / "gpureport.duckdb"
+
+
+def test_each_holders_energy_is_the_oracles(rows: dict[str, Row], truth: power.Ledger) -> None:
+    assert {owner[1] for owner in truth.holders} == rows.keys()
+    for owner, expected in truth.holders.items():
+        row = rows[owner[1]]
+        assert row["active_joules"] == pytest.approx(expected.active, rel=NOISE)
+        assert row["held_joules"] == pytest.approx(expected.held, rel=NOISE)
+        assert row["idle_joules"] == pytest.approx(expected.idle, rel=NOISE)
+        assert row["active_joules_kepler"] == pytest.approx(expected.kepler, rel=NOISE)
+        assert row["held_seconds"] == pytest.approx(expected.held_seconds)
+
+
+def test_the_device_closes(rows: dict[str, Row], device: Row, truth: power.Ledger) -> None:
+    attributed = sum(row["active_joules"] + row["held_joules"] for row in rows.values())
+    parts = device["idle_joules"] + attributed + device["unattributed_joules"]
+    assert device["attributed_joules"] == pytest.approx(attributed, rel=1e-8)
+    assert parts == pytest.approx(device["energy_joules"], rel=1e-8)
+    assert device["closing_error_joules"] == 0
+    assert device["energy_joules"] == pytest.approx(149_906.558, rel=1e-9)
+    assert truth.measured == pytest.approx(device["energy_joules"], rel=1e-9)
+    assert device["idle_joules"] == pytest.approx(truth.idle, rel=NOISE)
+
+
+def test_it_idles_at_what_it_drew_before_anybody_came(rows: dict[str, Row], truth: power.Ledger) -> None:
+    """25 s at 83 W; the 49 s after the last one left are within its minute of cooling down."""
+    assert truth.idle_watts == 83
+    assert {(row["idle_watts"], row["idle_source"]) for row in rows.values()} == {(83, "observed")}
+
+
+def test_contexts_that_are_merely_held_are_held_energy(rows: dict[str, Row], truth: power.Ledger) -> None:
+    assert truth.held_seconds == pytest.approx(97, abs=1)
+    held = sum(row["held_joules"] for row in rows.values())
+    assert held / truth.held_seconds == pytest.approx(43, abs=2)
+
+
+def test_who_trained_used_the_most(rows: dict[str, Row]) -> None:
+    trainer = rows["train-llm-0"]
+    assert trainer["active_joules"] > 0.7 * sum(row["active_joules"] for row in rows.values())
+    assert trainer["method"] == "exclusive, sm_util_share"
+    assert {row["scope"] for row in rows.values()} == {"pod"}
+    assert {rows[pod]["method"] for pod in ("infer-0", "loader-0", "jupyter-0")} == {"sm_util_share"}
+
+
+def test_a_policy_charges_idle_to_holders_or_to_the_pool(lake: Path, rows: dict[str, Row], device: Row) -> None:
+    holder = report_rows(reported(lake, "holder"), "container_power")
+    pool = report_rows(reported(lake, "pool"), "container_power")
+    for row in holder:
+        own = rows[row["pod"]]
+        assert own["charged_joules"] == pytest.approx(own["active_joules"] + own["held_joules"], rel=1e-8)
+        assert row["charged_joules"] == pytest.approx(own["charged_joules"] + own["idle_joules"], rel=1e-8)
+    # The pool is this one GPU: its idle energy, free time too, is all charged.
+    charged = sum(row["charged_joules"] for row in pool)
+    assert charged == pytest.approx(device["attributed_joules"] + device["idle_joules"], rel=1e-8)
