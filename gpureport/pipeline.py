@@ -112,7 +112,7 @@ def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -
 def describe_snapshot(taken: Snapshot) -> list[str]:
     """What an observation brought, a line each; what is missing or partial too."""
     counts = [f"{taken.row_counts.get(name, 0):,} in {name}" for name in ("node", "pod", "device", "claim", "quota")]
-    lines = [f"state of {rfc3339(taken.observed_at)}: {', '.join(counts)}"]
+    lines = [f"state of {rfc3339(taken.observed_at)} from {taken.origin}: {', '.join(counts)}"]
     if taken.refused:
         lines.append(f"warning: not allowed to list {', '.join(taken.refused)}; see the rules in docs/operations.md")
     return lines + [f"warning: {each.asked}: {warning}" for each in taken.listed for warning in each.warnings]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from gpureport.errors import AuthError, SourceError
-from gpureport.lake import open_lake
+from gpureport.lake import Lake, open_lake
 from gpureport.provenance import Listed, listed_table
 from gpureport.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
 from gpureport.state import KINDS, Kind, Observation, kubelet_rows
@@ -30,10 +30,13 @@ class Snapshot:
     """What an observation brought."""
 
     observed_at: datetime
-    row_counts: Mapping[str, int]
+    origin: str
+    """Address of the server, or the folder."""
     listed: tuple[Listed, ...]
     refused: tuple[str, ...] = ()
     """What these credentials may not list."""
+    row_counts: Mapping[str, int] = field(default_factory=dict)
+    """Rows by table."""
 
 
 def take_snapshot(lake_path: Path, cluster: Cluster, cluster_name: str, observed_at: datetime) -> Snapshot:
@@ -41,6 +44,7 @@ def take_snapshot(lake_path: Path, cluster: Cluster, cluster_name: str, observed
 
     SourceError where a list is not whole, AuthError where nothing may be listed; the lake is then as it was.
     """
+    lake = open_lake(lake_path, create=True)
     observation = Observation(to_ms(observed_at))
     with _without_cycle_collection():
         listed, refused = [], []
@@ -52,7 +56,8 @@ def take_snapshot(lake_path: Path, cluster: Cluster, cluster_name: str, observed
                 refused += [kind.asked] if isinstance(error, ForbiddenError) else []
         if refused and all(each.reason for each in listed):
             raise AuthError(f"{cluster.url} lets these credentials list nothing; give them the rules in docs/operations.md")
-        return _write(lake_path, cluster_name, observed_at, observation, tuple(listed), tuple(refused))
+        taken = Snapshot(observed_at, cluster.url, tuple(listed), tuple(refused))
+        return _write(lake, cluster_name, observation, taken)
 
 
 def _list(cluster: Cluster, kind: Kind, observation: Observation) -> Listed:
@@ -88,6 +93,7 @@ def import_folder(lake_path: Path, folder: Path, cluster: str, observed_at: date
         raise SourceError(
             f"{folder} was saved at {rfc3339(observed_at)}, in the future; check the clock that stamped it, or ours"
         )
+    lake = open_lake(lake_path, create=True)
     observation = Observation(to_ms(observed_at))
     gathered = _Gathered(observation)
     with _without_cycle_collection():
@@ -95,7 +101,7 @@ def import_folder(lake_path: Path, folder: Path, cluster: str, observed_at: date
             gathered.take(reply)
     if not gathered.pages and not gathered.has_kubelet_files:
         raise SourceError(f"{folder} holds no list that gpureport reads; save pods, nodes, resourceclaims, resourceslices, …")
-    return _write(lake_path, cluster, observed_at, observation, gathered.listed())
+    return _write(lake, cluster, observation, Snapshot(observed_at, str(folder), gathered.listed()))
 
 
 class _Gathered:
@@ -145,15 +151,8 @@ def _lacking(pages: list[Page], count: int) -> tuple[str, ...]:
     return () if any(not page.continue_token for page in pages) else ("the folder lacks the last page of this list",)
 
 
-def _write(
-    lake_path: Path,
-    cluster: str,
-    observed_at: datetime,
-    observation: Observation,
-    listed: tuple[Listed, ...],
-    refused: tuple[str, ...] = (),
-) -> Snapshot:
+def _write(lake: Lake, cluster: str, observation: Observation, taken: Snapshot) -> Snapshot:
     tables = observation.tables()
-    with open_lake(lake_path, create=True).observation() as change:
-        change.observe(cluster, observed_at, {**tables, "source": listed_table(listed, observed_at)})
-    return Snapshot(observed_at, {name: rows.num_rows for name, rows in tables.items()}, listed, refused)
+    with lake.observation() as change:
+        change.observe(cluster, taken.observed_at, {**tables, "source": listed_table(taken.listed, taken.observed_at)})
+    return replace(taken, row_counts={name: rows.num_rows for name, rows in tables.items()})

@@ -270,3 +270,13 @@ def test_a_snapshot_that_fails_leaves_the_ones_before(tmp_path: Path) -> None:
     with api_server(recorded_routes() | {PODS: HALF}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake", environ=FAST) == SOURCE
     assert {file: file.read_bytes() for file in (tmp_path / "lake").rglob("*.parquet")} == before
+
+
+def test_a_folder_that_is_no_lake_is_named_before_anything_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with api_server(recorded_routes()) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "mine") == 1
+    assert server.asked == []
+    assert "no gpureport lake" in capsys.readouterr().err
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["notes.txt"]
