@@ -223,6 +223,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 )
 @click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
 @click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
+@click.option("--fail-on", "report__fail_on", help="Exit 3 for findings of a code (GR101) or severity (info, warning, critical).")
 @click.pass_obj
 def report(invocation: Invocation, /, since: str, until: str | None, **flags: Any) -> None:
     """Write report.html, csv/, report.json and gpureport.duckdb from the facts of a window.

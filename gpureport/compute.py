@@ -18,12 +18,15 @@ from datetime import date, timedelta
 from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
 from gpureport.errors import LakeError, QueryError
+from gpureport.findings import Thresholds
+from gpureport.findings import parameters as finding_parameters
 from gpureport.idle_power import BASELINE, FIRST, idle_baseline
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.query import Failure, Query, build, load, needed, run_checks
@@ -74,6 +77,8 @@ class ReportSettings:
     """By model what its links can carry in one direction: pcie_bytes_per_second, nvlink_bytes_per_second."""
     idle_policy: str = "separate"
     """Whom idle energy counts for: nobody (separate), each holder while it holds (holder), all holders of the pool (pool)."""
+    findings: Mapping[str, Any] = field(default_factory=lambda: finding_parameters(Thresholds(), []))
+    """Parameters of the queries that judge (``findings.parameters``)."""
 
 
 @dataclass
@@ -262,6 +267,7 @@ def report_tables(
         "saturation_enabled": settings.saturation_enabled,
         "idle_policy": settings.idle_policy,
         "links": json.dumps(settings.links, sort_keys=True),
+        **settings.findings,
     }
     targets = [table for table, query in queries.items() if query.layer == "report"]
     chosen = needed(queries, targets, KEPT)

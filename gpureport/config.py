@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpureport.errors import UsageError
+from gpureport.findings import Suppression, Thresholds
 
 PREFIX = "GPUREPORT_"
 DEFAULT_FILE = Path("gpureport.toml")
@@ -97,6 +98,7 @@ class Report(_Section):
     figure_min_coverage_ratio: float = Field(0.5, ge=0, le=1)
     min_coverage_ratio: float = Field(0.0, ge=0, le=1)
     idle_policy: Literal["separate", "holder", "pool"] = "separate"
+    fail_on: str = ""
 
 
 class Link(_Section):
@@ -119,6 +121,8 @@ class Config(_Section):
     power: Power = Power()
     compute: Compute = Compute()
     report: Report = Report()
+    thresholds: Thresholds = Thresholds()
+    suppressions: tuple[Suppression, ...] = ()
     signals: tuple[dict[str, str], ...] = ()
     links: dict[str, Link] = {}
 

@@ -20,6 +20,7 @@ REASONS = {
     "partial_devices": "a sum over devices of which some are unknown",
     "lifetime_unknown": "nothing of kube-state-metrics says how long the holder lived; labels say when it was seen",
     "idle_unknown": "nothing tells what the device draws at idle: it was never seen free, nor was another of its model",
+    "not_estimated": "what it cost cannot be told from what is measured",
     "not_active": "it was never active while it held the device",
     "partial": "seen for a part of the time",
     "exporter_down": "the node's devices fell silent together, in all signals: the exporter, the node or the scrape was down",

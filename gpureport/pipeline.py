@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from gpureport import file_import, snapshot
+from gpureport import file_import, findings, snapshot
 from gpureport.catalog import Catalog, load_catalog
 from gpureport.compute import (
     KEPT,
@@ -28,7 +28,7 @@ from gpureport.compute import (
     report_tables,
 )
 from gpureport.config import Config
-from gpureport.errors import CoverageError, IncompleteError, LakeError, OutputError, SourceError, UsageError
+from gpureport.errors import CoverageError, FindingError, IncompleteError, LakeError, OutputError, SourceError, UsageError
 from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
@@ -155,20 +155,28 @@ def compute(config: Config, day: date) -> list[str]:
 
 
 def report(config: Config, window: Window, out: Path, now: datetime) -> list[Path]:
-    """Every form of the report of a window; CoverageError, after they are written, where too little was seen."""
+    """Every form of the report of a window.
+
+    After they are written CoverageError where too little was seen, FindingError for a finding that is to fail the run.
+    """
     from gpureport.report import write_report  # polars and jinja2: an export should not wait for them
 
+    findings.check_fail_on(config.report.fail_on)
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         header, queries = _open_report(con, config, lake, window, now)
         with out_errors(out):
             written = write_report(con, queries, header, out)
+        failing = findings.failing(con, config.report.fail_on)
     ratio = header.coverage_ratio or 0.0
     if ratio < config.report.min_coverage_ratio:
         raise CoverageError(
             f"{out / 'report.html'} is written, but only {ratio:.1%} of the device time was seen "
             f"(wanted: {config.report.min_coverage_ratio:.1%}); see its section Coverage"
         )
+    if failing:
+        listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
+        raise FindingError(f"{out / 'report.html'} is written, and holds findings that fail the run (--fail-on): {listed}")
     return written
 
 
@@ -180,7 +188,11 @@ def _open_report(
 
     links = {model: link.model_dump() for model, link in sorted(config.links.items())}
     settings = ReportSettings(
-        config.report.figure_min_coverage_ratio, config.saturation.enabled, links, config.report.idle_policy
+        config.report.figure_min_coverage_ratio,
+        config.saturation.enabled,
+        links,
+        config.report.idle_policy,
+        findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
     )
     made_with = facts_hash(load(), _compute_settings(config))
     queries = report_tables(con, lake, window, settings, made_with)
@@ -191,6 +203,7 @@ def _open_report(
         "idle_policy": config.report.idle_policy,
         "saturation_enabled": config.saturation.enabled,
         **{f"links of {model}": link for model, link in links.items()},
+        **config.thresholds.model_dump(),
     }
     return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries
 

@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from gpureport import lake, query_docs, resources
+from gpureport import findings, lake, query_docs, resources
 from gpureport.query import LAYERS, Query, build, load, needed, parameters, tables_read
 from gpureport.tables import TABLE_BY_NAME
 
@@ -36,6 +36,7 @@ PARAMS: dict[str, Any] = {
     "links": "{}",
     "idle_watts": "{}",
     "idle_policy": "separate",
+    **findings.parameters(findings.Thresholds(), []),
 }
 DEFAULTS = {
     "cluster": "c",
@@ -109,7 +110,7 @@ def read_params(case: Path) -> dict[str, Any]:
 def parse(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
-    if re.match(r"\{|[a-z]", text):
+    if re.match(r"[{[a-z]", text):
         return text
     return datetime.fromisoformat(text) if "T" in text else float(text)
 

@@ -1,0 +1,203 @@
+-- Findings about GPU-hours that did no work: held and idle, reserved and idle, used by nobody known, stranded, not usable.
+--
+-- Read from the ledger. Time of which it is not known whether a holder worked counts neither way; where that is more than half of what
+-- was held (figure_min_coverage), nothing is said of the holder.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.ownership, facts.window_ledger
+-- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio
+-- source: facts.window_ledger; how sure its holder is: facts.ownership
+-- columns:
+--   code             which finding; docs/operations.md lists them
+--   detail           what more tells it from others of its code; '' mostly
+--   cluster          cluster name
+--   namespace        namespace of the workload; '' where it is about a node or GPU
+--   pod              its pod; '' likewise
+--   pod_uid          its uid; '' likewise, and where unknown
+--   container        its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name        node; several are listed; '' where it is about more
+--   device_uuid      UUID of the physical GPU; '' where it is about several
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   gpu_model        model; several are listed
+--   gpu_hours        h of whole GPUs at stake; null where that cannot be told
+--   confidence       high, medium or low
+--   evidence         the numbers, as a sentence
+--   first_seen_at    UTC, the first hour of the window that has it; its day where the hour is not known
+with held as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        device_uuid,
+        gpu_instance_id,
+        max(node_name) as node_name,
+        max(gpu_model) as gpu_model,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'unknown'), 0) as unknown_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket in (
+            'allocated_idle', 'effective', 'allocated_ineffective', 'allocated_busy'
+        )), 0) as told_gpu_hours,
+        min(first_hour_at) filter (where bucket = 'allocated_idle') as first_seen_at
+    from facts.window_ledger
+    where pod != '' and bucket != 'reserved_idle'
+    group by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
+),
+
+sure as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        max(certainty != 'certain') as is_unsure
+    from facts.ownership
+    group by cluster, namespace, pod, pod_uid
+),
+
+holder as (
+    select
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        string_agg(distinct held.node_name, ', ' order by held.node_name) as node_name,
+        string_agg(distinct held.gpu_model, ', ' order by held.gpu_model) as gpu_model,
+        count(*) as device_count,
+        sum(held.idle_gpu_hours) as idle_gpu_hours,
+        sum(held.told_gpu_hours) as told_gpu_hours,
+        sum(held.idle_gpu_hours) >= $idle_ratio * sum(held.told_gpu_hours) as is_idle,
+        sum(held.told_gpu_hours) >= $figure_min_coverage_ratio * sum(held.told_gpu_hours + held.unknown_gpu_hours) as is_known,
+        count(*) filter (where held.idle_gpu_hours >= $idle_ratio * held.told_gpu_hours) as idle_count,
+        sum(held.idle_gpu_hours) filter (where held.idle_gpu_hours >= $idle_ratio * held.told_gpu_hours) as idle_device_gpu_hours,
+        bool_or(held.idle_gpu_hours < 0.5 * held.told_gpu_hours) as has_busy_device,
+        min(held.first_seen_at) as first_seen_at,
+        if(coalesce(bool_or(sure.is_unsure), false), 'medium', 'high') as confidence
+    from held
+    left join sure
+        on
+            held.cluster = sure.cluster
+            and held.namespace = sure.namespace
+            and held.pod = sure.pod
+            and held.pod_uid = sure.pod_uid
+    where held.told_gpu_hours > 0
+    group by held.cluster, held.namespace, held.pod, held.pod_uid
+),
+
+found as (
+    select
+        'GR101' as code,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        node_name,
+        gpu_model,
+        idle_gpu_hours as gpu_hours,
+        confidence,
+        format(
+            'idle for {:.1f} of {:.1f} GPU-hours ({:.0f} %) on {} GPU(s)',
+            idle_gpu_hours, told_gpu_hours, 100 * idle_gpu_hours / told_gpu_hours, device_count
+        ) as evidence,
+        first_seen_at
+    from holder
+    where is_idle and is_known and idle_gpu_hours >= $findings_gpu_hours
+    union all by name
+    select
+        'GR102' as code,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        node_name,
+        gpu_model,
+        idle_device_gpu_hours as gpu_hours,
+        confidence,
+        format(
+            'idle on {} of {} GPUs, for {:.1f} GPU-hours; at work on others', idle_count, device_count, idle_device_gpu_hours
+        ) as evidence,
+        first_seen_at
+    from holder
+    where
+        not is_idle and is_known and has_busy_device and idle_count > 0 and idle_device_gpu_hours >= $findings_gpu_hours
+    union all by name
+    select
+        'GR103' as code,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        string_agg(distinct node_name, ', ' order by node_name) as node_name,
+        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+        sum(gpu_hours) as gpu_hours,
+        'high' as confidence,
+        format('reserved for {:.1f} GPU-hours on {} GPU(s), no container', sum(gpu_hours), count(distinct device_uuid)) as evidence,
+        min(first_hour_at) as first_seen_at
+    from facts.window_ledger
+    where bucket = 'reserved_idle'
+    group by cluster, namespace, pod, pod_uid
+    having sum(gpu_hours) >= $findings_gpu_hours
+    union all by name
+    select
+        'GR105' as code,
+        cluster,
+        node_name,
+        device_uuid,
+        max(gpu_model) as gpu_model,
+        sum(gpu_hours) as gpu_hours,
+        'medium' as confidence,
+        format('active for {:.1f} GPU-hours in which nobody is named', sum(gpu_hours)) as evidence,
+        min(first_hour_at) as first_seen_at
+    from facts.window_ledger
+    where cause = 'nobody_named'
+    group by cluster, node_name, device_uuid
+    having sum(gpu_hours) >= $findings_gpu_hours
+    union all by name
+    select
+        'GR601' as code,
+        cluster,
+        node_name,
+        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+        sum(gpu_hours) as gpu_hours,
+        'high' as confidence,
+        format('{:.1f} GPU-hours on {} GPU(s): {}', sum(gpu_hours), count(distinct device_uuid), cause) as evidence,
+        min(first_hour_at) as first_seen_at,
+        cause as detail
+    from facts.window_ledger
+    where bucket = 'stranded'
+    group by cluster, node_name, cause
+    having sum(gpu_hours) >= $findings_gpu_hours
+    union all by name
+    select
+        'GR604' as code,
+        cluster,
+        node_name,
+        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+        sum(gpu_hours) as gpu_hours,
+        'high' as confidence,
+        format('{} for {:.1f} GPU-hours on {} GPU(s)', cause, sum(gpu_hours), count(distinct device_uuid)) as evidence,
+        min(first_hour_at) as first_seen_at,
+        cause as detail
+    from facts.window_ledger
+    where bucket = 'unavailable'
+    group by cluster, node_name, cause
+    having sum(gpu_hours) >= $findings_gpu_hours
+)
+
+select
+    code,
+    coalesce(detail, '') as detail,
+    cluster,
+    coalesce(namespace, '') as namespace,
+    coalesce(pod, '') as pod,
+    coalesce(pod_uid, '') as pod_uid,
+    '' as container,
+    coalesce(node_name, '') as node_name,
+    coalesce(device_uuid, '') as device_uuid,
+    '' as gpu_instance_id,
+    gpu_model,
+    gpu_hours,
+    confidence,
+    evidence,
+    first_seen_at
+from found

@@ -1,0 +1,148 @@
+-- What deserves a look: each finding with its rule, its numbers, whose it is, what is at stake, and what to do.
+--
+-- Codes stay what they are. A suggestion is never to delete something. A suppressed finding is listed, and does not fail a run; it comes
+-- back after its day. Conditions: facts.finding_waste, _evidence, _strain, _error.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.finding_error, facts.finding_evidence, facts.finding_strain, facts.finding_waste
+-- params: finding_rules, suppressions, until_at
+-- source: facts.finding_*; rules: queries/catalog/finding.csv
+-- columns:
+--   code              which finding; docs/operations.md lists them
+--   cluster           cluster name
+--   namespace         namespace of the workload; '' where it is about a node or GPU
+--   pod               its pod; '' likewise
+--   pod_uid           its uid; '' likewise, and where unknown
+--   container         its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name         node; several are listed; '' where it is about more
+--   device_uuid       UUID of the physical GPU; '' where it is about several
+--   gpu_instance_id   MIG instance; '' for the whole GPU
+--   detail            what more tells it from others of its code, as the XID or the signal; '' mostly
+--   title             the finding in words
+--   severity          info, warning or critical
+--   confidence        high, medium or low
+--   evidence          the numbers, as a sentence
+--   gpu_hours         h of whole GPUs at stake
+--   owner             the namespace; platform where it is about a node or GPU
+--   gpu_model         model; several are listed
+--   rule              when it is said
+--   thresholds        the thresholds in force
+--   action            what to do
+--   first_seen_at     UTC, the first hour of the window that has it; its day where the hour is not known
+--   suppressed_until  day until which it is suppressed; null where it is not
+--   suppression       why it is suppressed; '' where it is not
+--   sql               a statement that shows what it was read from
+--   unknown_reasons   figure name → why it is null (docs: queries/README.md); one entry for each null figure
+with found as (
+    select * from facts.finding_waste
+    union all by name
+    select * from facts.finding_evidence
+    union all by name
+    select * from facts.finding_strain
+    union all by name
+    select * from facts.finding_error
+),
+
+rule as (
+    select unnest(from_json(
+        $finding_rules::json,
+        '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR", "rule": "VARCHAR", "thresholds": "VARCHAR", "action": "VARCHAR", "sql": "VARCHAR"}]'
+    ), recursive := true)
+),
+
+suppression as (
+    select unnest(from_json(
+        $suppressions::json,
+        '[{"code": "VARCHAR", "until": "DATE", "reason": "VARCHAR", "namespace": "VARCHAR", "pod": "VARCHAR", "node_name": "VARCHAR", "device_uuid": "VARCHAR"}]'
+    ), recursive := true)
+),
+
+suppressed as (
+    select
+        found.code,
+        found.cluster,
+        found.namespace,
+        found.pod,
+        found.pod_uid,
+        found.container,
+        found.node_name,
+        found.device_uuid,
+        found.gpu_instance_id,
+        found.detail,
+        arg_max({ 'until': suppression.until, 'reason': suppression.reason }, (suppression.until, suppression.reason)) as why
+    from found
+    inner join suppression
+        on
+            found.code = suppression.code
+            and found.namespace glob suppression.namespace
+            and found.pod glob suppression.pod
+            and found.node_name glob suppression.node_name
+            and found.device_uuid glob suppression.device_uuid
+            and suppression.until >= $until_at::date
+    group by all
+)
+
+select
+    found.code,
+    found.cluster,
+    found.namespace,
+    found.pod,
+    found.pod_uid,
+    found.container,
+    found.node_name,
+    found.device_uuid,
+    found.gpu_instance_id,
+    found.detail,
+    rule.title,
+    coalesce(found.severity, rule.severity) as severity,
+    found.confidence,
+    found.evidence,
+    found.gpu_hours,
+    coalesce(nullif(found.namespace, ''), 'platform') as owner,
+    found.gpu_model,
+    rule.rule,
+    rule.thresholds,
+    rule.action,
+    found.first_seen_at,
+    suppressed.why.until as suppressed_until,
+    coalesce(suppressed.why.reason, '') as suppression,
+    replace(
+        replace(
+            replace(
+                replace(
+                    replace(
+                        replace(
+                            rule.sql,
+                            '{namespace}',
+                            found.namespace
+                        ),
+                        '{pod}',
+                        found.pod
+                    ),
+                    '{node_name}',
+                    found.node_name
+                ),
+                '{device_uuid}',
+                found.device_uuid
+            ),
+            '{gpu_model}',
+            found.gpu_model
+        ),
+        '{detail}',
+        found.detail
+    ) as sql,
+    if(found.gpu_hours is null, map { 'gpu_hours': 'not_estimated' }, map_from_entries([])) as unknown_reasons
+from found
+left join rule on found.code = rule.code
+left join suppressed
+    on
+        found.code = suppressed.code
+        and found.cluster = suppressed.cluster
+        and found.namespace = suppressed.namespace
+        and found.pod = suppressed.pod
+        and found.pod_uid = suppressed.pod_uid
+        and found.container = suppressed.container
+        and found.node_name = suppressed.node_name
+        and found.device_uuid = suppressed.device_uuid
+        and found.gpu_instance_id = suppressed.gpu_instance_id
+        and found.detail = suppressed.detail
