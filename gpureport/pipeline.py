@@ -32,7 +32,7 @@ from gpureport.errors import CoverageError, FindingError, IncompleteError, LakeE
 from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
-from gpureport.lake.change import LakeBusyError, exclusive_run
+from gpureport.lake.change import LakeBusyError, exclusive_run, pack_observations
 from gpureport.query import Query, load
 from gpureport.resources import RECORDING
 from gpureport.schema_docs import render_schema
@@ -333,6 +333,7 @@ def _catalog(config: Config) -> Catalog:
 def _compute_settings(config: Config) -> ComputeSettings:
     return ComputeSettings(
         memory_threshold_ratio=config.saturation.memory_threshold_ratio,
+            pack_observations(open_lake(config.lake), now.date())
         idle_watts=config.power.idle_watts,
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,

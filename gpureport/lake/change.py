@@ -19,10 +19,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.errors import LakeError
-from gpureport.lake.layout import MARKER, OBSERVED, Lake, is_observation, observation_part, partition_folder
+from gpureport.lake.layout import MARKER, OBSERVED, Lake, is_observation, observation_part, packed_part, partition_folder
+from gpureport.lake.pack import join, packable, without_instant
 from gpureport.lake.parquet import write_parquet
 from gpureport.state_tables import STATE_TABLES
-from gpureport.tables import SCHEMA_VERSION, TABLE_BY_NAME
+from gpureport.tables import SCHEMA_VERSION, SOURCE, TABLE_BY_NAME
+from gpureport.window import to_ms
 
 _STAGING = ".staging"
 _OBSERVING = ".observing"
@@ -62,10 +64,13 @@ class Change:
     def observe(self, cluster: str, observed_at: datetime, tables: Mapping[str, pa.Table]) -> None:
         """Stage the state tables of an instant, and what was asked for them; the same instant again replaces what was there."""
         day, part = observed_at.astimezone(UTC).date(), observation_part(observed_at)
-        for table in STATE_TABLES:
+        for table in (*STATE_TABLES, SOURCE):
             partition = partition_folder(table.name, cluster, day)
             if table.name not in tables and (self.lake_path / partition / f"{part}.parquet").exists():
                 self.write(table.name, cluster, day, table.schema.empty_table(), part)
+            packed = self.lake_path / partition / f"{packed_part(day)}.parquet"
+            if packed.exists():
+                without_instant(table, packed, to_ms(observed_at), self.staging / partition / packed.name)
         for name, rows in tables.items():
             self.write(name, cluster, day, rows, part)
 
@@ -92,6 +97,20 @@ def staged_observation(lake: Lake) -> Iterator[Change]:
         with _placing(lake.path), _staged(lake.path, _OBSERVING) as change:
             yield change
             _move_into_place(lake.path, change.staging)
+
+
+def pack_observations(lake: Lake, before: date) -> int:
+    """Join the observations of every day before this one, a file a table and day; how many files were joined."""
+    joined = 0
+    with disk_errors(lake.path), _placing(lake.path), _staged(lake.path, _OBSERVING) as change:
+        for table, partition, parts in packable(lake, before):
+            staged = change.staging / partition_folder(partition.table, partition.cluster, partition.date)
+            join(table, partition, parts, staged)
+            for file in staged.iterdir():
+                _sync(file)
+            _swap(staged, lake.path / staged.relative_to(change.staging), change.staging / f".old-{joined}")
+            joined += len(parts)
+    return joined
 
 
 @contextmanager
@@ -161,12 +180,16 @@ def _move_into_place(lake_path: Path, staging: Path) -> None:
             _move_beside(staged, target)
             continue
         _keep_observations(target, staged)
-        _sync(staged)
-        if target.exists():
-            trash.mkdir(exist_ok=True)
-            target.rename(trash / str(number))
-        staged.rename(target)
-        _sync(target.parent)
+        trash.mkdir(exist_ok=True)
+        _swap(staged, target, trash / str(number))
+
+
+def _swap(staged: Path, target: Path, aside: Path) -> None:
+    _sync(staged)
+    if target.exists():
+        target.rename(aside)
+    staged.rename(target)
+    _sync(target.parent)
 
 
 def _move_beside(staged: Path, target: Path) -> None:

@@ -1,6 +1,7 @@
 """Where things lie in a lake: ``<lake>/<table>/cluster=<c>/date=<D>/<part>.parquet``, and its schema version.
 
-A part is ``part-0000`` and on, or an observation: ``observed-20261121T014621000Z``, what was seen of Kubernetes at that time.
+A part is ``part-0000`` and on, or an observation: ``observed-20261121T014621000Z``, what was seen of Kubernetes at that time;
+``observed-20261121`` holds those of a day that is over.
 """
 
 from __future__ import annotations
@@ -37,8 +38,13 @@ def observation_part(observed_at: datetime) -> str:
     return f"{OBSERVED}{observed_at.astimezone(UTC):%Y%m%dT%H%M%S}{observed_at.microsecond // 1000:03}Z"
 
 
+def packed_part(day: date) -> str:
+    """The name of the part that holds all observations of a day that is over."""
+    return f"{OBSERVED}{day:%Y%m%d}"
+
+
 def is_observation(file: Path) -> bool:
-    """Whether the file is a part of an observation."""
+    """Whether the file is a part of an observation, or of several."""
     return file.name.startswith(OBSERVED)
 
 

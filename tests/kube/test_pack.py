@@ -1,0 +1,108 @@
+"""Observations of days that are over become one file a table, and say the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from gpureport.catalog import load_catalog
+from gpureport.errors import LakeError
+from gpureport.lake import open_lake
+from gpureport.lake.change import pack_observations
+from gpureport.provenance import Origin, source_table
+from gpureport.window import Window
+from kube.lake import RECORDING, ask, everything, import_state
+
+TIMES = ("2026-11-21T01:46:21Z", "2026-11-21T01:51:21Z", "2026-11-21T01:56:21Z")
+DAY, NEXT = date(2026, 11, 21), date(2026, 11, 22)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Three observations of a day, on which samples came too."""
+    with open_lake(tmp_path / "lake", create=True).change() as change:
+        origin = Origin("prometheus", "Prometheus 3", "remote-read")
+        change.write("source", "lab", DAY, source_table({}, load_catalog(), origin, Window.of_day(DAY)))
+    for time in TIMES:
+        import_state(tmp_path / "lake", RECORDING, "--observed-at", time)
+    return tmp_path / "lake"
+
+
+def pack(lake: Path, before: date = NEXT) -> int:
+    return pack_observations(open_lake(lake), before)
+
+
+def names(lake: Path, table: str) -> list[str]:
+    return sorted(file.name for file in (lake / table).rglob("*.parquet"))
+
+
+def test_a_day_that_is_over_is_one_file_a_table_and_every_row_is_there(lake: Path) -> None:
+    before = everything(lake)
+    assert pack(lake) == 3 * 13
+    assert names(lake, "pod") == ["observed-20261121.parquet"]
+    assert names(lake, "source") == ["observed-20261121.parquet", "part-0000.parquet"]
+    after = everything(lake)
+    assert after.keys() == before.keys()
+    assert all(sorted(map(str, after[name])) == sorted(map(str, before[name])) for name in before)
+
+
+def test_today_stays_as_it_is(lake: Path) -> None:
+    assert pack(lake, before=DAY) == 0
+    assert len(names(lake, "pod")) == 3
+
+
+def test_packing_twice_changes_nothing(lake: Path) -> None:
+    pack(lake)
+    packed = {file: file.read_bytes() for file in lake.rglob("*.parquet")}
+    assert pack(lake) == 0
+    assert {file: file.read_bytes() for file in lake.rglob("*.parquet")} == packed
+
+
+def test_an_observation_that_comes_late_is_joined_the_next_time(lake: Path) -> None:
+    pack(lake)
+    import_state(lake, RECORDING, "--observed-at", "2026-11-21T02:01:21Z")
+    assert names(lake, "pod") == ["observed-20261121.parquet", "observed-20261121T020121000Z.parquet"]
+    assert pack(lake) == 2 * 13
+    assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(4 * 21, 4)]
+
+
+def test_an_observation_that_was_packed_and_comes_again_is_there_once(lake: Path) -> None:
+    before = everything(lake)
+    pack(lake)
+    import_state(lake, RECORDING, "--observed-at", TIMES[1])
+    after = everything(lake)
+    assert all(sorted(map(str, after[name])) == sorted(map(str, before[name])) for name in before)
+    pack(lake)
+    assert ask(lake, "select observed_at, count(*) from lake.claim_device group by 1 order by 1") == [
+        (datetime.fromisoformat(time).astimezone(UTC).replace(tzinfo=None), 18) for time in TIMES
+    ]
+
+
+def test_an_export_leaves_what_was_packed(lake: Path) -> None:
+    pack(lake)
+    with open_lake(lake).change() as change:
+        change.write("source", "lab", DAY, source_table({}, load_catalog(), Origin("file", "", ""), Window.of_day(DAY)))
+    kinds = ask(lake, "select kind, count(distinct start_at) from lake.source group by kind order by kind")
+    assert kinds == [("file", 1), ("kubernetes", 3)]
+
+
+def test_a_damaged_part_is_named_and_nothing_is_lost(lake: Path) -> None:
+    damaged = sorted((lake / "pod").rglob("*.parquet"))[1]
+    damaged.write_bytes(b"PAR1")
+    with pytest.raises(LakeError, match=damaged.name):
+        pack(lake)
+    assert len(names(lake, "pod")) == 3
+
+
+def test_the_nightly_job_packs_what_is_over(tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its other work is shown elsewhere: here the day is exported and computed already."""
+    from gpureport import pipeline
+    from gpureport.config import Config
+
+    monkeypatch.setattr(pipeline, "_days_to_do", lambda *_: [])
+    monkeypatch.setattr(pipeline, "report", lambda *_: [])
+    config = Config(lake=lake, out=tmp_path / "out")
+    pipeline.run(config, {}, DAY, datetime(2026, 11, 22, 1, 30, tzinfo=UTC), lambda _: None, with_state=False)
+    assert names(lake, "pod") == ["observed-20261121.parquet"]
