@@ -79,6 +79,10 @@ class ReportSettings:
     """Whom idle energy counts for: nobody (separate), each holder while it holds (holder), all holders of the pool (pool)."""
     findings: Mapping[str, Any] = field(default_factory=lambda: finding_parameters(Thresholds(), []))
     """Parameters of the queries that judge (``findings.parameters``)."""
+    prices: Mapping[str, Any] = field(default_factory=dict)
+    """gpu_hour (by model, or all) and kwh, in one currency; without any there are no costs."""
+    carbon: Mapping[str, Any] = field(default_factory=dict)
+    """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
 
 
 @dataclass
@@ -266,10 +270,13 @@ def report_tables(
         "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
         "saturation_enabled": settings.saturation_enabled,
         "idle_policy": settings.idle_policy,
+        "prices": json.dumps(settings.prices, sort_keys=True),
+        "carbon": json.dumps(settings.carbon, sort_keys=True),
         "links": json.dumps(settings.links, sort_keys=True),
         **settings.findings,
     }
-    targets = [table for table, query in queries.items() if query.layer == "report"]
+    absent = () if settings.prices or settings.carbon else ("report.cost",)
+    targets = [table for table, query in queries.items() if query.layer == "report" and table not in absent]
     chosen = needed(queries, targets, KEPT)
     for query in chosen:
         build(con, query, params)

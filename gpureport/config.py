@@ -85,6 +85,21 @@ class Power(_Section):
     idle_watts: dict[str, Annotated[float, Field(ge=0, lt=10_000)]] = {}
 
 
+class Prices(_Section):
+    """What an hour of a GPU costs, by model or for ``all``, and a kWh; in one currency, whichever it is."""
+
+    gpu_hour: dict[str, Annotated[float, Field(ge=0)]] = {}
+    kwh: float | None = Field(None, ge=0)
+
+
+class Carbon(_Section):
+    """What a kWh emits, of the grid where it is used and by contract: a number, or the path of a CSV time series."""
+
+    pue: float = Field(1.0, ge=1)
+    grams_per_kwh: Annotated[float, Field(ge=0)] | Path | None = None
+    market_grams_per_kwh: Annotated[float, Field(ge=0)] | Path | None = None
+
+
 class Compute(_Section):
     """DuckDB's limits."""
 
@@ -119,6 +134,8 @@ class Config(_Section):
     kubernetes: Kubernetes = Kubernetes()
     export: Export = Export()
     power: Power = Power()
+    prices: Prices = Prices()
+    carbon: Carbon = Carbon()
     compute: Compute = Compute()
     report: Report = Report()
     thresholds: Thresholds = Thresholds()

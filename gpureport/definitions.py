@@ -21,6 +21,8 @@ REASONS = {
     "lifetime_unknown": "nothing of kube-state-metrics says how long the holder lived; labels say when it was seen",
     "idle_unknown": "nothing tells what the device draws at idle: it was never seen free, nor was another of its model",
     "not_estimated": "what it cost cannot be told from what is measured",
+    "not_configured": "no price or factor is configured for it (prices, carbon)",
+    "no_time": "no time of it was measured",
     "not_active": "it was never active while it held the device",
     "partial": "seen for a part of the time",
     "exporter_down": "the node's devices fell silent together, in all signals: the exporter, the node or the scrape was down",
@@ -236,6 +238,26 @@ FIGURES = {
         "the median of that over its model; else its lowest power",
         ("power_watts",),
         _IDLE,
+    ),
+    "never_active_joules": Figure(
+        "held_joules + idle_joules of holders on days on which they never were active on the device", _POWERS, _POWER, _EITHER
+    ),
+    "allocated_gpu_hours": Figure("Σ s held × part of the GPU (1 ÷ sharers, compute slices ÷ 7) ÷ 3600"),
+    "used_gpu_hours": Figure(
+        "allocated_gpu_hours × mean of engine activity, else of GPU utilisation, of what was held, hour by hour",
+        ("gr_engine_active_ratio", "gpu_util_ratio"),
+        ways=(("gr_engine_active_ratio",), ("gpu_util_ratio",)),
+    ),
+    "allocated_cost": Figure("allocated_gpu_hours × prices.gpu_hour of the model", absent="no price is configured"),
+    "used_cost": Figure("used_gpu_hours × prices.gpu_hour of the model", absent="no price is configured; no activity is known"),
+    "energy_kwh": Figure("energy ÷ 3.6e6", _POWERS, _POWER, _EITHER),
+    "facility_kwh": Figure("energy_kwh × carbon.pue", _POWERS, _POWER, _EITHER),
+    "energy_cost": Figure("facility_kwh × prices.kwh", _POWERS, "no price is configured", _EITHER),
+    "co2e_grams": Figure(
+        "Σ facility kWh of each hour × carbon.grams_per_kwh then", _POWERS, "not configured for all hours", _EITHER
+    ),
+    "co2e_market_grams": Figure(
+        "Σ facility kWh of each hour × carbon.market_grams_per_kwh then", _POWERS, "not configured for all hours", _EITHER
     ),
     "charged_joules": Figure("active_joules + held_joules, + idle by --idle-policy", _POWERS, _IDLE, _EITHER),
     "sm_active_watts": Figure(

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gpureport import file_import, findings, snapshot
+from gpureport.carbon import intensities
 from gpureport.catalog import Catalog, load_catalog
 from gpureport.compute import (
     KEPT,
@@ -193,6 +194,8 @@ def _open_report(
         links,
         config.report.idle_policy,
         findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
+        prices=_prices(config),
+        carbon=_carbon(config),
     )
     made_with = facts_hash(load(), _compute_settings(config))
     queries = report_tables(con, lake, window, settings, made_with)
@@ -201,6 +204,7 @@ def _open_report(
         "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "idle_policy": config.report.idle_policy,
+        **{f"price of {name}": value for name, value in _prices(config).items()},
         "saturation_enabled": config.saturation.enabled,
         **{f"links of {model}": link for model, link in links.items()},
         **config.thresholds.model_dump(),
@@ -330,10 +334,21 @@ def _catalog(config: Config) -> Catalog:
     return load_catalog(config.signals)
 
 
+def _prices(config: Config) -> dict[str, Any]:
+    """The price book; empty where nothing is configured."""
+    return {name: value for name, value in config.prices.model_dump().items() if value not in ({}, None)}
+
+
+def _carbon(config: Config) -> dict[str, Any]:
+    """Factors of energy; empty where nothing that needs them is configured."""
+    carbon = config.carbon
+    grams = [*intensities("location", carbon.grams_per_kwh), *intensities("market", carbon.market_grams_per_kwh)]
+    return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or _prices(config) else {}
+
+
 def _compute_settings(config: Config) -> ComputeSettings:
     return ComputeSettings(
         memory_threshold_ratio=config.saturation.memory_threshold_ratio,
-            pack_observations(open_lake(config.lake), now.date())
         idle_watts=config.power.idle_watts,
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,

@@ -36,6 +36,8 @@ PARAMS: dict[str, Any] = {
     "links": "{}",
     "idle_watts": "{}",
     "idle_policy": "separate",
+    "prices": "{}",
+    "carbon": "{}",
     **findings.parameters(findings.Thresholds(), []),
 }
 DEFAULTS = {
@@ -58,7 +60,7 @@ DEFAULTS = {
     "certainty": "certain",
 }
 UNITS = re.compile(
-    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours"
+    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours|cost|kwh|grams"
     r"|\w+_ratio_seconds)(_avg|_max|_min)?"
 )
 NAMED_BY_CONTRACT = re.compile(r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)")

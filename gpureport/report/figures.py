@@ -15,7 +15,18 @@ TABLES = {
         "What each container's accelerators are, of any make, and how full and busy; a whole device's figures are the same on "
         "each row that shares it, so they are not to be added.",
     ),
-    "container_power": ("Power by container", "Energy attributed to holders."),
+    "container_power": (
+        "Power by container",
+        "What each container's devices drew for it: above idle while active, above idle while merely held, and at idle.",
+    ),
+    "energy": (
+        "Energy",
+        "Where the energy went, by day, namespace, node and model; with what nobody used the rows add up to what was measured.",
+    ),
+    "cost": (
+        "Cost and emissions",
+        "By the configured prices and factors: for time held (allocated) and for time used, and for energy.",
+    ),
     "coverage": (
         "Coverage",
         "For each signal, node and day: how much of the device time is known, and why the rest is not; the most unknown first.",

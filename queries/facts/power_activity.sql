@@ -20,6 +20,7 @@
 --   start_at                  UTC, start of the piece
 --   hour_start_at             UTC, start of the hour
 --   instance_owner_count      its holders; 0 of an instance that nobody holds
+--   slice_count               its compute slices
 --   observed_seconds          s in which the GPU was seen
 --   measured_seconds          s whose energy is known
 --   active_joules             J above idle in active spans, by activity x compute slices
@@ -273,6 +274,7 @@ select
     instance.start_at,
     instance.hour_start_at,
     instance.instance_owner_count,
+    instance.slice_count,
     summed.* exclude (piece_number, instance_number),
     if(instance.signal = 'none', 'equal_share', 'activity_slice_share') as method
 from summed

@@ -18,6 +18,7 @@
 --   gpu_instance_id           MIG instance; '' for the whole GPU
 --   hour_start_at             UTC, start of the hour
 --   observed_seconds          s in which the GPU was seen while held
+--   gpu_seconds               s x its part of the GPU: of sharers an equal one, of a MIG instance its compute slices of seven
 --   measured_seconds          s of them whose energy is known; null where none is
 --   active_joules             J above idle in active time; null where no energy is known
 --   active_joules_unweighted  J, the same with MIG activity not weighted by compute slices
@@ -69,6 +70,7 @@ told as (
         idle_watts,
         idle_source,
         observed_seconds,
+        observed_seconds / owner_count as gpu_seconds,
         measured_seconds,
         active_joules / owner_count as active_joules,
         active_joules / owner_count as active_joules_unweighted,
@@ -97,6 +99,7 @@ told as (
         held.idle_watts,
         held.idle_source,
         util.* exclude (cluster, holder_number),
+        util.observed_seconds / held.owner_count as gpu_seconds,
         util.active_joules as active_joules_unweighted,
         0 as clamped_count
     from held
@@ -114,6 +117,7 @@ told as (
         held.idle_watts,
         held.idle_source,
         activity.observed_seconds,
+        activity.observed_seconds * least(7, activity.slice_count) / 7 / held.instance_owner_count as gpu_seconds,
         activity.measured_seconds,
         activity.active_joules / held.instance_owner_count as active_joules,
         activity.active_joules_unweighted / held.instance_owner_count as active_joules_unweighted,
@@ -147,6 +151,7 @@ select
     gpu_instance_id,
     hour_start_at,
     sum(observed_seconds) as observed_seconds,
+    sum(gpu_seconds) as gpu_seconds,
     sum(measured_seconds) as measured_seconds,
     sum(active_joules) as active_joules,
     sum(active_joules_unweighted) as active_joules_unweighted,
