@@ -82,7 +82,7 @@ def cluster_options(command: Any) -> Any:
     return command
 
 
-NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Take no snapshot of the cluster's state beside it.")
+NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Leave the cluster's state alone: no snapshot, no look at it.")
 
 
 def prometheus_options(command: Any) -> Any:
@@ -271,27 +271,41 @@ def sql(invocation: Invocation, /, statement: str | None, output: Output, **flag
 
 @cli.command()
 @connection_options
+@cluster_options
+@NO_KUBERNETES
 @LAKE
 @CLUSTER
 @click.option("--date", "day", help="UTC day of the lake (default: yesterday), or of the server (default: now).")
 @FORMAT
 @click.pass_obj
 def doctor(
-    invocation: Invocation, /, day: str | None, output: Output, headers: Sequence[str], cluster: str | None, **flags: Any
+    invocation: Invocation,
+    /,
+    day: str | None,
+    output: Output,
+    headers: Sequence[str],
+    cluster: str | None,
+    no_kubernetes: bool,
+    **flags: Any,
 ) -> None:
-    """Say which metrics, labels and series are missing, what that costs in the report, and the exact lines to add.
+    """Say which metrics, labels, series and Kubernetes lists are missing, what that costs, and the exact lines to add.
 
-    Looks at a server, without fetching samples in bulk, or with --lake at a day of a lake. Exit code 0: a report would be
-    whole; 4: it would lack figures; 5: the server cannot be read.
+    Looks at a server, without fetching samples in bulk, and at the Kubernetes cluster of the kubeconfig or the pod, at
+    either alone, or with --lake at a day of a lake. Exit code 0: a report would be whole; 4: it would lack figures;
+    5: a server cannot be read.
 
-    Example: gpureport doctor --prometheus-url http://prometheus:9090
+    Example: gpureport doctor --prometheus-url http://prometheus:9090 --kubeconfig ~/.kube/config
     """
     if flags["lake"] and flags["prometheus__url"]:
         raise UsageError("give --prometheus-url or --lake, not both")
+    is_past = bool(flags["lake"] or day)
+    if is_past and (flags["kubernetes__kubeconfig"] or flags["kubernetes__context"]):
+        raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
     config = invocation.config(prometheus__headers=_headers(headers), **flags)
     lake_day = pipeline.LakeDay(_finished_day(invocation, day), cluster) if flags["lake"] else None
     at = min(invocation.now, day_start(_finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
-    _say(pipeline.doctor(config, invocation.environ, lake_day, at, output))
+    with_state = not (is_past or no_kubernetes)
+    _say(pipeline.doctor(config, invocation.environ, lake_day, at, output, with_state))
 
 
 @cli.command()

@@ -44,6 +44,7 @@ from gpureport.tables import TABLES
 from gpureport.window import Window, day_start, parse_date, parse_instant, rfc3339
 
 if TYPE_CHECKING:
+    from gpureport.doctor import Evidence
     from gpureport.report.header import Header
 
 DEMO_CLUSTER = "h200-recording"
@@ -242,31 +243,59 @@ def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: P
     return written
 
 
-def doctor(config: Config, environ: Mapping[str, str], lake_day: LakeDay | None, at: datetime, output: Output) -> str:
-    """Print what a server (at an instant) or a lake (a day) has and lacks; the verdict.
+def doctor(
+    config: Config, environ: Mapping[str, str], lake_day: LakeDay | None, at: datetime, output: Output, with_state: bool = False
+) -> str:
+    """Print what a server (at an instant) or a lake (a day) has and lacks, with the state also the cluster; the verdict.
 
-    IncompleteError, with the verdict, where a report would lack figures.
+    IncompleteError, with the verdict, where a report would lack figures. Where only the cluster cannot be read, that is
+    raised after the rest was printed.
     """
     # Imported here: no other command should wait for it.
-    from gpureport.doctor import examine, look_at_lake, look_at_server, print_findings, verdict
-    from gpureport.sources.prometheus import open_connection
+    from gpureport.doctor import beside, conclusion, examine, print_findings
 
     catalog = _catalog(config)
-    if lake_day:
-        with connection(config.compute.memory_limit, config.compute.threads) as con:
-            evidence = look_at_lake(con, open_lake(config.lake), lake_day.cluster, lake_day.day, catalog)
-    elif config.prometheus.url:
-        evidence = look_at_server(open_connection(config.prometheus, environ), catalog, at)
-    else:
-        raise UsageError("nothing to look at; give --prometheus-url, or --lake with --date")
+    telemetry = _look_at_telemetry(config, environ, lake_day, at, catalog)
+    state, failure = _look_at_state(config, environ) if with_state else (None, None)
+    evidence = beside(telemetry, state) if telemetry and state else telemetry or state
+    if evidence is None:
+        raise failure or UsageError("nothing to look at; give --prometheus-url, --kubeconfig or both, or --lake with --date")
     for warning in evidence.warnings:
         print(f"warning: the answer may be partial: {warning}", file=sys.stderr)
-    findings = examine(evidence, catalog, config.export.backfill_days)
-    print_findings(findings, output, sys.stdout)
-    sentence = verdict(findings, evidence.subject)
-    if any(finding.is_loss for finding in findings):
+    found = examine(evidence, catalog, config.export.backfill_days)
+    print_findings(found, output, sys.stdout)
+    sentence = conclusion(found, evidence)
+    if failure:
+        print(sentence, file=sys.stderr)
+        raise failure
+    if any(finding.is_loss for finding in found):
         raise IncompleteError(sentence)
     return sentence
+
+
+def _look_at_telemetry(
+    config: Config, environ: Mapping[str, str], lake_day: LakeDay | None, at: datetime, catalog: Catalog
+) -> Evidence | None:
+    """What a lake's day or the configured server holds; None where neither is named."""
+    from gpureport.doctor import look_at_lake, look_at_server
+    from gpureport.sources.prometheus import open_connection
+
+    if lake_day:
+        with connection(config.compute.memory_limit, config.compute.threads) as con:
+            return look_at_lake(con, open_lake(config.lake), lake_day.cluster, lake_day.day, catalog)
+    return look_at_server(open_connection(config.prometheus, environ), catalog, at) if config.prometheus.url else None
+
+
+def _look_at_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence | None, SourceError | None]:
+    """What the cluster shows, or why it cannot be read; neither where none is named."""
+    from gpureport.doctor import look_at_cluster
+
+    try:
+        return look_at_cluster(open_cluster(config.kubernetes, environ)), None
+    except NoClusterError:
+        return None, None
+    except SourceError as error:
+        return None, error
 
 
 def _open_report_if_whole(con: DuckDBPyConnection, config: Config, lake: Lake, now: datetime) -> None:

@@ -10,6 +10,8 @@ RESOURCES = r"nvidia_com_(gpu|mig).*|amd_com_gpu.*|gpu_intel_com_.*|habana_ai_ga
 _RESOURCE = re.compile(RESOURCES)
 # Node Feature Discovery's pci-<vendor>.present and pci-<class>_<vendor>.present; not Intel's, whose graphics are in most servers.
 _PCI_LABEL = re.compile(r"label_feature_node_kubernetes_io_pci_(?:\w+_)?(10de|1002)_present")
+# gpu.nvidia.com, gaudi.intel.com, hami-core-gpu.project-hami.io; not compute-domain.nvidia.com, which hands out no GPU.
+_DRIVER = re.compile(r"(?:[a-z0-9-]*gpu|gaudi|tpu)\..+")
 _VENDORS = {"10de": "nvidia", "1002": "amd"}
 
 
@@ -21,6 +23,16 @@ def resource_vendor(resource: str) -> str:
 def is_accelerator(resource: str) -> bool:
     """Whether a resource is a device that a report is about."""
     return _RESOURCE.fullmatch(resource) is not None
+
+
+def is_accelerator_driver(driver: str) -> bool:
+    """Whether a DRA driver hands out devices that a report is about."""
+    return _DRIVER.fullmatch(driver) is not None
+
+
+def as_exported(name: str) -> str:
+    """A resource's or label's name as kube-state-metrics writes it: nvidia.com/gpu → nvidia_com_gpu."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 def node_of(labels: Mapping[str, str]) -> str:

@@ -27,12 +27,18 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
     kube = evidence.kube
     if not kube.series:
         text = "no series of kube-state-metrics: how long a pod lived, and what it asked for, is unknown"
-        return [*_host_labels(evidence), Finding("kube_state_metrics", "missing", "Kubernetes state", text, _LIFE)]
+        absent = Finding("kube_state_metrics", "missing", "Kubernetes state", text, _LIFE)
+        return [*_host_labels(evidence), *node_findings(evidence), absent]
     present = Finding("kube_state_metrics", "ok", "Kubernetes state", ", ".join(sorted(kube.series)))
     if kube.is_relabelled:
         text = "its labels are in exported_pod, exported_namespace, exported_node; the scrape's own stand in their place"
         present = Finding("target_labels_win", "note", "kube-state-metrics", text, (), (remedies.HONOR_LABELS,))
-    return [*_host_labels(evidence), *_silent_nodes(evidence), *_no_driver(kube), present, *_absent_series(kube)]
+    return [*_host_labels(evidence), *node_findings(evidence), present, *_absent_series(kube)]
+
+
+def node_findings(evidence: Evidence) -> list[Finding]:
+    """Rows about nodes with accelerators, whether kube-state-metrics or the API server tells of them."""
+    return [*_silent_nodes(evidence), *_no_driver(evidence.kube)]
 
 
 def _absent_series(kube: KubeState) -> list[Finding]:

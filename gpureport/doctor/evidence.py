@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpureport.series import Labels
+from gpureport.state import Kind
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,12 @@ class Carried:
 
 @dataclass(frozen=True)
 class KubeState:
-    """What kube-state-metrics tells."""
+    """What kube-state-metrics tells; of nodes also what the API server does."""
 
     series: Mapping[str, int] = field(default_factory=dict)
     """Series by metric."""
     allocatable: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Node → accelerator resource, as kube-state-metrics writes it (nvidia_com_gpu) → how many; nodes with none are left out."""
+    """Node → accelerator resource, as kube-state-metrics writes it (nvidia_com_gpu), or DRA driver → how many, where any."""
     hardware: Mapping[str, str] = field(default_factory=dict)
     """Node → vendor of an accelerator that its PCI labels show, or that it has by its capacity."""
     requests: Mapping[str, int] = field(default_factory=dict)
@@ -64,6 +65,38 @@ class ServerSeen:
 
 
 @dataclass(frozen=True)
+class Listing:
+    """What came of asking an API server for one object of a kind that it has."""
+
+    kind: Kind
+    version: str = ""
+    """As the server names it, group and all: resource.k8s.io/v1."""
+    refusal: str = ""
+    """Its words where the list may not be read, else ''."""
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """What a Kubernetes API server serves and shows."""
+
+    url: str
+    name: str
+    """With its version, as far as it tells."""
+    listings: tuple[Listing, ...] = ()
+    """Of kinds that it has; the others are not installed."""
+    dra_versions: tuple[str, ...] = ()
+    """Versions of resource.k8s.io, the preferred one first; none where it is not served."""
+    groups_not_served: tuple[str, ...] = ()
+    """API groups of quota systems and the like."""
+    groups_refusal: str = ""
+    """Its words where it does not tell which groups it serves, so that DRA and quota objects are not found."""
+
+    def may_list(self, kind: Kind) -> bool:
+        """Whether the kind is there and its list may be read."""
+        return any(each.kind == kind and not each.refusal for each in self.listings)
+
+
+@dataclass(frozen=True)
 class Evidence:
     """All that was seen."""
 
@@ -80,3 +113,6 @@ class Evidence:
     alternating_devices: int = 0
     """Devices whose labels name A, then B, then A again."""
     warnings: tuple[str, ...] = ()
+    api: ApiServer | None = None
+    has_telemetry: bool = True
+    """False where Kubernetes alone was looked at."""

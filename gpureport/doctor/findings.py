@@ -30,6 +30,10 @@ CHECKS = {
     "kube_state_series": "a series of kube-state-metrics that is not there",
     "node_labels": "whether node labels are let through by kube-state-metrics",
     "claim_series": "whether kube-state-metrics tells of resource claims (from 2.20)",
+    "kubernetes_server": "which Kubernetes API server answers, and its version",
+    "kubernetes_list": "whether a list of the cluster's state may be read (nodes, pods, claims, quotas, …)",
+    "kubernetes_groups": "which API groups the cluster has, and whether it tells",
+    "claim_version": "which version of resource.k8s.io (DRA) is served, and which is read",
     "server": "which server answers, and how its samples are fetched",
     "retention": "whether the server keeps samples for as long as missing days are filled back",
     "replicas": "the same device through several replicas or jobs",
@@ -68,15 +72,15 @@ class Finding:
         return self.status in ("missing", "partial")
 
 
-def verdict(findings: Iterable[Finding], subject: str) -> str:
-    """One sentence: what a report would lack."""
+def verdict(findings: Iterable[Finding], subject: str, what: str = "a report") -> str:
+    """One sentence: what a report (or whatever else is made of it) would lack."""
     losses = [finding for finding in findings if finding.is_loss]
     if not losses:
-        return f"a report from {subject} would be whole"
+        return f"{what} from {subject} would be whole"
     everywhere = _costs(losses, "missing")
     somewhere = [cost for cost in _costs(losses, "partial") if cost not in everywhere]
     lacks = [*_counted(everywhere, "all", ""), *_counted(somewhere, "some", " on some devices")]
-    return f"a report from {subject} would lack {' and '.join(lacks)}"
+    return f"{what} from {subject} would lack {' and '.join(lacks)}"
 
 
 def _costs(losses: Iterable[Finding], status: Status) -> list[str]:

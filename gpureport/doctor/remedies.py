@@ -12,6 +12,7 @@ DCGM = "dcgm-exporter"
 _CSV = "metrics CSV of dcgm-exporter"
 _ENVIRONMENT = "env of the dcgm-exporter container"
 _KUBE_STATE = "arguments of kube-state-metrics"
+_OWN_RULES = "rules of gpureport's ClusterRole"
 _CSV_TYPES = {"counter": "counter"}
 _UNITS = {
     ("seconds", 1e-9): "ns",
@@ -92,7 +93,13 @@ RESOURCE_SLICES = Remedy(
         '  verbs: ["get", "list", "watch"]',
     ),
 )
+GROUPS = Remedy(_OWN_RULES, ('- nonResourceURLs: ["/apis", "/version"]', '  verbs: ["get"]'))
 NODE_LABELS = Remedy(_KUBE_STATE, (f"--metric-labels-allowlist=nodes=[{','.join(_NODE_LABELS)}]",))
+
+
+def may_list(group: str, resource: str) -> Remedy:
+    """The rule that shows one list, and lets nothing be changed; several of them are one YAML list."""
+    return Remedy(_OWN_RULES, (f'- apiGroups: ["{group}"]', f'  resources: ["{resource}"]', '  verbs: ["get", "list"]'))
 
 
 def let_through(metrics: Iterable[str]) -> Remedy:

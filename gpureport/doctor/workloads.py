@@ -18,7 +18,7 @@ from gpureport.shape.reading import Reading, relabelled_jobs
 
 NAMING = ("dcgm-exporter", "device-metrics-exporter", "xpum", "gke-device-plugin", "cadvisor")
 """Exporters that can name the workload on a device's series; the others never do."""
-_HOLDER_TABLES = ("container.*", "container_saturation.*", "container_power.*")
+HOLDER_TABLES = ("container.*", "container_saturation.*", "container_power.*")
 _SHARED_RESOURCE = "nvidia_com_gpu_shared"
 
 
@@ -91,7 +91,7 @@ def _no_names(seen: Habits, kube: KubeState) -> Finding:
         add = [remedies.environment(DCGM_EXPORTER_KUBERNETES="true"), remedies.POD_RESOURCES]
         if _SHARED_RESOURCE in kube.requests:  # not matched unless it is named (dcgm-exporter 151)
             add.append(remedies.environment(NVIDIA_RESOURCE_NAMES="nvidia.com/gpu.shared"))
-    return Finding("pod_labels", "missing", "holders", text, _HOLDER_TABLES, tuple(add))
+    return Finding("pod_labels", "missing", "holders", text, HOLDER_TABLES, tuple(add))
 
 
 def _target_labels(seen: Habits) -> list[Finding]:
@@ -127,7 +127,7 @@ def _sharing(seen: Habits, evidence: Evidence) -> list[Finding]:
         return []
     text = f"more GPUs are allocatable than there are on {', '.join(sorted(nodes)[:5])}: labels name one of several holders"
     add = (remedies.environment(KUBERNETES_VIRTUAL_GPUS="true"),)
-    return [Finding("shared_one_owner", "partial", "holders", text, _HOLDER_TABLES, add)]
+    return [Finding("shared_one_owner", "partial", "holders", text, HOLDER_TABLES, add)]
 
 
 def _handed_out(kube: KubeState, node: str) -> int:
@@ -155,9 +155,9 @@ def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
     if seen.has("vgpu"):
         text = "virtual-GPU mode ends the exporter's attribution before it looks at claims; where claims are used, switch it off"
         off = remedies.environment(KUBERNETES_VIRTUAL_GPUS="false")
-        return [Finding("virtual_gpus_hide_claims", "partial", "holders", text, _HOLDER_TABLES, (off, *enable))]
+        return [Finding("virtual_gpus_hide_claims", "partial", "holders", text, HOLDER_TABLES, (off, *enable))]
     text = "pods hold resource claims, but no device series carries dra_* labels"
-    return [Finding("claim_labels", "partial", "holders", text, _HOLDER_TABLES, enable)]
+    return [Finding("claim_labels", "partial", "holders", text, HOLDER_TABLES, enable)]
 
 
 def _alternating(seen: Habits, evidence: Evidence) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -45,8 +45,21 @@ class Cluster:
                 continue
         raise MissingError(f"the server has no {kind.asked}")
 
-    def _ask(self, path: str, decode: Decode, token: str) -> Page:
-        query: dict[str, str | int] = {"limit": self._connection.settings.page_size}
+    def first(self, kind: Kind) -> Page:
+        """One object of a kind at most: whether it may be listed, and in which version; NotListedError where it may not."""
+        for path in self._paths(kind):
+            try:
+                return self._ask(path, partial(decode_list, resource=kind.resource), "", limit=1)
+            except MissingError:
+                continue
+        raise MissingError(f"the server has no {kind.asked}")
+
+    def versions(self, group: str) -> Sequence[str]:
+        """The versions in which a group is served, the preferred one first; none where it is not. NotListedError if not told."""
+        return self._versions.get(group, [])
+
+    def _ask(self, path: str, decode: Decode, token: str, limit: int = 0) -> Page:
+        query: dict[str, str | int] = {"limit": limit or self._connection.settings.page_size}
         if token:
             query["continue"] = token
         page = as_page(self._connection.get(path, decode, **query))

@@ -1,0 +1,122 @@
+"""Evidence from a Kubernetes API server: what may be listed, by lists of one object, and which nodes have accelerators.
+
+Nodes and resource slices are read whole; pods are not, so what they ask for is known from kube-state-metrics alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from gpureport.doctor.accelerators import as_exported, is_accelerator, is_accelerator_driver, pci_vendor, resource_vendor
+from gpureport.doctor.evidence import ApiServer, Evidence, KubeState, Listing
+from gpureport.sources.kubernetes import Cluster, ForbiddenError, NotListedError
+from gpureport.state import KINDS, Kind
+from gpureport.state.devices import Pools
+from gpureport.state.fields import Row
+from gpureport.state.kinds import DRA_GROUP, NODES, SLICES
+from gpureport.state.nodes import node_row
+
+ByNode = Mapping[str, Mapping[str, int]]
+
+
+def look_at_cluster(cluster: Cluster) -> Evidence:
+    """What the server serves, shows and says of its nodes, without telemetry. SourceError's family where it cannot be read."""
+    refusal = _groups_refusal(cluster)
+    kinds = [kind for kind in KINDS if not (kind.group and refusal)]
+    groups = dict.fromkeys(kind.group for kind in kinds if kind.group)
+    api = ApiServer(
+        url=cluster.url,
+        name=cluster.name,
+        listings=tuple(found for kind in kinds if (found := _listing(cluster, kind))),
+        dra_versions=() if refusal else tuple(cluster.versions(DRA_GROUP)),
+        groups_not_served=tuple(group for group in groups if group != DRA_GROUP and not cluster.versions(group)),
+        groups_refusal=refusal,
+    )
+    return Evidence(cluster.url, kube=_kube(cluster, api), api=api, has_telemetry=False)
+
+
+def beside(telemetry: Evidence, state: Evidence) -> Evidence:
+    """The telemetry's evidence with Kubernetes' own; what kube-state-metrics tells of a node stands."""
+    series, nodes = telemetry.kube, state.kube
+    allocatable = {
+        node: {**nodes.allocatable.get(node, {}), **series.allocatable.get(node, {})}
+        for node in (*nodes.allocatable, *series.allocatable)
+    }
+    hardware = {**nodes.hardware, **series.hardware}
+    kube = replace(series, allocatable=allocatable, hardware=hardware, nodes=series.nodes | nodes.nodes)
+    return replace(telemetry, subject=f"{telemetry.subject} and {state.subject}", kube=kube, api=state.api)
+
+
+def _groups_refusal(cluster: Cluster) -> str:
+    try:
+        cluster.versions(DRA_GROUP)
+    except NotListedError as error:
+        return str(error)
+    return ""
+
+
+def _listing(cluster: Cluster, kind: Kind) -> Listing | None:
+    """None where the server has no such kind."""
+    try:
+        return Listing(kind, cluster.first(kind).api_version)
+    except ForbiddenError as error:
+        return Listing(kind, refusal=str(error))
+    except NotListedError:
+        return None
+
+
+def _kube(cluster: Cluster, api: ApiServer) -> KubeState:
+    if not api.may_list(NODES):
+        return KubeState()
+    rows = _node_rows(cluster)
+    allocatable = {node: dict(found) for node, found in _by_node(rows, "allocatable").items()}
+    driven = _driven(cluster) if api.may_list(SLICES) else {}
+    for node in driven.keys() & {row["node_name"] for row in rows}:
+        allocatable[node] = {**allocatable.get(node, {}), **driven[node]}
+    hardware = {node: resource_vendor(min(resources)) for node, resources in _by_node(rows, "capacity").items()}
+    if api.may_list(SLICES) or not (api.dra_versions or api.groups_refusal):
+        # Else a node whose devices a DRA driver hands out would look like one without a driver.
+        hardware |= _hardware(rows)
+    return KubeState(allocatable=allocatable, hardware=hardware, nodes=frozenset(row["node_name"] for row in rows))
+
+
+def _node_rows(cluster: Cluster) -> list[Row]:
+    rows: list[Row] = []
+    for page in cluster.pages(NODES):
+        if page.is_start:
+            rows.clear()
+        rows += map(node_row, page.items)
+    return rows
+
+
+def _by_node(rows: Iterable[Row], what: str) -> ByNode:
+    """Node → accelerator resource → how many, where there are any."""
+    found = {
+        row["node_name"]: {as_exported(name): int(count) for name, count in row[what].items() if count and count >= 1}
+        for row in rows
+    }
+    chosen = {node: {name: count for name, count in held.items() if is_accelerator(name)} for node, held in found.items()}
+    return {node: held for node, held in chosen.items() if held}
+
+
+def _driven(cluster: Cluster) -> ByNode:
+    """Node → DRA driver → how many devices or partitions it hands out there."""
+    pools = Pools()
+    for page in cluster.pages(SLICES):
+        if page.is_start:
+            pools = Pools()
+        for each in page.items:
+            pools.add(each)
+    found: dict[str, Counter[str]] = {}
+    for row in pools.rows():
+        if row["node_name"] and is_accelerator_driver(row["driver"]):
+            found.setdefault(row["node_name"], Counter())[row["driver"]] += 1
+    return found
+
+
+def _hardware(rows: Iterable[Row]) -> dict[str, str]:
+    """Nodes by their PCI labels."""
+    by_node = {row["node_name"]: {f"label_{as_exported(name)}": value for name, value in row["labels"].items()} for row in rows}
+    return {node: vendor for node, labels in by_node.items() if (vendor := pci_vendor(labels))}
