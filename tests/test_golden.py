@@ -20,11 +20,13 @@ TABLES = {
     "expect_device.csv": "device",
     "expect_container.csv": "container",
     "expect_accelerator.csv": "accelerator",
+    "expect_power.csv": "container_power",
 }
 KEYS = {
     "container_saturation": ("pod", "pod_uid", "device_uuid"),
     "device": ("device_uuid", "gpu_instance_id"),
     "container": ("pod", "pod_uid"),
+    "container_power": ("pod", "device_uuid", "gpu_instance_id"),
     "accelerator": ("pod", "container", "id", "gpu_instance_id"),
 }
 

@@ -129,7 +129,7 @@ def is_board_active(device: Device, span: Span) -> bool:
 
 
 def idle_watts(device: Device) -> float:
-    """The power that a twentieth of the free time did not exceed: nobody held it, nor had in the minute before, nor was it active."""
+    """The power that a twentieth of the free time did not exceed: not held, nor in the minute before, nor active."""
     free: dict[int, float] = defaultdict(float)
     for span in device.signals["power_watts"]:
         if not is_board_active(device, span):

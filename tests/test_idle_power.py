@@ -1,0 +1,110 @@
+"""What a GPU draws at idle: by its own free time of four weeks, its model elsewhere, the configuration; never by later days."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from gpureport.compute import ComputeSettings, compute_day, connection, facts_hash
+from gpureport.config import load_config
+from gpureport.errors import UsageError
+from gpureport.lake import Lake, open_lake, views
+from gpureport.query import load
+from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, Table
+
+DAY = date(2026, 3, 28)
+Idle = tuple[float | None, str]
+
+
+def fill(lake: Lake, day: date, parts: list[dict[str, tuple[float, bool]]]) -> None:
+    """A day of GPUs of one model, part by part: an hour at so many watts each, held and busy or free."""
+    with lake.change() as change:
+        for number, gpus in enumerate(parts):
+            rows = [hour(device, day, watts, is_held) for device, (watts, is_held) in gpus.items()]
+            names = {0: DEVICE_SAMPLE, 1: OWNER_LABEL, 2: DEVICE_LABEL}
+            for position, table in names.items():
+                found = [row[position] for row in rows if row[position]]
+                change.write(table.name, "c", day, arrow(table, found), f"part-{number:04d}")
+
+
+def hour(device: str, day: date, watts: float, is_held: bool) -> tuple[dict[str, Any], dict[str, Any] | None, dict[str, Any]]:
+    start = datetime(day.year, day.month, day.day)
+    times = {"start_at": start, "end_at": start + timedelta(hours=1)}
+    key = {"device_uuid": device, "gpu_instance_id": ""}
+    sample = {**key, "seen_at": start, "held_seconds": 3600.0, "is_carried": False, "is_step_guessed": False, "joined_count": 0}
+    signals = {"power_watts": watts, "gpu_util_ratio": 1.0 if is_held else 0.0}
+    owner = {**key, "namespace": "ns", "pod": "a", "pod_uid": "", "container": "main", **times}
+    label = {**dict.fromkeys(DEVICE_LABEL.schema.names, ""), **key, **times, "gpu_model": "M"}
+    return {**sample, **signals}, owner if is_held else None, label
+
+
+def arrow(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist([{name: row.get(name) for name in table.schema.names} for row in rows], schema=table.schema)
+
+
+def idle(lake: Lake, day: date) -> dict[str, Idle]:
+    """Of each device of a computed day what it is taken to draw at idle, and by what."""
+    with connection() as con:
+        views(con, lake, ["facts/device_power_hour"], dates=[day])
+        found = con.execute("select device_uuid, idle_watts, idle_source from facts.device_power_hour").fetchall()
+    return {device: (watts, source) for device, watts, source in found}
+
+
+def computed(lake: Lake, day: date, **settings: Any) -> dict[str, Idle]:
+    assert compute_day(lake, "c", day, ComputeSettings(**settings)).failures == []
+    return idle(lake, day)
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Lake:
+    return open_lake(tmp_path / "lake", create=True)
+
+
+@pytest.mark.parametrize(("days", "expected"), [(1, (80.0, "observed")), (27, (80.0, "observed")), (28, (300.0, "lowest_seen"))])
+def test_a_day_without_free_time_borrows_from_the_27_days_before_it(empty: Lake, days: int, expected: Idle) -> None:
+    before = DAY - timedelta(days=days)
+    fill(empty, before, [{"GPU-a": (80.0, False)}])
+    fill(empty, DAY, [{"GPU-a": (300.0, True)}])
+    computed(empty, before)
+    assert computed(empty, DAY) == {"GPU-a": expected}
+
+
+def test_a_later_day_is_never_read(empty: Lake) -> None:
+    after = DAY + timedelta(days=1)
+    fill(empty, DAY, [{"GPU-a": (300.0, True)}])
+    fill(empty, after, [{"GPU-a": (80.0, False)}])
+    computed(empty, after)
+    assert computed(empty, DAY) == {"GPU-a": (300.0, "lowest_seen")}
+
+
+def test_the_same_model_in_another_part_serves(empty: Lake) -> None:
+    fill(empty, DAY, [{"GPU-a": (300.0, True)}, {"GPU-b": (70.0, False), "GPU-c": (74.0, False), "GPU-d": (90.0, False)}])
+    assert computed(empty, DAY)["GPU-a"] == (74.0, "same_model")
+
+
+def test_what_is_configured_comes_first_by_device_then_model_then_all(empty: Lake) -> None:
+    fill(empty, DAY, [{"GPU-a": (80.0, False), "GPU-b": (80.0, False)}])
+    assert computed(empty, DAY, idle_watts={"GPU-a": 50.0, "M": 60.0, "all": 70.0}) == {
+        "GPU-a": (50.0, "configured"),
+        "GPU-b": (60.0, "configured"),
+    }
+    assert computed(empty, DAY, idle_watts={"all": 70.0})["GPU-a"] == (70.0, "configured")
+
+
+def test_facts_made_with_another_baseline_have_another_hash() -> None:
+    queries = load()
+    assert facts_hash(queries, ComputeSettings(idle_watts={"all": 70.0})) != facts_hash(queries, ComputeSettings())
+
+
+def test_the_configuration_takes_idle_watts_by_name_and_refuses_what_is_no_power(tmp_path: Path) -> None:
+    file = tmp_path / "gpureport.toml"
+    file.write_text('[power.idle_watts]\n"NVIDIA H200" = 84\nall = 60\n')
+    config, _ = load_config(file, {}, {})
+    assert config.power.idle_watts == {"NVIDIA H200": 84.0, "all": 60.0}
+    file.write_text('[power.idle_watts]\n"NVIDIA H200" = -1\n')
+    with pytest.raises(UsageError, match=r"power\.idle_watts"):
+        load_config(file, {}, {})
