@@ -55,8 +55,8 @@ def con() -> duckdb.DuckDBPyConnection:
     with duckdb.connect() as con:
         con.execute(
             "create schema facts; create table facts.ledger_hour (cluster varchar, device_uuid varchar, gpu_instance_id varchar, "
-            "hour_start_at timestamp, outage varchar, is_reserved boolean, is_unsliced boolean, activity varchar, namespace varchar, "
-            "pod varchar, pod_uid varchar, gpu_seconds double)"
+            "hour_start_at timestamp, outage varchar, is_reserved boolean, is_unsliced boolean, activity varchar, "
+            "namespace varchar, pod varchar, pod_uid varchar, gpu_seconds double)"
         )
         con.execute(
             "create table facts.window_capacity (cluster varchar, node_name varchar, device_uuid varchar, day date, "
@@ -103,7 +103,7 @@ def test_the_ledger_closes_and_a_lost_span_is_found(con: duckdb.DuckDBPyConnecti
 
 def expected_seconds(device: oracle.Device) -> dict[tuple[str, str], float]:
     """Seconds by bucket and pod: the time between any two changes, looked at one after the other."""
-    spans = {signal: found for signal, found in device.signals.items()}
+    spans = device.signals
     ends = {edge for found in spans.values() for span in found for edge in (span.start_ms, span.end_ms)}
     ends |= {edge for runs in device.owners.values() for run in runs for edge in (run.start_ms, run.end_ms)}
     seconds: dict[tuple[str, str], float] = defaultdict(float)
