@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -81,9 +81,10 @@ def doctor(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyte
     """Run the command at an instant, away from any configuration file."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*flags: str, now: datetime) -> Told:
+    def run(*flags: str, now: datetime, environ: Mapping[str, str] | None = None) -> Told:
         capsys.readouterr()  # what made the lake
-        code = main(["doctor", *flags], environ={"GPUREPORT_PROMETHEUS__RETRIES": "0"}, now=now)
+        retries = {"GPUREPORT_PROMETHEUS__RETRIES": "0", "GPUREPORT_KUBERNETES__RETRIES": "0"}
+        code = main(["doctor", *flags], environ={**retries, **(environ or {})}, now=now)
         said = capsys.readouterr()
         return Told(code, said.out, said.err)
 
