@@ -119,6 +119,21 @@ def percent(ratio: float | None) -> str:
     return UNKNOWN if ratio is None else f"{percent_points(ratio * 100)} %"
 
 
+def gpu_hours(found: float | None) -> str:
+    """GPU-hours with their unit."""
+    return UNKNOWN if found is None else f"{significant(found)} GPU-h"
+
+
+def energy(joules: float | None) -> str:
+    """Joules as people pay for them: Wh, kWh, MWh."""
+    return UNKNOWN if joules is None else f"{scaled(joules / 3600, _SI)}{'' if abs(joules) >= 3.6e6 else ' '}Wh"
+
+
+def counted(number: int, noun: str) -> str:
+    """1 GPU, 2 GPUs; thousands grouped."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def duration(seconds: float | None) -> str:
     """Seconds as people say them: 8 min, 1 d 2 h."""
     if seconds is None:

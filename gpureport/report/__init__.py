@@ -27,7 +27,7 @@ def write_report(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], h
     with TemporaryDirectory(dir=out, prefix=".writing-") as folder:
         aside = Path(folder)
         written = [
-            write_html(results, header, aside / "report.html"),
+            write_html(con, results, header, aside / "report.html"),
             *write_csv(results, aside / "csv"),
             write_json(results, header, aside / "report.json"),
             write_database(con, results, header, aside / "gpureport.duckdb"),

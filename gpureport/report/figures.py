@@ -4,6 +4,19 @@ from __future__ import annotations
 
 TABLES = {
     # table: (title, sentence)
+    "finding": (
+        "Findings",
+        "What deserves a look: rule, numbers, whose it is, what is at stake, what to do; the SQL that shows it is in the files.",
+    ),
+    "gpu_hour_balance": (
+        "GPU-hours against capacity",
+        "The ledger's nine buckets against a capacity that is reckoned without them. Each dimension is the whole: never add two.",
+    ),
+    "gpu_hour_ledger": ("GPU-hour ledger", "Every GPU-hour of capacity in exactly one bucket, by device, day and holder."),
+    "boundness": ("What limits the work", "By rules that each row states; no score."),
+    "scheduler_pressure": ("Scheduler pressure", "What was asked for and not there."),
+    "dra_claim": ("Resource claims", "What claims had, and what of it was used."),
+    "device_allocation": ("How devices were asked for", "What each container asked for, was given, and used."),
     "device": ("Devices", "Every GPU and MIG instance that was seen: what it is, how busy, how strained, how much energy."),
     "container": ("Containers", "Every container that held a GPU, its devices rolled up by one rule per figure."),
     "container_saturation": (
@@ -60,13 +73,23 @@ def group_of(column: str) -> str:
 
 
 GROUP_ORDER = (*(group for group, _ in _GROUPS), "what and how known")
-ROW_LABELS = ("pod", "signal", "device_uuid")
+ROW_LABELS = ("code", "bucket", "value", "pod", "signal", "device_uuid")
 """The key that names a row, the first of these that the table has; it stands first and stays in sight."""
 KEPT_SECONDS = frozenset({"observed_seconds", "unheld_seconds", "expected_device_seconds", "unknown_device_seconds"})
-MOST_FIRST = {"coverage": "unknown_device_seconds"}
+MOST_FIRST = {
+    "coverage": "unknown_device_seconds",
+    "finding": "gpu_hours",
+    "container": "observed_seconds",
+    "container_saturation": "observed_seconds",
+    "accelerator": "observed_seconds",
+    "gpu_hour_ledger": "gpu_hours",
+}
 """Tables that the page sorts by a figure, the largest first."""
+FILES_ONLY = frozenset({"sql"})
+LONG_TEXT = frozenset({"title", "evidence", "rule", "thresholds", "action", "suppression", "boundness", "sharing_evidence"})
+"""Columns of sentences, which a narrow column breaks."""
 
 
 def is_on_page(column: str) -> bool:
-    """Whether a column is shown on the page; the seconds behind each ratio are in the files beside it."""
-    return not column.endswith("_seconds") or column in KEPT_SECONDS
+    """Whether a column is shown on the page; statements and the seconds behind each ratio are in the files beside it."""
+    return column not in FILES_ONLY and (not column.endswith("_seconds") or column in KEPT_SECONDS)

@@ -9,18 +9,22 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
+import duckdb
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpureport import formats
 from gpureport.definitions import FIGURES, REASONS
-from gpureport.report.figures import GROUP_ORDER, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
+from gpureport.report.drill_down import Places, drill_down
+from gpureport.report.figures import GROUP_ORDER, LONG_TEXT, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
+from gpureport.report.first_screen import first_screen
 from gpureport.report.header import Header
 from gpureport.report.results import REASONS_COLUMN, Result
 from gpureport.resources import TEMPLATES
 from gpureport.window import rfc3339
 
 ROWS_ON_PAGE = 500
-"""More rows than this are in the CSV only; the cut is stated."""
+CELLS_ON_PAGE = 3000
+"""More rows or cells of a table than this are in the CSV only; the cut is stated."""
 _TEXT = ("String", "List", "Boolean")
 
 
@@ -34,6 +38,7 @@ class Heading:
     doc: str
     is_key: bool
     is_number: bool
+    is_long: bool
 
 
 @dataclass(frozen=True)
@@ -58,13 +63,16 @@ class Definition:
 class Cell:
     """A cell's text, and its long form where it was cut; ``note`` where the figure is unknown.
 
-    ``share`` (0..100) draws a bar under a percentage.
+    ``share`` (0..100) draws a bar under a percentage; ``rank`` is what rows are sorted by where the text does not tell;
+    ``place`` is where in the page it leads to, '' for nowhere.
     """
 
     text: str
     whole: str
     note: Note | None
     share: float | None
+    rank: str
+    place: str
 
 
 @dataclass(frozen=True)
@@ -85,30 +93,49 @@ class Section:
     source: str
 
 
-def write_html(results: Sequence[Result], header: Header, path: Path) -> Path:
-    """Write the page."""
+def write_html(con: duckdb.DuckDBPyConnection, results: Sequence[Result], header: Header, path: Path) -> Path:
+    """Write the page; courses over time are read from the facts of the open database."""
+    tables = {result.name: result for result in results}
+    ordered = [tables[name] for name in (*TABLES, *sorted(set(tables) - set(TABLES))) if name in tables]
+    drill = drill_down(con, tables, header.window)
+    page = (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            header=header,
+            first=first_screen(tables, header),
+            drill=drill,
+            sections=[section(each, drill.places) for each in ordered],
+            style=(TEMPLATES / "style.css").read_text(),
+            script=(TEMPLATES / "report.js").read_text(),
+        )
+    )
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        percent=formats.percent, duration=formats.duration, words=formats.words, instant=rfc3339, significant=formats.significant
+        percent=formats.percent,
+        duration=formats.duration,
+        words=formats.words,
+        instant=rfc3339,
+        gpu_hours_of_seconds=lambda seconds: formats.gpu_hours(seconds / 3600),
+        count=lambda number: f"{number:,}",
+        sentence=_sentence,
     )
-    environment.filters["count"] = lambda number: f"{number:,}"
-    environment.filters.update(instant=rfc3339, significant=formats.significant, sentence=_sentence)
-    template = environment.get_template("report.html.j2")
-    by_name = {result.name: result for result in results}
-    ordered = [by_name[name] for name in (*TABLES, *sorted(set(by_name) - set(TABLES))) if name in by_name]
-    style = (TEMPLATES / "style.css").read_text()
-    path.write_text(template.render(header=header, sections=[section(each) for each in ordered], style=style), encoding="utf-8")
-    return path
+    return environment
 
 
-def section(result: Result) -> Section:
+def section(result: Result, places: Places) -> Section:
     """A table as the page shows it."""
     headings = _headings(result)
     title, sentence = TABLES.get(result.name, (formats.words(result.name).capitalize(), ""))
     notes = _notes(result)
-    rows = [_row(result, headings, notes, number) for number in _first_on_page(result)]
+    rows = [_row(result, headings, notes, places, number) for number in _first_on_page(result, len(headings))]
     return Section(
         name=result.name,
         title=title,
@@ -131,13 +158,13 @@ def _hidden(result: Result) -> list[str]:
     return [name for name in result.query.columns if not is_on_page(name) or name in maps]
 
 
-def _first_on_page(result: Result) -> list[int]:
+def _first_on_page(result: Result, width: int) -> list[int]:
     """Numbers of the rows that the page shows: all, or those that stand first in its order of importance."""
     numbers = list(range(result.rows.height))
     if result.name in MOST_FIRST:
         weights = result.rows[MOST_FIRST[result.name]].fill_null(0).to_list()
         numbers.sort(key=lambda number: -weights[number])
-    return numbers[:ROWS_ON_PAGE]
+    return numbers[: min(ROWS_ON_PAGE, CELLS_ON_PAGE // max(width, 1))]
 
 
 def _notes(result: Result) -> dict[str, Note]:
@@ -176,7 +203,7 @@ def _heading(result: Result, name: str) -> Heading:
     is_key = name in result.query.grain
     is_number = not str(result.rows.schema[name]).startswith(_TEXT)
     title = formats.words(_without_unit(name))
-    return Heading(name, title, formats.unit(name), result.query.columns[name], is_key, is_number)
+    return Heading(name, title, formats.unit(name), result.query.columns[name], is_key, is_number, name in LONG_TEXT)
 
 
 def _without_unit(name: str) -> str:
@@ -194,12 +221,22 @@ def _groups(headings: Sequence[Heading]) -> list[tuple[str, int]]:
     return [("", 1), *((title, len(list(found))) for title, found in groupby(titles))]
 
 
-def _row(result: Result, headings: Sequence[Heading], notes: Mapping[str, Note], number: int) -> list[Cell]:
+def _row(result: Result, headings: Sequence[Heading], notes: Mapping[str, Note], places: Places, number: int) -> list[Cell]:
     values = result.rows.row(number, named=True)
-    return [_cell(heading, values[heading.name], notes.get(result.reason(number, heading.name))) for heading in headings]
+    return [
+        _cell(heading, values[heading.name], notes.get(result.reason(number, heading.name)), places.of(heading.name, values))
+        for heading in headings
+    ]
 
 
-def _cell(heading: Heading, found: Any, note: Note | None) -> Cell:
+def _cell(heading: Heading, found: Any, note: Note | None, place: str) -> Cell:
     is_share = heading.unit == "%" and isinstance(found, float) and 0 < found <= 1
     text = formats.value(heading.name, found)
-    return Cell(formats.shortened(heading.name, text), text, note, round(found * 100, 1) if is_share else None)
+    share = round(found * 100, 1) if is_share else None
+    rank = f"{found:.9g}" if isinstance(found, float | int) and not _is_plain(text) else ""
+    return Cell(formats.shortened(heading.name, text), text, note, share, rank, place)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a reader of the page can tell the number from the text."""
+    return text.replace(",", "").replace(".", "").lstrip("-").isdecimal()

@@ -1,0 +1,144 @@
+"""Charts as static SVG, drawn by Vega-Lite; colours are variables of the page's style, so that they follow light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import vl_convert
+
+from gpureport.report.ledger import BUCKETS, Balance
+
+_QUIET = {"title": None, "grid": False, "ticks": False, "domain": False, "labels": False}
+_CONFIG = {
+    "aria": False,  # the figure around it says what it shows, and a table holds the numbers
+    "background": None,
+    "font": "system-ui, sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--soft)",
+        "titleColor": "var(--soft)",
+        "gridColor": "var(--line)",
+        "domainColor": "var(--line)",
+        "tickColor": "var(--line)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    },
+}
+_SIGNALS = (
+    # field of a point, colour, dash
+    ("usage", "var(--effective)", [1, 0]),
+    ("sm", "var(--idle)", [6, 3]),
+    ("memory", "var(--stranded)", [2, 2]),
+)
+
+
+def ledger_bar(balance: Balance) -> str:
+    """One bar of a whole capacity, in the order of the buckets; it stretches to the width it is given."""
+    values = _values(balance, "")
+    spec = {
+        "data": {"values": values},
+        "width": 1000,
+        "height": 40,
+        "padding": 0,
+        "mark": {"type": "bar", "height": 40, "stroke": "var(--paper)", "strokeWidth": 1},
+        "encoding": {"x": _stacked("normalize", _QUIET), "color": _bucket_colours(), "order": {"field": "order"}},
+    }
+    return _svg(spec).replace("<svg ", '<svg preserveAspectRatio="none" ', 1)
+
+
+def days(parts: Sequence[Balance]) -> str:
+    """Capacity day by day, stacked by bucket."""
+    values = [each for part in parts for each in _values(part, part.value)]
+    spec = {
+        "data": {"values": values},
+        "width": 1000,
+        "height": 220,
+        "mark": {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 0.5},
+        "encoding": {
+            "x": {"field": "of", "type": "ordinal", "axis": {"title": None, "labelAngle": 0, "labelOverlap": "greedy"}},
+            "y": {
+                "field": "gpu_hours",
+                "type": "quantitative",
+                "stack": "zero",
+                "axis": {"title": "GPU-h a day", "tickCount": 5, "domain": False, "ticks": False},
+            },
+            "color": _bucket_colours(),
+            "order": {"field": "order"},
+        },
+    }
+    return _svg(spec)
+
+
+def spark(values: Sequence[float | None]) -> str:
+    """A line without axes: the course of one figure over the window."""
+    points = [{"at": number, "value": value} for number, value in enumerate(values)]
+    spec = {
+        "data": {"values": points},
+        "width": 160,
+        "height": 28,
+        "padding": 2,
+        "mark": {"type": "line", "color": "var(--effective)", "strokeWidth": 1.5, "invalid": "break-paths-show-domains"},
+        "encoding": {
+            "x": {"field": "at", "type": "quantitative", "axis": None},
+            "y": {"field": "value", "type": "quantitative", "axis": None, "scale": {"zero": True}},
+        },
+    }
+    return _svg(spec)
+
+
+def timeline(points: Sequence[Mapping[str, Any]]) -> str:
+    """Shares over time, a line for each signal, broken where nothing was seen.
+
+    Points have ``at`` (ISO text) and, as percent or None, ``usage``, ``sm`` and ``memory``.
+    """
+    known = [signal for signal in _SIGNALS if any(point[signal[0]] is not None for point in points)]
+    spec = {
+        "data": {"values": list(points)},
+        "width": 800,
+        "height": 90,
+        "encoding": {
+            "x": {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": None, "grid": False}},
+        },
+        "layer": [_line(*signal) for signal in known],
+    }
+    return _svg(spec)
+
+
+def _line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:
+    axis = {"title": "%", "values": [0, 50, 100], "domain": False, "ticks": False}
+    return {
+        "mark": {
+            "type": "line",
+            "color": colour,
+            "strokeCap": "round",  # an hour between two gaps is a dot
+            "strokeDash": list(dash),
+            "strokeWidth": 1.5,
+            "invalid": "break-paths-show-domains",
+        },
+        "encoding": {"y": {"field": name, "type": "quantitative", "scale": {"domain": [0, 100]}, "axis": axis}},
+    }
+
+
+def _values(balance: Balance, of: str) -> list[dict[str, Any]]:
+    return [
+        {"of": of, "bucket": bucket.name, "order": order, "gpu_hours": balance.gpu_hours[bucket.name]}
+        for order, bucket in enumerate(BUCKETS)
+        if balance.gpu_hours[bucket.name] > 0
+    ]
+
+
+def _stacked(how: str, axis: Mapping[str, Any]) -> dict[str, Any]:
+    return {"field": "gpu_hours", "type": "quantitative", "stack": how, "axis": dict(axis)}
+
+
+def _bucket_colours() -> dict[str, Any]:
+    names = [bucket.name for bucket in BUCKETS]
+    colours = [f"var(--{name.removeprefix('allocated_').replace('_', '-')})" for name in names]
+    return {"field": "bucket", "type": "nominal", "scale": {"domain": names, "range": colours}, "legend": None}
+
+
+def _svg(spec: Mapping[str, Any]) -> str:
+    whole = {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": _CONFIG, **spec}
+    return str(vl_convert.vegalite_to_svg(whole))

@@ -1,0 +1,218 @@
+"""The page's first screen: capacity, the answer in three sentences, the ledger's bar, tiles, the findings that weigh most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from gpureport import formats
+from gpureport.definitions import REASONS
+from gpureport.report import charts
+from gpureport.report.header import Header
+from gpureport.report.ledger import BUCKETS, HELD, Balance, added, balances, by_holder, total
+from gpureport.report.results import Result
+
+FINDINGS_SHOWN = 8
+_DAYS_FOR_A_COURSE = 2
+_RANKS = {"critical": 0, "warning": 1, "info": 2}
+
+
+@dataclass(frozen=True)
+class Share:
+    """A bucket as the bar's legend tells it."""
+
+    name: str
+    title: str
+    meaning: str
+    share: str
+    gpu_hours: str
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One number; ``course`` is a line over the window's days, '' for a window of one."""
+
+    title: str
+    value: str
+    detail: str
+    course: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A model's ledger, or a finding: cells of a small table."""
+
+    cells: tuple[str, ...]
+    bar: str = ""
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """What the template lays out; '' and () where the report has no such thing."""
+
+    capacity: str
+    sentences: tuple[str, ...]
+    bar: str
+    shares: tuple[Share, ...]
+    closing: str
+    tiles: tuple[Tile, ...]
+    models: tuple[Line, ...]
+    days: str
+    findings: tuple[Line, ...] | None
+    finding_count: int
+
+
+def first_screen(tables: Mapping[str, Result], header: Header) -> FirstScreen:
+    """All of it, from the tables that the report has."""
+    balance = tables.get("gpu_hour_balance")
+    whole, models = total(balances(balance, "cluster")), balances(balance, "gpu_model")
+    by_day = balances(balance, "day")
+    findings = tables.get("finding")
+    return FirstScreen(
+        capacity=_capacity(whole, models, header),
+        sentences=_sentences(whole, tables, header) if whole and whole.capacity_gpu_hours else (),
+        bar=charts.ledger_bar(whole) if whole and whole.capacity_gpu_hours else "",
+        shares=_shares(whole) if whole else (),
+        closing=_closing(whole) if whole else "",
+        tiles=(*(_ledger_tiles(whole, by_day) if whole else ()), *_other_tiles(tables, header)),
+        models=tuple(map(_model_line, models)) if len(models) > 1 else (),
+        days=charts.days(by_day) if len(by_day) >= _DAYS_FOR_A_COURSE else "",
+        findings=None if findings is None else _finding_lines(findings),
+        finding_count=0 if findings is None else findings.rows.height,
+    )
+
+
+def _capacity(whole: Balance | None, models: Sequence[Balance], header: Header) -> str:
+    if whole is None:
+        return formats.counted(header.device_count, "GPU")
+    named = " · ".join(f"{each.device_count:,} × {each.value or 'unknown model'}" for each in models)
+    return f"{named}: {formats.gpu_hours(whole.capacity_gpu_hours)} of capacity"
+
+
+def _sentences(whole: Balance, tables: Mapping[str, Result], header: Header) -> tuple[str, ...]:
+    effective = formats.gpu_hours(whole.of("effective"))
+    return (
+        f"Of {formats.gpu_hours(whole.capacity_gpu_hours)} of capacity {formats.percent(whole.share(*HELD))} were allocated, "
+        f"{formats.percent(whole.share('effective'))} effective: {effective} with at least half of the SMs at work.",
+        _waste(whole, tables),
+        _doubt(whole, header),
+    )
+
+
+def _waste(whole: Balance, tables: Mapping[str, Result]) -> str:
+    idle, free = whole.of("allocated_idle", "reserved_idle"), whole.of("free", "stranded")
+    text = f"{formats.gpu_hours(idle)} were held without being used{_most_idle(tables)}, {formats.gpu_hours(free)} were free"
+    stranded = whole.of("stranded")
+    return text + (f", of which nothing could be placed on {formats.gpu_hours(stranded)}." if stranded else ".")
+
+
+def _most_idle(tables: Mapping[str, Result]) -> str:
+    """The namespace that holds the most of it."""
+    by_team: dict[str, list[Mapping[str, float]]] = {}
+    for (_, namespace, *_), hours in by_holder(tables.get("gpu_hour_ledger")).items():
+        by_team.setdefault(namespace, []).append(hours)
+    idle = {team: added(parts).get("allocated_idle", 0.0) for team, parts in by_team.items()}
+    if not any(idle.values()):
+        return ""
+    team = max(sorted(idle), key=lambda name: idle[name])
+    return f", the most of it by {team} ({formats.gpu_hours(idle[team])})"
+
+
+def _doubt(whole: Balance, header: Header) -> str:
+    """What is not known, and what could not be used."""
+    text = f"{formats.percent(header.coverage_ratio)} of the expected device time was seen"
+    unknown, down = whole.of("unknown"), whole.of("unavailable")
+    known = f"what became of {formats.gpu_hours(unknown)} is unknown" if unknown else "no GPU-hour is left unexplained"
+    reason = f" (mostly: {REASONS.get(header.unseen[0].reason, header.unseen[0].reason)})" if unknown and header.unseen else ""
+    lost = f", and {formats.gpu_hours(down)} could not be used" if down else ""
+    return f"{text}; {known}{reason}{lost}."
+
+
+def _shares(whole: Balance) -> tuple[Share, ...]:
+    return tuple(
+        Share(
+            each.name.removeprefix("allocated_").replace("_", "-"),
+            each.title,
+            each.meaning,
+            formats.percent(whole.share(each.name)),
+            formats.significant(whole.of(each.name)),
+        )
+        for each in BUCKETS
+    )
+
+
+def _closing(whole: Balance) -> str:
+    """The sum and by how much it misses capacity, which is computed apart from the buckets."""
+    summed = whole.of(*(bucket.name for bucket in BUCKETS))
+    return (
+        f"The nine add up to {formats.gpu_hours(summed)}; capacity, reckoned apart from them, is "
+        f"{formats.gpu_hours(whole.capacity_gpu_hours)}; difference {formats.significant(whole.difference_gpu_hours)}."
+    )
+
+
+def _ledger_tiles(whole: Balance, by_day: Sequence[Balance]) -> tuple[Tile, ...]:
+    return (
+        _ledger_tile("Allocated", whole, by_day, HELD),
+        _ledger_tile("Effective", whole, by_day, ("effective",)),
+        _ledger_tile("Held idle", whole, by_day, ("allocated_idle", "reserved_idle")),
+        _ledger_tile("Free", whole, by_day, ("free", "stranded")),
+        _ledger_tile("Unknown", whole, by_day, ("unknown",)),
+    )
+
+
+def _ledger_tile(title: str, whole: Balance, by_day: Sequence[Balance], names: Sequence[str]) -> Tile:
+    course = charts.spark([each.share(*names) for each in by_day]) if len(by_day) >= _DAYS_FOR_A_COURSE else ""
+    return Tile(title, formats.percent(whole.share(*names)), formats.gpu_hours(whole.of(*names)), course)
+
+
+def _other_tiles(tables: Mapping[str, Result], header: Header) -> tuple[Tile, ...]:
+    absent = f"{header.absent_count} of {header.signal_count}"
+    tiles = [
+        Tile("Device time seen", formats.percent(header.coverage_ratio), f"{formats.percent(header.unknown_ratio)} not seen"),
+        Tile("Signals absent", absent, "each with its reason below"),
+    ]
+    return (*_energy_tile(tables), *tiles)
+
+
+def _energy_tile(tables: Mapping[str, Result]) -> tuple[Tile, ...]:
+    """Energy of whole GPUs; no tile where no device tells any."""
+    if "device" not in tables:
+        return ()
+    joules = tables["device"].rows.filter(pl.col("gpu_instance_id") == "")["energy_joules"]
+    known = joules.drop_nulls().to_list()
+    if not known:
+        return ()
+    partial = f"of {len(known):,} of {formats.counted(len(joules), 'GPU')}" if len(known) < len(joules) else "of all GPUs"
+    return (Tile("Energy", formats.energy(sum(known)), partial),)
+
+
+def _model_line(each: Balance) -> Line:
+    shares = (formats.percent(each.share(*names)) for names in (HELD, ("effective",), ("allocated_idle",), ("unknown",)))
+    cells = (each.value or "unknown", f"{each.device_count:,}", formats.significant(each.capacity_gpu_hours), *shares)
+    return Line(cells, charts.ledger_bar(each) if each.capacity_gpu_hours else "")
+
+
+def _finding_lines(findings: Result) -> tuple[Line, ...]:
+    """By code what is not suppressed: the gravest first, of one severity those with the most GPU-hours at stake."""
+    rows = [row for row in findings.rows.iter_rows(named=True) if row["suppressed_until"] is None]
+    codes = [(code, [row for row in rows if row["code"] == code]) for code in sorted({row["code"] for row in rows})]
+    codes.sort(key=lambda each: (min(_RANKS.get(row["severity"], 0) for row in each[1]), -_at_stake(each[1])))
+    return tuple(Line(_finding_cells(code, found)) for code, found in codes[:FINDINGS_SHOWN])
+
+
+def _at_stake(rows: Sequence[Mapping[str, Any]]) -> float:
+    return sum(row["gpu_hours"] or 0.0 for row in rows)
+
+
+def _finding_cells(code: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Code, severity, what it is, how often, GPU-hours, owners, confidence."""
+    first = min(rows, key=lambda row: _RANKS.get(row["severity"], 0))
+    is_known = any(row["gpu_hours"] is not None for row in rows)
+    hours = formats.significant(_at_stake(rows)) if is_known else formats.UNKNOWN
+    owners = sorted({row["owner"] for row in rows} - {""})
+    named = ", ".join(owners[:2]) + (f" and {len(owners) - 2} more" if len(owners) > 2 else "")
+    confidences = ", ".join(sorted({row["confidence"] for row in rows}))
+    return (code, first["severity"], first["title"], f"{len(rows):,}", hours, named or formats.UNKNOWN, confidences)
