@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import duckdb
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gpureport.errors import UsageError
 from gpureport.resources import QUERIES
@@ -55,6 +55,13 @@ class Suppression(BaseModel):
     pod: str = "*"
     node_name: str = "*"
     device_uuid: str = "*"
+
+    @field_validator("code")
+    @classmethod
+    def _is_known(cls, code: str) -> str:
+        if code not in rules():
+            raise ValueError(f"{code} is no code of a finding")
+        return code
 
 
 @cache

@@ -1,0 +1,129 @@
+"""Findings through the whole program: exit codes, suppressions, thresholds, and statements that run."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import duckdb
+import pytest
+from golden_case import NOON, NOW, report_rows
+
+from gpureport.cli import main
+from gpureport.findings import SEVERITIES, rules
+from gpureport.resources import QUERIES
+
+OWNER = 'namespace="research",pod="idler-0",container="main"'
+GPU = 'UUID="GPU-a",gpu="0",modelName="NVIDIA H200",Hostname="node-a"'
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two hours of a GPU that is held and idle, with one XID 79."""
+    folder = tmp_path_factory.mktemp("findings")
+    lines = ["# TYPE DCGM_FI_DEV_GPU_UTIL gauge"]
+    lines += [f"DCGM_FI_DEV_GPU_UTIL{{{GPU},{OWNER}}} 0 {NOON + minute * 60}" for minute in range(120)]
+    lines += ["# TYPE DCGM_FI_DEV_XID_ERRORS gauge"]
+    lines += [f"DCGM_FI_DEV_XID_ERRORS{{{GPU},{OWNER}}} {0 if minute < 60 else 79} {NOON + minute * 60}" for minute in range(120)]
+    (folder / "metrics.txt").write_text("\n".join([*lines, "# EOF", ""]))
+    lake = folder / "lake"
+    assert main(["import", str(folder / "metrics.txt"), "--lake", str(lake)], environ={}, now=NOW) == 0
+    assert main(["compute", "--date", "2026-11-20", "--lake", str(lake)], environ={}, now=NOW) == 0
+    return lake
+
+
+def report(lake: Path, out: Path, *arguments: str, config: str = "") -> int:
+    """The exit code of a report over the two hours."""
+    (out.parent / "gpureport.toml").write_text(config)
+    window = ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z"]
+    given = [
+        "--config",
+        str(out.parent / "gpureport.toml"),
+        "report",
+        *window,
+        "--lake",
+        str(lake),
+        "--out",
+        str(out),
+        *arguments,
+    ]
+    return main(given, environ={}, now=NOW)
+
+
+def test_an_idle_holder_and_a_lost_gpu_are_found(lake: Path, tmp_path: Path) -> None:
+    assert report(lake, tmp_path / "out") == 0
+    found = {row["code"]: row for row in report_rows(tmp_path / "out" / "gpureport.duckdb", "finding")}
+    assert found.keys() == {"GR101", "GR401"}
+    assert found["GR101"]["gpu_hours"] == pytest.approx(2)
+    assert found["GR101"]["owner"] == "research"
+    assert found["GR101"]["evidence"] == "idle for 2.0 of 2.0 GPU-hours (100 %) on 1 GPU(s)"
+    assert (found["GR401"]["detail"], found["GR401"]["severity"], found["GR401"]["owner"]) == ("79", "critical", "platform")
+    assert found["GR401"]["unknown_reasons"] == {"gpu_hours": "not_estimated"}
+
+
+def test_each_statement_runs_on_the_reports_file(lake: Path, tmp_path: Path) -> None:
+    report(lake, tmp_path / "out")
+    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+        statements = [row[0] for row in con.execute("select sql from report.finding").fetchall()]
+        assert all(con.execute(statement).fetchall() for statement in statements)
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("GR401", 3), ("warning", 3), ("GR201", 0), ("GR999", 2)])
+def test_a_finding_fails_the_run_only_where_that_is_asked_for(lake: Path, tmp_path: Path, fail_on: str, code: int) -> None:
+    assert report(lake, tmp_path / "out", "--fail-on", fail_on) == code
+    assert (tmp_path / "out" / "report.html").exists() == (code != 2)
+
+
+SUPPRESSION = """
+[[suppressions]]
+code = "GR101"
+pod = "idler-*"
+until = {until}
+reason = "being moved"
+"""
+
+
+def test_a_suppressed_finding_is_listed_and_fails_nothing(lake: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert report(lake, out, "--fail-on", "GR101", config=SUPPRESSION.format(until="2026-11-30")) == 0
+    [row] = [row for row in report_rows(out / "gpureport.duckdb", "finding") if row["code"] == "GR101"]
+    assert (str(row["suppressed_until"]), row["suppression"]) == ("2026-11-30", "being moved")
+
+
+def test_a_suppression_that_is_over_does_nothing(lake: Path, tmp_path: Path) -> None:
+    assert report(lake, tmp_path / "out", "--fail-on", "GR101", config=SUPPRESSION.format(until="2026-11-19")) == 3
+
+
+def test_thresholds_are_the_configurations(lake: Path, tmp_path: Path) -> None:
+    config = "[thresholds]\nfindings_gpu_hours = 2.5\n"
+    assert report(lake, tmp_path / "out", "--fail-on", "GR101", config=config) == 0
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "[thresholds]\nidel_ratio = 0.5\n",
+        "[thresholds]\nidle_ratio = 2\n",
+        '[[suppressions]]\ncode = "GR101"\n',
+        '[[suppressions]]\ncode = "GR999"\nuntil = 2026-12-31\nreason = "no such code"\n',
+    ],
+)
+def test_what_is_misspelt_or_out_of_range_is_a_usage_error(lake: Path, tmp_path: Path, config: str) -> None:
+    assert report(lake, tmp_path / "out", config=config) == 2
+
+
+def test_every_rule_is_complete_and_made_by_a_query() -> None:
+    sql = "\n".join(path.read_text() for path in (QUERIES / "facts").glob("finding_*.sql"))
+    for code, rule in rules().items():
+        assert f"'{code}'" in sql
+        assert rule["severity"] in SEVERITIES
+        assert all((rule["title"], rule["rule"], rule["action"], rule["sql"]))
+        assert "delete" not in rule["action"].lower()
+
+
+def test_every_xid_class_has_a_source_and_a_date() -> None:
+    with (QUERIES / "catalog" / "xid.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["class"] for row in rows} == {"application", "driver", "firmware", "memory", "interconnect", "bus", "hardware"}
+    assert all(row["source"] and row["as_of"] and row["meaning"] and row["severity"] in SEVERITIES for row in rows)
+    assert len({row["code"] for row in rows}) == len(rows)
