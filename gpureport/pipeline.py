@@ -333,6 +333,7 @@ def run(
                         raise
                     say(f"{day} stays missing: {error}")
             written = report(config, Window.of_day(last_day), config.out, now)
+            pack_observations(open_lake(config.lake), now.date())
             beside.conclude(say)
             return written
     except LakeBusyError:
