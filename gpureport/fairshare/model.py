@@ -1,0 +1,104 @@
+"""The one model of quotas that the rules of every scheduler read and answer in.
+
+Amounts are in the scheduler's native unit of the resource: GB of ``nos.nebuly.com/gpu-memory``, devices, bytes, cores,
+percent of a GPU (Koordinator's gpu-core). Systems are named as in the lake's table ``quota``: nos, scheduler-plugins,
+koordinator, volcano, kai, kueue, kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a quota says of one resource; None where it says nothing or its system has no such notion."""
+
+    guaranteed: float | None = None
+    """nos, scheduler-plugins and Koordinator min, Kueue nominalQuota, Volcano guarantee, KAI quota (inf for its -1)."""
+    cap: float | None = None
+    """Hard limit: max, capability, limit, hard. None where there is none."""
+    weight: float | None = None
+    """Share of what is over, as the system counts it: shared-weight, Volcano weight, overQuotaWeight, fairSharing.weight."""
+    deserved: float | None = None
+    """Volcano's capacity plugin: what it has before others may reclaim."""
+    borrowing_limit: float | None = None
+    """Kueue: most that it may borrow. None where there is no limit."""
+    lending_limit: float | None = None
+    """Kueue: most that others may borrow of it. None where all of it may be."""
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A quota, queue or cohort as it stands at one instant; ``name`` is one of its kind in its system and cluster."""
+
+    system: str
+    name: str
+    """namespace/name of what is named per namespace (nos, scheduler-plugins, kubernetes), else the object's name."""
+    terms: Mapping[str, Terms] = field(default_factory=dict)
+    """By resource as the quota names it (nvidia.com/gpu; requests.nvidia.com/gpu of a ResourceQuota)."""
+    parent: str = ""
+    is_parent: bool = False
+    """Holds what its children hold: leave it out of sums."""
+    namespaces: tuple[str, ...] = ()
+    """Namespaces whose pods it governs, where it governs namespaces."""
+    tree: str = ""
+    """Koordinator's tree; other systems have one."""
+    priority: int | None = None
+    may_lend: bool = True
+    """Koordinator allow-lent-resource."""
+    created_at_ms: int | None = None
+    uid: str = ""
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What a quota wants and has of one resource at one instant."""
+
+    quota: Quota
+    demanded: float
+    """Requests of its pods that hold or wait; never less than ``delivered``."""
+    delivered: float
+    """Requests of its pods that hold."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a quota may have of one resource by its system's rules at one instant, with all others as they are."""
+
+    fair_share: float | None
+    """What it is guaranteed and its part of what is over; None where the system has no such number."""
+    reason: str = ""
+    """Why it is None, as a code of ``definitions.REASONS``."""
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod that is governed by a quota, at one instant."""
+
+    uid: str
+    namespace: str
+    name: str
+    quota: str
+    """Name of its quota."""
+    requests: Mapping[str, float]
+    """By resource as the quota names it (gpu-memory in GB for nos), with all others that it asks for, in base units."""
+    created_at_ms: int
+    priority: int = 0
+    is_bound: bool = False
+    """Placed on a node and not over."""
+    is_running: bool = False
+    """In phase Running."""
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """A pod that another quota's demand, or its own quota's, may preempt at one instant."""
+
+    pod_uid: str
+    by_quota: str
+    condition: str
+    """within min, fair share, or same namespace (nos); the system's own words for others."""
+    evidence: str
+    """The numbers, as 40 + 10 <= 40 + 15 and 40 > 13."""
