@@ -10,6 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from gpureport.dra_tables import DRA_TABLES
+from gpureport.quota_tables import QUOTA_TABLES
 from gpureport.state_columns import AMOUNTS, CREATED, OBSERVED, TEXTS
 from gpureport.table import INSTANT, Column, Table
 
@@ -121,25 +122,6 @@ POD_CONTAINER = Table(
         Column("exit_code", pa.int64(), "exit code of the last run", True),
     ),
 )
-QUOTA = Table(
-    "quota",
-    "Objects of quota systems, as they are.",
-    ("system", "kind", "namespace", "name", "uid", "observed_at"),
-    (
-        OBSERVED,
-        Column("system", pa.string(), "kubernetes, nos, scheduler-plugins, kueue, koordinator, volcano or kai"),
-        Column("kind", pa.string(), "resource and API group, elasticquotas.nos.nebuly.com"),
-        Column("api_version", pa.string(), "API version in which it was read"),
-        Column("namespace", pa.string(), "namespace, '' for what belongs to the cluster"),
-        Column("name", pa.string(), "object's name"),
-        Column("uid", pa.string(), "object's uid"),
-        CREATED,
-        Column("labels", TEXTS, "labels"),
-        Column("annotations", TEXTS, "annotations"),
-        Column("spec", pa.string(), "spec as JSON, keys sorted"),
-        Column("status", pa.string(), "status as JSON, keys sorted"),
-    ),
-)
 KOORDINATOR_DEVICE = Table(
     "koordinator_device",
     "Devices of nodes as Koordinator's agent reports them.",
@@ -196,7 +178,7 @@ STATE_TABLES: tuple[Table, ...] = (
     POD,
     POD_CONTAINER,
     *DRA_TABLES,
-    QUOTA,
+    *QUOTA_TABLES,
     KOORDINATOR_DEVICE,
     POD_DEVICE,
 )

@@ -16,6 +16,7 @@ from gpureport.state.koordinator import annotated_device_rows, koordinator_devic
 from gpureport.state.kubelet import completed
 from gpureport.state.nodes import namespace_row, node_row
 from gpureport.state.pods import container_rows, pod_row
+from gpureport.state.quota_terms import quota_term_rows
 from gpureport.state.quotas import quota_row
 from gpureport.state.rows import Rows
 from gpureport.state_tables import STATE_TABLES
@@ -115,6 +116,8 @@ def _shaper(kind: Kind, api_version: str) -> Shaper:
 
 def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, Row]]:
     yield "quota", quota_row(kind, api_version, found)
+    for row in quota_term_rows(kind, found):
+        yield "quota_term", row
 
 
 def _pod(found: Object) -> Iterator[tuple[str, Row]]:

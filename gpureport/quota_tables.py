@@ -1,0 +1,70 @@
+"""The lake's tables of quotas: the objects of quota systems as they are, and what they say of each resource."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from gpureport.state_columns import CREATED, OBSERVED, TEXTS
+from gpureport.table import INSTANT, Column, Table
+
+QUOTA = Table(
+    "quota",
+    "Objects of quota systems, as they are.",
+    ("system", "kind", "namespace", "name", "uid", "observed_at"),
+    (
+        OBSERVED,
+        Column("system", pa.string(), "kubernetes, nos, scheduler-plugins, kueue, koordinator, volcano or kai"),
+        Column("kind", pa.string(), "resource and API group, elasticquotas.nos.nebuly.com"),
+        Column("api_version", pa.string(), "API version in which it was read"),
+        Column("namespace", pa.string(), "namespace, '' for what belongs to the cluster"),
+        Column("name", pa.string(), "object's name"),
+        Column("uid", pa.string(), "object's uid"),
+        CREATED,
+        Column("labels", TEXTS, "labels"),
+        Column("annotations", TEXTS, "annotations"),
+        Column("spec", pa.string(), "spec as JSON, keys sorted"),
+        Column("status", pa.string(), "status as JSON, keys sorted"),
+    ),
+)
+
+
+def _amount(name: str, doc: str) -> Column:
+    return Column(name, pa.float64(), f"{doc}; null where it says none", True)
+
+
+QUOTA_TERM = Table(
+    "quota_term",
+    "What quota objects say of each resource, in the same words for all systems. Amounts are in base units of the resource.",
+    ("system", "kind", "namespace", "name", "uid", "resource", "flavor", "observed_at"),
+    (
+        OBSERVED,
+        Column("system", pa.string(), "kubernetes, nos, scheduler-plugins, kueue, koordinator, volcano or kai"),
+        Column("kind", pa.string(), "resource and API group, elasticquotas.nos.nebuly.com"),
+        Column("namespace", pa.string(), "namespace, '' for what belongs to the cluster"),
+        Column("name", pa.string(), "object's name"),
+        Column("uid", pa.string(), "object's uid"),
+        CREATED,
+        Column("quota", pa.string(), "what the system knows it by: namespace/name, the name alone, or cohort/name"),
+        Column("parent", pa.string(), "quota that contains it, '' where none does"),
+        Column("is_parent", pa.bool_(), "said to contain others; what it holds is theirs"),
+        Column("namespaces", pa.list_(pa.string()), "namespaces that it governs by their name"),
+        Column("tree", pa.string(), "Koordinator's quota tree"),
+        Column("display_name", pa.string(), "name for people, which KAI's scheduler gives its series"),
+        Column("priority", pa.int64(), "priority among quotas", True),
+        Column("may_lend", pa.bool_(), "what it does not use may go to others"),
+        Column("resource", pa.string(), "resource as the quota names it; gpu for KAI"),
+        Column("flavor", pa.string(), "Kueue's flavor of the resource, or ''"),
+        _amount("guaranteed", "min, nominalQuota, guarantee, quota (infinite for KAI's -1)"),
+        _amount("cap", "max, capability, limit, hard"),
+        _amount("weight", "part of what is over: shared-weight, weight, overQuotaWeight, fairSharing.weight"),
+        _amount("deserved", "Volcano's capacity plugin: what it has before others may reclaim"),
+        _amount("borrowing_limit", "Kueue: most that it may borrow"),
+        _amount("lending_limit", "Kueue: most that it lends"),
+        _amount("delivered", "what its status says is in use"),
+        _amount("demanded", "what its status says is asked for"),
+        _amount("fair_share", "what its scheduler says it may have: Koordinator's runtime"),
+        Column("changed_at", INSTANT, "UTC, when its spec last changed, as far as its managed fields tell", True),
+    ),
+)
+
+QUOTA_TABLES = (QUOTA, QUOTA_TERM)

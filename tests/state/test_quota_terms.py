@@ -1,0 +1,131 @@
+"""What quota objects of every system say of each resource, in the same words."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from typing import Any
+
+import pytest
+
+from gpureport.resources import QUERIES
+from gpureport.state.fields import Row
+from gpureport.state.kinds import KINDS, Kind
+from gpureport.state.quota_terms import quota_term_rows
+
+RECORDING = QUERIES.parent / "data" / "fixtures" / "k8s-1.36-recording"
+BY_NAME = {kind.asked: kind for kind in KINDS}
+
+
+def rows(kind: str, found: dict[str, Any]) -> list[Row]:
+    return [
+        {name: value for name, value in row.items() if value not in (None, "", [])}
+        for row in quota_term_rows(BY_NAME[kind], found)
+    ]
+
+
+def recorded(file: str, kind: Kind) -> dict[tuple[str, str], Row]:
+    items = json.loads((RECORDING / f"{file}.json").read_text())["items"]
+    return {(row["quota"], row["resource"]): row for item in items for row in rows(kind.asked, item)}
+
+
+def said(row: Row, *names: str) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in names)
+
+
+def test_nos_quotas_govern_their_namespace_and_composites_those_they_list() -> None:
+    elastic = recorded("nos-elasticquotas", BY_NAME["elasticquotas.nos.nebuly.com"])
+    composite = recorded("nos-compositeelasticquotas", BY_NAME["compositeelasticquotas.nos.nebuly.com"])
+    memory = "nos.nebuly.com/gpu-memory"
+    assert said(elastic["research/quota-a", memory], "guaranteed", "cap", "delivered", "namespaces") == (
+        40,
+        None,
+        64,
+        ["research"],
+    )
+    assert said(elastic["serving/quota-b", memory], "guaranteed", "cap", "delivered", "namespaces") == (10, None, 57, ["serving"])
+    found = said(composite["data/quota-c", memory], "guaranteed", "cap", "delivered", "namespaces")
+    assert found == (30, 70, 64, ["data", "notebooks"])
+
+
+def test_koordinator_says_its_fair_share_and_request_in_annotations() -> None:
+    quotas = recorded("koordinator-elasticquotas", BY_NAME["elasticquotas.scheduling.sigs.k8s.io"])
+    row = quotas["team-data", "koordinator.sh/gpu-core"]
+    assert said(row, "guaranteed", "cap", "weight", "delivered", "demanded", "fair_share") == (200, 400, 400, 250, 250, 250)
+    assert said(row, "parent", "is_parent", "may_lend", "namespaces") == ("koordinator-root-quota", False, True, None)
+
+
+def test_kueue_queues_have_their_reservations_and_limits_per_flavor() -> None:
+    queues = recorded("kueue-clusterqueues", BY_NAME["clusterqueues.kueue.x-k8s.io"])
+    research, serving = queues["cq-research", "nvidia.com/gpu"], queues["cq-serving", "nvidia.com/gpu"]
+    names = ("guaranteed", "delivered", "weight", "lending_limit", "cap", "parent", "flavor")
+    assert said(research, *names) == (5, 7, 1, None, None, "cohort/all", "h100")
+    assert said(serving, *names) == (5, 1, 1, 4, None, "cohort/all", "h100")
+
+
+def test_kueue_v1beta1_names_the_cohort_otherwise() -> None:
+    limits = {"name": "nvidia.com/gpu", "nominalQuota": 4, "borrowingLimit": "2", "lendingLimit": 1}
+    spec = {"cohort": "all", "resourceGroups": [{"flavors": [{"name": "a100", "resources": [limits]}]}]}
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "metadata": {"name": "old"}, "spec": spec}
+    (row,) = rows("clusterqueues.kueue.x-k8s.io", queue)
+    assert said(row, "parent", "guaranteed", "borrowing_limit", "lending_limit", "cap") == ("cohort/all", 4, 2, 1, 6)
+
+
+def test_a_kueue_queue_outside_of_cohorts_cannot_go_beyond_its_nominal_quota() -> None:
+    flavors = [{"name": "a100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "4"}]}]
+    (row,) = rows(
+        "clusterqueues.kueue.x-k8s.io", {"metadata": {"name": "alone"}, "spec": {"resourceGroups": [{"flavors": flavors}]}}
+    )
+    assert said(row, "parent", "guaranteed", "cap") == (None, 4, 4)
+
+
+def test_a_kueue_cohort_brings_its_own_quota_and_contains_queues() -> None:
+    flavors = [{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "3"}]}]
+    spec = {"parentName": "root", "fairSharing": {"weight": "2"}, "resourceGroups": [{"flavors": flavors}]}
+    (row,) = rows("cohorts.kueue.x-k8s.io", {"metadata": {"name": "all"}, "spec": spec})
+    assert said(row, "quota", "parent", "is_parent", "guaranteed", "weight") == ("cohort/all", "cohort/root", True, 3, 2)
+
+
+def test_a_volcano_queue_without_a_guarantee_guarantees_nothing() -> None:
+    queues = recorded("volcano-queues", BY_NAME["queues.scheduling.volcano.sh"])
+    names = ("guaranteed", "deserved", "cap", "weight", "delivered")
+    assert said(queues["vol-a", "nvidia.com/gpu"], *names) == (1, 2, 8, 1, 4)
+    (row,) = rows("queues.scheduling.volcano.sh", {"metadata": {"name": "b"}, "spec": {"capability": {"nvidia.com/gpu": 8}}})
+    assert said(row, *names) == (0, None, 8, 1, None)
+
+
+def test_kai_says_minus_one_for_no_limit_and_nothing_for_a_limit_of_nothing() -> None:
+    queues = recorded("kai-queues", BY_NAME["queues.scheduling.run.ai"])
+    names = ("guaranteed", "cap", "weight", "priority", "delivered", "demanded", "display_name")
+    assert said(queues["kai-team-a", "gpu"], *names) == (2, None, 1, 100, 3, 10, "Team A")
+    assert said(queues["kai-team-b", "gpu"], *names) == (2, None, 4, 100, 8, 10, None)
+    (row,) = rows("queues.scheduling.run.ai", {"metadata": {"name": "c"}, "spec": {"resources": {"gpu": {"quota": -1}}}})
+    assert said(row, "guaranteed", "cap", "weight") == (inf, 0, 0)
+
+
+def test_a_resource_quota_is_a_cap_and_no_guarantee() -> None:
+    quotas = recorded("resourcequotas", BY_NAME["resourcequotas"])
+    names = ("guaranteed", "cap", "delivered", "namespaces")
+    assert said(quotas["research/gpu", "requests.nvidia.com/gpu"], *names) == (None, 24, 5, ["research"])
+    assert said(quotas["serving/gpu", "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"], *names) == (None, 6, 2, ["serving"])
+
+
+def test_the_last_change_of_the_spec_is_the_last_write_that_was_not_of_the_status() -> None:
+    managed = [
+        {"time": "2026-11-20T10:00:00Z", "manager": "kubectl"},
+        {"time": "2026-11-20T12:00:00Z", "manager": "controller", "subresource": "status"},
+    ]
+    found = {"metadata": {"name": "q", "namespace": "n", "managedFields": managed}, "spec": {"min": {"nvidia.com/gpu": 1}}}
+    (row,) = rows("elasticquotas.nos.nebuly.com", found)
+    assert row["changed_at"] == 1_795_168_800_000
+
+
+@pytest.mark.parametrize("kind", sorted(kind.asked for kind in KINDS if kind.quota_system))
+@pytest.mark.parametrize("odd", [None, [], "x", 3, {"resourceGroups": [None, {"flavors": [3, {"resources": [{}, None]}]}]}])
+def test_an_object_of_another_shape_says_nothing_rather_than_failing(kind: str, odd: object) -> None:
+    found = {
+        "metadata": {"name": "q", "annotations": {"quota.scheduling.koordinator.sh/request": "{"}},
+        "spec": odd,
+        "status": odd,
+    }
+    assert [row for row in quota_term_rows(BY_NAME[kind], found) if row.get("guaranteed")] == []
