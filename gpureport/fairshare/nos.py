@@ -1,0 +1,147 @@
+"""nos elastic quotas: what is available over quota, who is guaranteed how much of it, and which pods are let in.
+
+Source: nos' scheduler plugin (12e0a72, 2024-04), and where its documents say otherwise, the code. Amounts are compared as
+the scheduler holds them: whole units, rounded up, of cpu thousandths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpureport.fairshare.model import Holding, Pod, Quota, Share
+
+ALWAYS_COMPARED = ("cpu", "memory")
+"""Compared even where a quota does not name them, and then as 0."""
+NEVER_COMPARED = ("ephemeral-storage", "pods")
+
+Units = dict[str, int]
+"""By resource, in the scheduler's units."""
+
+
+@dataclass(frozen=True)
+class Used:
+    """A quota and what is counted as used of it, by resource in base units.
+
+    The scheduler counts pods that are bound, from when it has known both; the operator's ``status.used`` counts those Running.
+    """
+
+    quota: Quota
+    amounts: Mapping[str, float]
+
+
+def units(resource: str, amount: float) -> int:
+    """The amount as the scheduler holds it."""
+    return math.ceil(round(amount * (1000 if resource == "cpu" else 1), 6))
+
+
+def base(resource: str, whole: float) -> float:
+    """Scheduler's units back in base units."""
+    return whole / 1000 if resource == "cpu" else float(whole)
+
+
+def as_units(amounts: Mapping[str, float]) -> Units:
+    """Amounts that the scheduler compares, in its units."""
+    return {resource: units(resource, amount) for resource, amount in amounts.items() if resource not in NEVER_COMPARED}
+
+
+def minimum(quota: Quota) -> Units:
+    """Its spec.min."""
+    return as_units({name: terms.guaranteed for name, terms in quota.terms.items() if terms.guaranteed is not None})
+
+
+def maximum(quota: Quota) -> Units | None:
+    """Its spec.max; None where it has none, which is no limit at all."""
+    caps = {name: terms.cap for name, terms in quota.terms.items() if terms.cap is not None}
+    return as_units(caps) if caps else None
+
+
+def exceeds(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> tuple[str, ...]:
+    """Resources of which used and request together are more than the bound.
+
+    cpu and memory are compared always, as 0 where the bound does not name them: a quota of GPUs alone lets no pod in that asks
+    for cpu. Others are compared only where the bound names them.
+    """
+    compared = dict.fromkeys((*ALWAYS_COMPARED, *sorted(bound)))
+    return tuple(name for name in compared if used.get(name, 0) + request.get(name, 0) > bound.get(name, 0))
+
+
+def total(amounts: Iterable[Mapping[str, int]]) -> Units:
+    """Their sum, resource by resource."""
+    found: Units = {}
+    for each in amounts:
+        for resource, amount in each.items():
+            found[resource] = found.get(resource, 0) + amount
+    return found
+
+
+def times_counted(quota: Quota, as_original: bool = False) -> int:
+    """How often it counts in sums over quotas: once.
+
+    The original keeps quotas by namespace and counts a composite one once for each of its namespaces, which makes its sums
+    too large; ``as_original`` counts so.
+    """
+    return max(1, len(quota.namespaces)) if as_original else 1
+
+
+def _counted(held: Sequence[Used], as_original: bool) -> list[Used]:
+    return [each for each in held for _ in range(times_counted(each.quota, as_original))]
+
+
+def available_over_quota(held: Sequence[Used], as_original: bool = False) -> Units:
+    """What quotas leave unused of their min, Σ max(0, min − used); also what others have borrowed of it already."""
+    return total(
+        {name: max(0, limit - units(name, each.amounts.get(name, 0))) for name, limit in minimum(each.quota).items()}
+        for each in _counted(held, as_original)
+    )
+
+
+def share_ratios(quota: Quota, held: Sequence[Used], as_original: bool = False) -> dict[str, float]:
+    """Its min over the sum of all min, by resource; 0 where that sum is 0."""
+    sums = total(minimum(each.quota) for each in _counted(held, as_original))
+    return {name: limit / sums[name] if sums[name] else 0.0 for name, limit in minimum(quota).items()}
+
+
+def guaranteed_over_quota(quota: Quota, held: Sequence[Used], as_original: bool = False) -> Units:
+    """Its part of what is available over quota, floor(min / Σmin × available), by resource.
+
+    What rounding leaves goes to nobody. The product is one of doubles as in the original: 29 of 100 of 100 is 28.
+    """
+    ratios = share_ratios(quota, held, as_original)
+    available = available_over_quota(held, as_original)
+    return {name: math.floor(amount * ratios.get(name, 0.0)) for name, amount in available.items()}
+
+
+def rejections(pod: Pod, held: Sequence[Used], as_original: bool = False) -> tuple[str, ...]:
+    """Why the scheduler would not let the pod in with things as they are, before it looks for victims; () where it would.
+
+    ``max`` (its quota's), ``sum of min``: all quotas together never use more than all min, so nobody borrows more than others
+    leave unused, though GPUs may be free. A pod that no quota governs is never rejected.
+    """
+    own = quota_of(pod, held)
+    if own is None:
+        return ()
+    request, limit = as_units(pod.requests), maximum(own.quota)
+    counted = _counted(held, as_original)
+    all_used, all_minimum = total(as_units(each.amounts) for each in counted), total(minimum(each.quota) for each in counted)
+    return (
+        *(("max",) if limit is not None and exceeds(as_units(own.amounts), request, limit) else ()),
+        *(("sum of min",) if exceeds(all_used, request, all_minimum) else ()),
+    )
+
+
+def quota_of(pod: Pod, held: Iterable[Used]) -> Used | None:
+    """The quota that governs the pod, and what is used of it."""
+    return next((each for each in held if each.quota.name == pod.quota), None)
+
+
+def shares(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
+    """What each quota may have of the resource before others may take it back: min and its guaranteed over-quota."""
+    held = [Used(each.quota, {resource: each.delivered}) for each in holdings]
+    return {
+        each.quota.name: Share(
+            base(resource, minimum(each.quota).get(resource, 0) + guaranteed_over_quota(each.quota, held).get(resource, 0))
+        )
+        for each in held
+    }
