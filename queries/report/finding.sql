@@ -1,10 +1,10 @@
 -- What deserves a look: each finding with its rule, its numbers, whose it is, what is at stake, and what to do.
 --
 -- Codes stay what they are. A suggestion is never to delete something. A suppressed finding is listed, and does not fail a run; it comes
--- back after its day. Conditions: facts.finding_waste, _evidence, _strain, _error.
+-- back after its day. Conditions: facts.finding_*.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.finding_error, facts.finding_evidence, facts.finding_strain, facts.finding_waste
+-- reads:  facts.window_finding
 -- params: finding_rules, suppressions, until_at
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
 -- columns:
@@ -33,17 +33,7 @@
 --   suppression       why it is suppressed; '' where it is not
 --   sql               a statement that shows what it was read from
 --   unknown_reasons   figure name → why it is null (docs: queries/README.md); one entry for each null figure
-with found as (
-    select * from facts.finding_waste
-    union all by name
-    select * from facts.finding_evidence
-    union all by name
-    select * from facts.finding_strain
-    union all by name
-    select * from facts.finding_error
-),
-
-rule as (
+with rule as (
     select unnest(from_json(
         $finding_rules::json,
         '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR", "rule": "VARCHAR", "thresholds": "VARCHAR", "action": "VARCHAR", "sql": "VARCHAR"}]'
@@ -70,7 +60,7 @@ suppressed as (
         found.gpu_instance_id,
         found.detail,
         arg_max({ 'until': suppression.until, 'reason': suppression.reason }, (suppression.until, suppression.reason)) as why
-    from found
+    from facts.window_finding as found
     inner join suppression
         on
             found.code = suppression.code
@@ -132,7 +122,7 @@ select
         found.detail
     ) as sql,
     if(found.gpu_hours is null, map { 'gpu_hours': 'not_estimated' }, map_from_entries([])) as unknown_reasons
-from found
+from facts.window_finding as found
 left join rule on found.code = rule.code
 left join suppressed
     on
