@@ -104,6 +104,7 @@ def _link_share(signal: str, *link: str) -> Figure:
 _PCIE_LINK = ("pcie_link_generation", "pcie_link_width")
 _MEMORY = ("fb_used_bytes", "fb_free_bytes")
 _ACTIVITY = ("gpu_util_ratio", "gr_engine_active_ratio", "sm_active_ratio")
+_ANY_ACTIVITY = tuple((signal,) for signal in _ACTIVITY)
 _POWERS = ("energy_joules", "power_watts")
 _EITHER = (("energy_joules",), ("power_watts",))
 _VIOLATIONS = (
@@ -124,10 +125,10 @@ FIGURES = {
         "h of whole GPUs: of several holders equal parts, of a MIG instance its compute slices of 7 (of 4 on an A30)"
     ),
     "capacity_gpu_hours": Figure("h of GPUs, seen and expected together; reckoned without the buckets"),
-    "effective_gpu_hours": Figure("h held and active with SM activity of 0.5 or more", _ACTIVITY),
-    "allocated_ineffective_gpu_hours": Figure("h held and active with SM activity below 0.5", _ACTIVITY),
-    "allocated_busy_gpu_hours": Figure("h held and active while SM activity is not known", _ACTIVITY),
-    "allocated_idle_gpu_hours": Figure("h held and not active", _ACTIVITY),
+    "effective_gpu_hours": Figure("h held and active with SM activity of 0.5 or more", ("sm_active_ratio",)),
+    "allocated_ineffective_gpu_hours": Figure("h held and active with SM activity below 0.5", ("sm_active_ratio",)),
+    "allocated_busy_gpu_hours": Figure("h held and active while SM activity is not known", _ACTIVITY, ways=_ANY_ACTIVITY),
+    "allocated_idle_gpu_hours": Figure("h held and not active", _ACTIVITY, ways=_ANY_ACTIVITY),
     "reserved_idle_gpu_hours": Figure("h that a resource claim had and no container held"),
     "stranded_gpu_hours": Figure("h that nobody had and on which nothing can be placed: slices of which no MIG instance is made"),
     "free_gpu_hours": Figure("h that nobody had"),

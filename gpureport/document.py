@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpureport.catalog import load_catalog
+from gpureport.finding_docs import render_findings
 from gpureport.query import load
 from gpureport.query_docs import render_index
 from gpureport.resources import QUERIES
@@ -18,6 +19,7 @@ def documents() -> dict[Path, str]:
         Path("docs/schema.md"): render_schema(queries),
         Path("docs/figures.md"): render_figures(queries),
         Path("docs/metrics.md"): render_metrics(load_catalog()),
+        Path("docs/findings.md"): render_findings(),
         Path("queries/README.md"): render_index(queries),
     }
 

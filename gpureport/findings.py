@@ -26,21 +26,35 @@ class Thresholds(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    findings_gpu_hours: float = Field(1.0, ge=0)
-    observed_seconds_min: float = Field(600.0, ge=0)
-    boundness_seconds_min: float = Field(60.0, ge=0)
-    idle_ratio: float = Field(0.9, gt=0, le=1)
-    unseen_ratio: float = Field(0.1, gt=0, le=1)
-    busy_ratio: float = Field(0.8, gt=0, le=1)
-    ineffective_sm_ratio: float = Field(0.5, gt=0, le=1)
-    compute_sm_ratio: float = Field(0.8, gt=0, le=1)
-    bandwidth_dram_ratio: float = Field(0.5, gt=0, le=1)
-    io_pcie_bytes_per_second: float = Field(1e9, gt=0)
-    io_sm_ratio: float = Field(0.3, gt=0, le=1)
-    latency_engine_ratio: float = Field(0.4, gt=0, le=1)
-    latency_sm_ratio: float = Field(0.25, gt=0, le=1)
-    throttle_ratio: float = Field(0.05, ge=0, le=1)
-    hw_throttle_ratio: float = Field(0.01, ge=0, le=1)
+    findings_gpu_hours: float = Field(1.0, ge=0, description="GPU-hours at stake from which a finding is worth a line")
+    observed_seconds_min: float = Field(
+        600.0, ge=0, description="s for which a container's devices must have been seen before it is judged"
+    )
+    boundness_seconds_min: float = Field(60.0, ge=0, description="s of activity before a sentence says what binds a container")
+    idle_ratio: float = Field(0.9, gt=0, le=1, description="share of held time without activity from which a holder is idle")
+    unseen_ratio: float = Field(
+        0.1, gt=0, le=1, description="share of expected time not seen from which a node counts as not seen"
+    )
+    busy_ratio: float = Field(
+        0.8, gt=0, le=1, description="mean engine activity or GPU utilisation from which low SM activity is called ineffective"
+    )
+    ineffective_sm_ratio: float = Field(
+        0.5, gt=0, le=1, description="mean SM activity below which a busy container is ineffective"
+    )
+    compute_sm_ratio: float = Field(0.8, gt=0, le=1, description="mean SM activity from which work is compute-bound")
+    bandwidth_dram_ratio: float = Field(
+        0.5, gt=0, le=1, description="mean DRAM activity from which work is bound by memory bandwidth"
+    )
+    io_pcie_bytes_per_second: float = Field(
+        1e9, gt=0, description="PCIe traffic, both directions, from which waiting is for input and output"
+    )
+    io_sm_ratio: float = Field(0.3, gt=0, le=1, description="mean SM activity below which PCIe traffic is waited for")
+    latency_engine_ratio: float = Field(
+        0.4, gt=0, le=1, description="mean engine activity from which few active SMs mean small or serial kernels"
+    )
+    latency_sm_ratio: float = Field(0.25, gt=0, le=1, description="mean SM activity below which that is so")
+    throttle_ratio: float = Field(0.05, ge=0, le=1, description="share of time held back by power or heat")
+    hw_throttle_ratio: float = Field(0.01, ge=0, le=1, description="share of time held back by the hardware itself")
 
 
 class Suppression(BaseModel):
@@ -70,6 +84,11 @@ def rules() -> Mapping[str, Mapping[str, str]]:
     return {row["code"]: row for row in _rows("finding.csv")}
 
 
+def xid_classes() -> list[dict[str, str]]:
+    """What each XID code tells of: class, severity, meaning, source and its date."""
+    return _rows("xid.csv")
+
+
 def parameters(
     thresholds: Thresholds, suppressions: Iterable[Suppression], memory_threshold_ratio: float = 0.9
 ) -> dict[str, Any]:
@@ -81,7 +100,7 @@ def parameters(
         **values,
         "thresholds": json.dumps(values),
         "finding_rules": json.dumps(told),
-        "xid_classes": json.dumps(_rows("xid.csv")),
+        "xid_classes": json.dumps(xid_classes()),
         "suppressions": json.dumps([each.model_dump(mode="json") for each in suppressions], sort_keys=True),
     }
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from gpureport import formats
 from gpureport.catalog import Catalog, Meaning
 from gpureport.definitions import FIGURES, REASONS, Figure
+from gpureport.markdown import markdown_table
 from gpureport.query import Query
 from gpureport.table import Column, Table
 from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, SIGNALS, TABLES
@@ -53,7 +53,7 @@ split further), pod, cluster. `name=*` asks for a label that is there.
 
 def render_schema(queries: Mapping[str, Query]) -> str:
     """docs/schema.md."""
-    dropped = _markdown(("reason", "meaning"), DROP_REASONS.items())
+    dropped = markdown_table(("reason", "meaning"), DROP_REASONS.items())
     lake = ["## Lake\n", *map(_lake_table, TABLES), "### Reasons in device_signal.dropped\n", dropped]
     parts = [_SCHEMA_INTRO, *lake, "## Facts\n", *_query_tables(queries, "facts")]
     return "\n".join([*parts, "## Report\n", *_query_tables(queries, "report")])
@@ -61,9 +61,9 @@ def render_schema(queries: Mapping[str, Query]) -> str:
 
 def render_figures(queries: Mapping[str, Query]) -> str:
     """docs/figures.md."""
-    reasons = _markdown(("reason", "meaning"), REASONS.items())
+    reasons = markdown_table(("reason", "meaning"), REASONS.items())
     figures = [_figure(name, figure, queries) for name, figure in FIGURES.items()]
-    table = _markdown(("figure", "unit", "formula", "signals", "absent", "tables"), figures)
+    table = markdown_table(("figure", "unit", "formula", "signals", "absent", "tables"), figures)
     parts = [_FIGURES_INTRO + reasons, "## Formula, unit, signals\n", table, "## By table\n"]
     return "\n".join([*parts, *_query_tables(queries, "report", with_source=True)])
 
@@ -91,7 +91,7 @@ def _metrics(rows: Iterable[Meaning]) -> str:
         read = f"growth per {row.per}" if row.per == "second" else f"growth over that of {row.per}" if row.per else row.kind
         return name, f"{row.factor:g}", read, row.scope, f"{row.exporter} {row.versions}", row.needs, row.source
 
-    return _markdown(("metric", "factor", "read as", "scope", "exporter", "needs", "source"), map(line, rows))
+    return markdown_table(("metric", "factor", "read as", "scope", "exporter", "needs", "source"), map(line, rows))
 
 
 def _is_report(table: str) -> bool:
@@ -106,7 +106,7 @@ def _lake_table(table: Table) -> str:
     rows = [(column.name, _type(column), "yes" if column.nullable else "", column.doc) for column in table.columns]
     grain = ", ".join(f"`{name}`" for name in table.grain)
     head = f"### lake.{table.name}\n\n{table.doc}\nOne row per {grain}.\n\n"
-    return head + _markdown(("column", "type", "null", "meaning"), rows)
+    return head + markdown_table(("column", "type", "null", "meaning"), rows)
 
 
 def _query_tables(queries: Mapping[str, Query], layer: str, with_source: bool = False) -> Iterable[str]:
@@ -118,14 +118,4 @@ def _query_tables(queries: Mapping[str, Query], layer: str, with_source: bool = 
         source = f"\nSource: {query.source}.\n" if with_source and query.source else ""
         rows = list(query.columns.items())
         purpose = " ".join(query.purpose.split())
-        yield f"### {name}\n\n{purpose}\nOne row per {grain}.\n{source}\n" + _markdown(("column", "meaning and unit"), rows)
-
-
-def _markdown(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> str:
-    head = f"| {' | '.join(names)} |\n|{'---|' * len(tuple(names))}\n"
-    return head + "".join("| " + " | ".join(_cell(number, found) for number, found in enumerate(row)) + " |\n" for row in rows)
-
-
-def _cell(number: int, found: Any) -> str:
-    text = str(found).replace("|", "\\|").replace("\n", " ")
-    return f"`{text}`" if number == 0 else text
+        yield f"### {name}\n\n{purpose}\nOne row per {grain}.\n{source}\n" + markdown_table(("column", "meaning and unit"), rows)

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from gpureport.catalog import load_catalog
 from gpureport.cli import cli, main
 from gpureport.config import Config
+from gpureport.finding_docs import render_findings
 from gpureport.query import load
 from gpureport.schema_docs import render_figures, render_metrics, render_schema
 from gpureport.tables import TABLES
@@ -57,6 +58,7 @@ def test_the_cookbook_agrees_with_the_recording(demo: Path) -> None:
         ("schema.md", render_schema(load())),
         ("figures.md", render_figures(load())),
         ("metrics.md", render_metrics(load_catalog())),
+        ("findings.md", render_findings()),
     ],
 )
 def test_generated_documents_are_current(name: str, text: str) -> None:
@@ -76,7 +78,7 @@ def test_every_command_has_help_with_an_example_and_stands_in_the_readme(name: s
 
 
 def test_every_setting_stands_in_the_operations_page() -> None:
-    page = (DOCS / "operations.md").read_text()
+    page = (DOCS / "operations.md").read_text() + (DOCS / "findings.md").read_text()
     for name, field in Config.model_fields.items():
         inner = getattr(field.annotation, "model_fields", {})
         assert name in page

@@ -28,6 +28,7 @@ PARAMS = {
     "until_at": datetime(2026, 3, 1, 1),
     "memory_threshold_ratio": 0.9,
     "saturation_enabled": True,
+    "idle_watts": "{}",
     "links": "{}",
 }
 

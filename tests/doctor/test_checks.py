@@ -140,7 +140,7 @@ def test_devices_of_which_every_value_was_left_out_are_named_with_the_reason() -
     seen = (carried("DCGM_FI_DEV_GPU_TEMP"), carried("DCGM_FI_PROF_GR_ENGINE_ACTIVE", count=1))
     evidence = Evidence("x", seen, left_out={"gr_engine_active_ratio": {"dead": 1440}})
     found = row_of(signal_findings(evidence, CATALOG), "gr_engine_active_ratio")
-    assert (found.status, found.costs) == ("partial", ("gpu_usage_avg",))
+    assert (found.status, found.costs) == ("partial", ("gpu_usage_avg", "used_gpu_hours"))
     assert found.found.endswith("(series came, but every value was left out: 1,440 dead)")
 
 

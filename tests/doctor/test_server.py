@@ -21,7 +21,13 @@ Examined = Callable[[str], Told]
 # What the stock CSV costs, by hand: signal → figures.
 _OF_DEFAULT_CSV = {
     "power_limit_watts": ("power_limit_watts_max",),
-    "sm_active_ratio": ("sm_active_avg", "sm_active_max"),
+    "sm_active_ratio": (
+        "effective_gpu_hours",
+        "allocated_ineffective_gpu_hours",
+        "sm_active_avg",
+        "sm_active_max",
+        "sm_active_watts",
+    ),
     "sm_occupancy_ratio": ("sm_occupancy_avg",),
     "throttle_reasons": (
         "sw_power_cap_ratio",

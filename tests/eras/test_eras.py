@@ -40,8 +40,8 @@ LOST_TO_NVIDIA_SMI = {
     "xid": NOT_THERE,
     "pcie_replay": NOT_THERE,
 }
-# AMD's exporter has no XIDs, no bitmask and no violation counters of these names; its profiler was not on.
-LOST_TO_AMD = {**LOST_TO_NVIDIA_SMI, "throttle": NOT_THERE}
+# AMD's exporter names pods, but has no XIDs, no bitmask and no violation counters of these names; its profiler was not on.
+LOST_TO_AMD = {**{lost: why for lost, why in LOST_TO_NVIDIA_SMI.items() if lost != "unheld"}, "throttle": NOT_THERE}
 NO_UID = {"pod_uid": EMPTY_OR_SAME}
 GUESSED_SHARING = {"sharing_mode": "time-sliced?", "sharing_evidence": ANY}
 
