@@ -8,6 +8,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint con
 WORKERS ?= 2
 
 include tests/servers.mk
+include tests/browser.mk
 include bench/bench.mk
 
 .PHONY: help install demo test lint bench docs clean
@@ -32,7 +33,7 @@ install: $(VENV)/.installed ## Install gpureport into .venv
 demo: $(VENV)/.installed ## Write a report of the bundled H200 recording to out/demo (no network, no cluster)
 	@$(VENV)/bin/gpureport demo --out out/demo
 
-test: $(VENV)/.installed-dev servers ## Run all tests
+test: $(VENV)/.installed-dev servers browser ## Run all tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL style

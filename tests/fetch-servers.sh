@@ -10,12 +10,7 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 state=$folder/apt
 
-# apt with its state in our folder, so that neither root nor the system's package lists are needed.
-private_apt() {
-    mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
-    apt-get -qq -o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache" -o Acquire::Languages=none \
-        -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o APT::Sandbox::User="$(id -un)" "$@"
-}
+. "$(dirname "$0")/private-apt.sh"
 
 # The machine's own sources with another suite in place of its release: the mirror stays the one configured here.
 sources_of_suite() {

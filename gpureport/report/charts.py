@@ -141,4 +141,5 @@ def _bucket_colours() -> dict[str, Any]:
 
 def _svg(spec: Mapping[str, Any]) -> str:
     whole = {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": _CONFIG, **spec}
-    return str(vl_convert.vegalite_to_svg(whole))
+    # What encloses the drawing says what it shows; its thousand parts are not read out.
+    return str(vl_convert.vegalite_to_svg(whole)).replace("<svg ", '<svg aria-hidden="true" ', 1)

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from built_once import built_once
 
 from gpureport.cli import main
 from gpureport.query import Failure, Query, load
@@ -155,8 +156,10 @@ def out(con: duckdb.DuckDBPyConnection, queries: dict[str, Query], tmp_path: Pat
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's report folder, its lake beside the files."""
-    folder = tmp_path_factory.mktemp("demo-report")
-    assert main(["demo", "--out", str(folder)], environ={}, now=NOW) == 0
-    return folder
+
+    def build(folder: Path) -> None:
+        assert main(["demo", "--out", str(folder)], environ={}, now=NOW) == 0
+
+    return built_once("demo-report", build, request, tmp_path_factory)

@@ -1,0 +1,61 @@
+"""Pages of the report in a real Chromium, opened from the disk as a reader opens them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FETCHED = Path(__file__).parents[3] / ".cache" / "browser" / "chromium"
+OWN = ("chromium", "chromium-browser", "google-chrome")
+
+
+@dataclass
+class Opened:
+    """A page, and what it asked for and complained of since it was opened."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+def chromium_program() -> str:
+    """CHROMIUM_BIN, else the machine's own, else the one unpacked by `make browser`; the test is skipped without any."""
+    found = [os.environ.get("CHROMIUM_BIN"), *map(shutil.which, OWN), str(FETCHED) if FETCHED.exists() else None]
+    program = next(filter(None, found), None)
+    if not program:
+        pytest.skip("no Chromium here: run `make browser`, or set CHROMIUM_BIN")
+    return program
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium_program())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(params=["small", "demo"])
+def folder(request: pytest.FixtureRequest) -> Path:
+    """Where a report stands: the one made by hand, with hostile names, and the demo's."""
+    chosen: Path = request.getfixturevalue("out" if request.param == "small" else "demo")
+    return chosen
+
+
+@pytest.fixture
+def opened(browser: Browser, folder: Path) -> Iterator[Opened]:
+    """The report as most read it: on a laptop, in light colours."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    seen = Opened(page)
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.on("console", lambda message: seen.complaints.append(message.text))
+    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    page.goto((folder / "report.html").as_uri())
+    yield seen
+    page.close()
