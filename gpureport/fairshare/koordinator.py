@@ -1,0 +1,149 @@
+"""Koordinator's runtime quota: what each quota of a tree may use, resource by resource, of what its parent has.
+
+Source: koord-scheduler's quota calculator, v1.8.0 and the commits after it (a7a1b76, 2026-07), which round differently.
+Whole units: thousandths of cpu, else the resource's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gpureport.fairshare.model import Holding, Share
+
+ROOTS = ("", "koordinator-root-quota", "root")
+Rounding = Literal["nearest", "largest-remainder"]
+"""Up to v1.8.0 each part is rounded alone, so some is lost or given twice; later none is."""
+NOT_SHARED = ("koordinator-system-quota", "koordinator-default-quota")
+"""They take what they use before the rest is shared out."""
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """One of the quotas that share what their parent has of one resource."""
+
+    name: str
+    request: int
+    """What its pods, or its children, ask for, at most its max."""
+    minimum: int
+    weight: int
+    guaranteed: int = 0
+    may_lend: bool = True
+
+    @property
+    def floor(self) -> int:
+        """What it has in any case, if it asks for it."""
+        return max(self.minimum, self.guaranteed)
+
+
+def redistribute(amount: int, siblings: Sequence[Sibling], rounding: Rounding) -> dict[str, int]:
+    """Each sibling's runtime of the amount.
+
+    Who asks for no more than its floor has what it asks for, or the floor if it does not lend. The others start at their
+    floors and split the rest by weight; what one gets beyond its request is split again among those still short.
+    """
+    runtime = {each.name: _start(each) for each in siblings}
+    hungry = [each for each in siblings if each.request > each.floor]
+    rest = amount - sum(runtime.values())
+    while rest > 0 and sum(each.weight for each in hungry) > 0:
+        for name, part in _parts(rest, hungry, rounding).items():
+            runtime[name] += part
+        rest = sum(max(0, runtime[each.name] - each.request) for each in hungry)
+        runtime |= {each.name: min(runtime[each.name], each.request) for each in hungry}
+        hungry = [each for each in hungry if runtime[each.name] < each.request]
+    return runtime
+
+
+def _start(sibling: Sibling) -> int:
+    return min(sibling.request, sibling.floor) if sibling.may_lend else sibling.floor
+
+
+def _parts(amount: int, hungry: Sequence[Sibling], rounding: Rounding) -> dict[str, int]:
+    weights = sum(each.weight for each in hungry)
+    if rounding == "nearest":
+        return {each.name: int(each.weight * amount / weights + 0.5) for each in hungry}
+    parts = {each.name: each.weight * amount // weights for each in hungry}
+    by_remainder = sorted(
+        (each for each in hungry if each.weight), key=lambda each: (-(each.weight * amount % weights), each.name)
+    )
+    for each in by_remainder[: amount - sum(parts.values())]:
+        parts[each.name] += 1
+    return parts
+
+
+def scaled_minimums(amount: int, minimums: Mapping[str, int], fixed: frozenset[str] = frozenset()) -> dict[str, int]:
+    """Mins of siblings that together are more than there is: the fixed ones first, the others in proportion, truncated."""
+    if sum(minimums.values()) <= amount:
+        return dict(minimums)
+    scalable = sum(limit for name, limit in minimums.items() if name not in fixed)
+    rest = max(0, amount - sum(limit for name, limit in minimums.items() if name in fixed))
+    return {name: limit if name in fixed else int(rest * limit / scalable) if limit else 0 for name, limit in minimums.items()}
+
+
+def shares(
+    resource: str, holdings: Sequence[Holding], capacity: float, rounding: Rounding = "largest-remainder"
+) -> dict[str, Share]:
+    """Runtime of every quota of the trees, parents too, of a cluster that has ``capacity`` of the resource."""
+    tree = _Tree(resource, [each for each in holdings if each.quota.name not in NOT_SHARED], rounding)
+    used_before = sum(each.delivered for each in holdings if each.quota.name in NOT_SHARED)
+    runtime = tree.runtime(ROOTS, _units(resource, capacity - used_before))
+    before = {each.quota.name: each.delivered for each in holdings if each.quota.name in NOT_SHARED}
+    scale = _scale(resource)
+    return {name: Share(amount) for name, amount in before.items()} | {
+        name: Share(amount / scale) for name, amount in runtime.items()
+    }
+
+
+def _scale(resource: str) -> int:
+    return 1000 if resource == "cpu" else 1
+
+
+def _units(resource: str, amount: float) -> int:
+    return math.ceil(round(amount * _scale(resource), 6))
+
+
+class _Tree:
+    """Quotas under their parents, for one resource."""
+
+    def __init__(self, resource: str, holdings: Sequence[Holding], rounding: Rounding) -> None:
+        self._resource, self._rounding = resource, rounding
+        self._holdings = sorted(holdings, key=lambda each: each.quota.name)
+
+    def runtime(self, parents: Sequence[str], amount: int) -> dict[str, int]:
+        """Runtime of the children of these, and of theirs."""
+        children = self._children(parents)
+        minimums = {each.quota.name: _units(self._resource, self._terms(each, "guaranteed") or 0) for each in children}
+        scaled = scaled_minimums(amount, minimums)
+        found = redistribute(amount, [self._sibling(each, scaled[each.quota.name]) for each in children], self._rounding)
+        for name, part in list(found.items()):
+            found |= self.runtime([name], part)
+        return found
+
+    def _children(self, parents: Sequence[str]) -> list[Holding]:
+        return [each for each in self._holdings if each.quota.parent in parents and each.quota.name not in parents]
+
+    def _sibling(self, each: Holding, minimum: int) -> Sibling:
+        cap, weight = self._terms(each, "cap"), self._terms(each, "weight")
+        shown = cap if weight is None else weight
+        return Sibling(
+            each.quota.name,
+            self._limited_request(each),
+            minimum,
+            _units(self._resource, shown or 0),
+            may_lend=each.quota.may_lend,
+        )
+
+    def _limited_request(self, each: Holding) -> int:
+        """What it asks for: a parent what its children may ask for, one that does not lend its min at least; at most its max."""
+        children = self._children([each.quota.name])
+        asked = sum(map(self._limited_request, children)) if children else _units(self._resource, each.demanded)
+        if not each.quota.may_lend:
+            asked = max(asked, _units(self._resource, self._terms(each, "guaranteed") or 0))
+        cap = self._terms(each, "cap")
+        return asked if cap is None else min(asked, _units(self._resource, cap))
+
+    def _terms(self, each: Holding, name: Literal["guaranteed", "cap", "weight"]) -> float | None:
+        terms = each.quota.terms.get(self._resource)
+        return None if terms is None else getattr(terms, name)

@@ -1,0 +1,172 @@
+"""Kueue's cohorts: what a queue may borrow and lend, and its weighted share of what its cohort can lend.
+
+Source: Kueue ff69552 (2026-08), the cache of its scheduler. Amounts are per flavor and resource; usage is what workloads have
+reserved, not only what is admitted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gpureport.fairshare.model import Holding, Terms
+
+FlavorResource = tuple[str, str]
+NO_SHARE = "no_such_notion"
+MAX_WEIGHTED_SHARE = 2**63 - 1
+"""What the status says of a queue of weight 0 that borrows."""
+_INFINITY_SINCE = ((0, 17, 5), (0, 18, 1))
+
+
+@dataclass(frozen=True)
+class Node:
+    """A ClusterQueue, or a Cohort with what it has beyond its queues."""
+
+    name: str
+    parent: str = ""
+    terms: Mapping[FlavorResource, Terms] = field(default_factory=dict)
+    weight: float = 1
+    usage: Mapping[FlavorResource, float] = field(default_factory=dict)
+    """Of queues; a cohort's is what its queues use of what they share."""
+
+
+@dataclass(frozen=True)
+class WeightedShare:
+    """How far a queue or cohort is above its own, in thousandths of what its cohort can lend, over its weight."""
+
+    value: float
+    """0 where it borrows nothing, inf where it borrows with weight 0. Lower is let in first, higher goes first."""
+    resource: str = ""
+    """The resource of which it borrows most."""
+
+    @property
+    def as_status(self) -> int:
+        """The whole number in ``status.fairSharing.weightedShare``."""
+        return MAX_WEIGHTED_SHARE if math.isinf(self.value) else math.ceil(self.value)
+
+
+class Cohorts:
+    """ClusterQueues and Cohorts as trees; a cohort that only queues name exists too, and has nothing of its own.
+
+    What stands under a cohort that is its own ancestor is left out: Kueue admits nothing there.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        known = {node.name: node for node in nodes}
+        implied = {node.parent: Node(node.parent) for node in known.values() if node.parent and node.parent not in known}
+        both = {**known, **implied}
+        self.nodes: Mapping[str, Node] = {name: node for name, node in both.items() if _has_root(node, both)}
+
+    @cached_property
+    def _children(self) -> Mapping[str, list[Node]]:
+        found: dict[str, list[Node]] = {name: [] for name in self.nodes}
+        for node in self.nodes.values():
+            if node.parent:
+                found[node.parent].append(node)
+        return found
+
+    def subtree_quota(self, name: str, key: FlavorResource) -> float:
+        """Its own nominal quota, and what its children lend it."""
+        own = _nominal(self.nodes[name], key)
+        return own + sum(self.subtree_quota(each.name, key) - self.local_quota(each.name, key) for each in self._children[name])
+
+    def local_quota(self, name: str, key: FlavorResource) -> float:
+        """What it never lends: beyond its lending limit. Without one all may be lent."""
+        limit = _terms(self.nodes[name], key).lending_limit
+        return 0.0 if limit is None else max(0.0, self.subtree_quota(name, key) - limit)
+
+    def usage(self, name: str, key: FlavorResource) -> float:
+        """What a queue has reserved; what a cohort's members have reserved beyond what they never lend."""
+        own = self.nodes[name].usage.get(key, 0.0)
+        return own + sum(max(0.0, self.usage(each.name, key) - self.local_quota(each.name, key)) for each in self._children[name])
+
+    def potential(self, name: str, key: FlavorResource) -> float:
+        """The most that it could have, were nothing in use: its own, and what borrowing limit and cohort allow."""
+        node = self.nodes[name]
+        if not node.parent:
+            return self.subtree_quota(name, key)
+        found = self.local_quota(name, key) + self.potential(node.parent, key)
+        limit = _terms(node, key).borrowing_limit
+        return found if limit is None else min(self.subtree_quota(name, key) + limit, found)
+
+    def available(self, name: str, key: FlavorResource) -> float:
+        """What is left for it; negative where more was admitted than there is now."""
+        node, quota, used = self.nodes[name], self.subtree_quota(name, key), self.usage(name, key)
+        if not node.parent:
+            return quota - used
+        local = self.local_quota(name, key)
+        shared = self.available(node.parent, key)
+        limit = _terms(node, key).borrowing_limit
+        if limit is not None:
+            shared = min(quota - local - max(0.0, used - local) + limit, shared)
+        return max(0.0, local - used) + shared
+
+    def borrowed(self, name: str, key: FlavorResource) -> float:
+        """What it uses beyond its own."""
+        return max(0.0, self.usage(name, key) - self.subtree_quota(name, key))
+
+    def weighted_share(self, name: str) -> WeightedShare:
+        """Its largest borrowed part of a resource, of what its cohort can lend of it.
+
+        A resource of which nothing can be lent is left out; of equals the first by name is told.
+        """
+        node = self.nodes[name]
+        borrowed = self._by_resource({key: self.borrowed(name, key) for key in self._keys}) if node.parent else {}
+        if not any(borrowed.values()):
+            return WeightedShare(0.0)
+        lendable = self._by_resource({key: self.potential(node.parent, key) for key in self._keys})
+        ratios = {name: 1000 * amount / lendable[name] for name, amount in borrowed.items() if amount > 0 and lendable[name] > 0}
+        dominant = min(ratios, key=lambda resource: (-ratios[resource], resource), default="")
+        if not node.weight:
+            return WeightedShare(math.inf, dominant)
+        return WeightedShare(ratios.get(dominant, 0.0) / node.weight, dominant)
+
+    @cached_property
+    def _keys(self) -> Sequence[FlavorResource]:
+        return sorted({key for node in self.nodes.values() for key in node.terms})
+
+    @staticmethod
+    def _by_resource(amounts: Mapping[FlavorResource, float]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for (_, resource), amount in amounts.items():
+            found[resource] = found.get(resource, 0.0) + amount
+        return found
+
+
+def _has_root(node: Node, nodes: Mapping[str, Node]) -> bool:
+    seen = set()
+    while node.parent and node.name not in seen:
+        seen.add(node.name)
+        node = nodes[node.parent]
+    return not node.parent
+
+
+def _terms(node: Node, key: FlavorResource) -> Terms:
+    return node.terms.get(key, Terms())
+
+
+def _nominal(node: Node, key: FlavorResource) -> float:
+    return _terms(node, key).guaranteed or 0.0
+
+
+def cohorts(resource: str, holdings: Sequence[Holding]) -> Cohorts:
+    """The trees of one flavor's resource, from what queues and cohorts say and hold."""
+    key = ("", resource)
+    nodes = []
+    for each in holdings:
+        terms = each.quota.terms.get(resource, Terms())
+        usage = {} if each.quota.is_parent else {key: each.delivered}
+        weight = 1.0 if terms.weight is None else terms.weight
+        nodes.append(Node(each.quota.name, each.quota.parent, {key: terms}, weight, usage))
+    return Cohorts(nodes)
+
+
+def limit_of_series(value: float, version: tuple[int, int, int]) -> float | None:
+    """A borrowing or lending limit that Kueue's series tell: inf for none, None where 0 may mean none as well as 0.
+
+    Versions before 0.17.5, and 0.18.0, give 0 for a limit that is not set; the object says which. ``version`` is Kueue's own.
+    """
+    fixed = next((since for since in _INFINITY_SINCE if since[:2] == version[:2]), (0, 17, 5))
+    return None if value == 0 and version < fixed else value

@@ -1,0 +1,86 @@
+"""scheduler-plugins' ElasticQuota, of which nos and Koordinator descend: min and max, borrowing first come first served.
+
+Source: scheduler-plugins, the plugin capacityscheduling (2026-08). No label, no fair share, no gpu-memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gpureport.fairshare.model import Exposure, Pod, Quota
+from gpureport.fairshare.nos import Units, Used, base, quota_of, total, units
+
+WITHIN_MIN = "within min"
+SAME_NAMESPACE = "same namespace"
+_ALWAYS = ("cpu", "memory", "ephemeral-storage")
+
+
+def over_min(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> tuple[str, ...]:
+    """Resources asked for beyond min; one that min does not name has none guaranteed."""
+    return tuple(name for name in _compared(request) if request.get(name, 0) + used.get(name, 0) > bound.get(name, 0))
+
+
+def over_max(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int] | None) -> tuple[str, ...]:
+    """Resources asked for beyond max; cpu, memory and ephemeral storage that a max does not name are 0, others have no limit."""
+    if bound is None:
+        return ()
+    named = [name for name in _compared(request) if name in _ALWAYS or name in bound]
+    return tuple(name for name in named if request.get(name, 0) + used.get(name, 0) > bound.get(name, 0))
+
+
+def _compared(request: Mapping[str, int]) -> list[str]:
+    return list(dict.fromkeys((*_ALWAYS, *sorted(request))))
+
+
+def _whole(amounts: Mapping[str, float]) -> Units:
+    return {resource: units(resource, amount) for resource, amount in amounts.items()}
+
+
+def _minimum(quota: Quota) -> Units:
+    return _whole({name: terms.guaranteed for name, terms in quota.terms.items() if terms.guaranteed is not None})
+
+
+def _maximum(quota: Quota) -> Units | None:
+    return _whole({name: terms.cap for name, terms in quota.terms.items() if terms.cap is not None}) or None
+
+
+def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
+    """Why the pod would not be let in with things as they are: ``max``, ``sum of min``; () where it would."""
+    own = quota_of(pod, held)
+    if own is None:
+        return ()
+    request = _whole(pod.requests)
+    all_used, all_minimum = total(_whole(each.amounts) for each in held), total(_minimum(each.quota) for each in held)
+    return (
+        *(("max",) if over_max(_whole(own.amounts), request, _maximum(own.quota)) else ()),
+        *(("sum of min",) if over_min(all_used, request, all_minimum) else ()),
+    )
+
+
+def exposures(waiting: Pod, held: Sequence[Used], pods: Sequence[Pod]) -> list[Exposure]:
+    """Pods that the waiting one may preempt: within its min those of quotas above theirs, else less important ones of its own."""
+    own = quota_of(waiting, held)
+    if own is None:
+        return []
+    if over_min(_whole(own.amounts), _whole(waiting.requests), _minimum(own.quota)):
+        return [
+            Exposure(pod.uid, own.quota.name, SAME_NAMESPACE, f"priority {pod.priority} < {waiting.priority}")
+            for pod in pods
+            if pod.namespace == waiting.namespace and pod.uid != waiting.uid and pod.priority < waiting.priority
+        ]
+    above = {each.quota.name: each for each in held if _above_min(each)}
+    return [
+        Exposure(pod.uid, own.quota.name, WITHIN_MIN, _evidence(above[pod.quota]))
+        for pod in pods
+        if pod.namespace != waiting.namespace and pod.quota in above
+    ]
+
+
+def _above_min(each: Used) -> tuple[str, ...]:
+    return over_min({}, _whole(each.amounts), _minimum(each.quota))
+
+
+def _evidence(above: Used) -> str:
+    resource = _above_min(above)[0]
+    bound = _minimum(above.quota).get(resource, 0)
+    return f"{resource} {base(resource, units(resource, above.amounts[resource])):g} > {base(resource, bound):g}"

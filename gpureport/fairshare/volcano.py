@@ -1,0 +1,119 @@
+"""Volcano's deserved resources: by weight (plugin proportion) or as configured (plugin capacity); a cluster runs one of them.
+
+Source: volcano ed72c7c (2026-08). Vectors over resources; amounts in base units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gpureport.fairshare.model import Holding, Share
+
+Amounts = Mapping[str, float]
+_NEGLIGIBLE = 1e-4
+"""Less is nothing to Volcano: a tenth of a thousandth, in which it counts."""
+_MAX_ROUNDS = 1000
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue of one session."""
+
+    name: str
+    request: Amounts
+    weight: float = 1
+    guarantee: Amounts = field(default_factory=dict)
+    capability: Amounts = field(default_factory=dict)
+    """Empty where there is none."""
+
+
+def real_capabilities(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, dict[str, float]]:
+    """The most that each queue can have: its capability, and no more than all guarantees of others leave."""
+    return {queue.name: _real_capability(capacity, queue, queues) for queue in queues}
+
+
+def _real_capability(capacity: Amounts, queue: Queue, queues: Sequence[Queue]) -> dict[str, float]:
+    found = {}
+    for resource, amount in capacity.items():
+        of_others = sum(each.guarantee.get(resource, 0) for each in queues if each is not queue)
+        left = max(0.0, amount - of_others - queue.guarantee.get(resource, 0)) + queue.guarantee.get(resource, 0)
+        found[resource] = min(left, queue.capability.get(resource, left))
+    return found
+
+
+def proportion(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, dict[str, float]]:
+    """What each queue deserves by its weight, by resource.
+
+    In rounds: what remains is split by weight among the queues still short; each is cut to its real capability and its
+    request and raised to its guarantee, and what that leaves goes into the next round. Queues without pods take no part;
+    they have their guarantee.
+    """
+    limits = real_capabilities(capacity, queues)
+    deserved = {queue.name: {resource: queue.guarantee.get(resource, 0.0) for resource in capacity} for queue in queues}
+    short = [queue for queue in queues if any(queue.request.values())]
+    deserved |= {queue.name: dict.fromkeys(capacity, 0.0) for queue in short}
+    remaining = dict(capacity)
+    for _ in range(_MAX_ROUNDS):
+        weights = sum(queue.weight for queue in short)
+        if not weights or all(amount < _NEGLIGIBLE for amount in remaining.values()):
+            break
+        before = {queue.name: deserved[queue.name] for queue in short}
+        for queue in short:
+            deserved[queue.name] = _raised(queue, before[queue.name], remaining, queue.weight / weights, limits[queue.name])
+        short = [queue for queue in short if not _is_met(queue, deserved[queue.name], before[queue.name])]
+        for resource, amount in remaining.items():
+            grown = sum(deserved[name][resource] - old[resource] for name, old in before.items())
+            remaining[resource] = max(0.0, amount - grown)
+    return deserved
+
+
+def _raised(queue: Queue, before: Amounts, remaining: Amounts, ratio: float, limit: Amounts) -> dict[str, float]:
+    return {
+        resource: max(
+            min(before[resource] + amount * ratio, limit[resource], queue.request.get(resource, 0)),
+            queue.guarantee.get(resource, 0),
+        )
+        for resource, amount in remaining.items()
+    }
+
+
+def _is_met(queue: Queue, deserved: Amounts, before: Amounts) -> bool:
+    has_all = all(queue.request.get(resource, 0) <= amount + _NEGLIGIBLE for resource, amount in deserved.items())
+    return has_all or deserved == before
+
+
+def is_overused(deserved: Amounts, allocated: Amounts) -> bool:
+    """Whether a queue gets nothing more: it has what it deserves of every resource."""
+    return all(amount <= allocated.get(resource, 0) for resource, amount in deserved.items())
+
+
+def capacity_deserved(configured: float, real_capability: float, guarantee: float = 0) -> float:
+    """What a queue deserves under the plugin capacity: what it says, within its real capability, at least its guarantee."""
+    return max(min(configured, real_capability), guarantee)
+
+
+def shares(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[str, Share]:
+    """What each leaf queue deserves of the resource: as configured where queues say ``deserved``, else by weight."""
+    queues = {each.quota.name: _queue(resource, each) for each in holdings if not each.quota.is_parent}
+    configured = {
+        each.quota.name: terms.deserved
+        for each in holdings
+        if (terms := each.quota.terms.get(resource)) is not None and terms.deserved is not None
+    }
+    if configured:
+        limits = real_capabilities({resource: capacity}, list(queues.values()))
+        return {
+            name: Share(capacity_deserved(configured.get(name, 0), limits[name][resource], queue.guarantee[resource]))
+            for name, queue in queues.items()
+        }
+    found = proportion({resource: capacity}, list(queues.values()))
+    return {name: Share(amounts[resource]) for name, amounts in found.items()}
+
+
+def _queue(resource: str, each: Holding) -> Queue:
+    terms = each.quota.terms.get(resource)
+    guarantee = {resource: (terms.guaranteed or 0) if terms else 0}
+    capability = {resource: terms.cap} if terms and terms.cap is not None else {}
+    weight = terms.weight if terms and terms.weight is not None else 1
+    return Queue(each.quota.name, {resource: each.demanded}, weight, guarantee, capability)

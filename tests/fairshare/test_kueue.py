@@ -1,0 +1,138 @@
+"""Kueue's weighted share, borrowing and lending; numbers that upstream's tests assert, unless a comment works them out."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.fairshare.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, cohorts, limit_of_series
+from gpureport.fairshare.model import Terms
+from tests.fairshare.made import holding
+
+GPU = ("default", "gpu")
+
+
+def queue(name, nominal, usage=0, parent="all", weight=1, borrowing=None, lending=None):
+    return Node(name, parent, {GPU: Terms(nominal, borrowing_limit=borrowing, lending_limit=lending)}, weight, {GPU: usage})
+
+
+def share(nodes, name="a"):
+    return Cohorts(nodes).weighted_share(name).as_status
+
+
+@pytest.mark.parametrize(("weight", "expected"), [(1, 200), (2, 100), (0.5, 400), (0, MAX_WEIGHTED_SHARE)])
+def test_two_borrowed_of_ten_is_200_over_the_weight(weight, expected):
+    assert share([queue("a", 5, 7, weight=weight), queue("b", 5)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("usage", "weight", "value", "expected"),
+    [(501, 1, 2 / 3, 1), (800, 300, 2 / 3, 1), (500, 1, 0, 0)],  # (usage - 500) x 1000 / 1500 / weight, rounded up
+)
+def test_a_small_share_is_rounded_up_in_the_status(usage, weight, value, expected):
+    nodes = [queue("a", 500, usage, weight=weight), queue("b", 1000)]
+    assert Cohorts(nodes).weighted_share("a").value == pytest.approx(value)
+    assert share(nodes) == expected
+
+
+def test_the_flavors_of_a_resource_count_together():
+    # 5 over 20 of on-demand; of spot 75 are free, which do not count against it; the cohort can lend 20 + 80 + 100.
+    on_demand, spot, default = ("on-demand", "cpu"), ("spot", "cpu"), ("default", "cpu")
+    a = Node("a", "all", {on_demand: Terms(20), spot: Terms(80)}, 1, {on_demand: 25, spot: 5})
+    assert share([a, Node("b", "all", {default: Terms(100)})]) == 25
+
+
+def test_a_resource_of_which_nothing_can_be_lent_is_left_out():
+    gpu, cpu = ("default", "gpu"), ("default", "cpu")
+    a = Node("a", "all", {gpu: Terms(0), cpu: Terms(2)}, 1, {gpu: 4, cpu: 5})
+    found = Cohorts([a, Node("b", "all", {cpu: Terms(8)})]).weighted_share("a")
+    assert (found.as_status, found.resource) == (300, "cpu")  # (5 - 2) x 1000 / 10
+
+
+def test_of_equal_shares_the_first_resource_is_told():
+    x, y = ("f", "x"), ("f", "y")
+    a = Node("a", "all", {y: Terms(1), x: Terms(1)}, 1, {x: 2, y: 2})
+    assert Cohorts([a, Node("b", "all", {x: Terms(1), y: Terms(1)})]).weighted_share("a").resource == "x"
+
+
+def tree(borrowing=None):
+    """A child cohort without anything of its own; its queue uses what the root's other queue leaves."""
+    child = Node("child", "root", {GPU: Terms(0, borrowing_limit=borrowing)}, 1 if borrowing else 2)
+    return [child, queue("a", 0, 10 if borrowing else 5, parent="child"), queue("b", 50, parent="root")]
+
+
+def test_a_cohort_borrows_for_its_queues():
+    # 5 of 50, and the cohort's weight is 2.
+    assert (share(tree(), "a"), share(tree(), "child")) == (100, 50)
+
+
+def test_a_cohorts_borrowing_limit_is_all_that_its_queues_see():
+    # All 10 of 10; for the cohort, of weight 1 here, 10 of 50.
+    assert (share(tree(10), "a"), share(tree(10), "child")) == (1000, 200)
+
+
+def test_without_cohort_or_without_borrowing_the_share_is_0():
+    assert share([queue("a", 5, 7, parent="")]) == share([queue("a", 5, 5), queue("b", 5)]) == 0
+
+
+def test_the_recorded_queues_borrow_2_of_9_lendable():
+    # cq-serving lends 4 of its 5, so the cohort can lend 5 + 4: 2 x 1000 / 9 = 222.2, and the status says 223.
+    assert share([queue("cq-research", 5, 7), queue("cq-serving", 5, 1, lending=4)], "cq-research") == 223
+
+
+def test_what_is_available_respects_lending_and_borrowing_limits():
+    nodes = [queue("a", 5, 3, borrowing=2), queue("b", 5, 0, lending=4), queue("c", 5, 0, lending=0)]
+    found = Cohorts(nodes)
+    # a: 5 + 2 at most, of which 3 are in use. b: 1 never lent, and of the 9 shared a has 3. c shares nothing and sees 9 - 3 too.
+    assert [found.available(name, GPU) for name in "abc"] == [4, 1 + 6, 5 + 6]
+    assert [found.potential(name, GPU) for name in "abc"] == [7, 1 + 9, 5 + 9]
+    assert [found.local_quota(name, GPU) for name in "abc"] == [0, 1, 5]
+    assert found.subtree_quota("all", GPU) == 9
+
+
+def test_a_cohort_that_lost_quota_has_less_than_nothing_left():
+    assert Cohorts([queue("a", 2, 7), queue("b", 1)]).available("b", GPU) == -4
+
+
+def test_cohorts_in_a_circle_and_what_stands_under_them_are_left_out():
+    nodes = [Node("x", "y"), Node("y", "x"), queue("a", 5, 7, parent="x"), queue("b", 5, 7)]
+    assert sorted(Cohorts(nodes).nodes) == ["all", "b"]
+
+
+def test_holdings_make_the_same_trees():
+    holdings = [holding("a", 9, 7, parent="all", guaranteed=5), holding("b", 0, 0, parent="all", guaranteed=5, weight=0)]
+    assert cohorts("gpu", holdings).weighted_share("a").as_status == 200
+
+
+@pytest.mark.parametrize(
+    ("value", "version", "expected"),
+    [
+        (0, (0, 17, 4), None),
+        (0, (0, 18, 0), None),
+        (0, (0, 17, 5), 0),
+        (0, (0, 18, 1), 0),
+        (0, (0, 19, 0), 0),
+        (4, (0, 10, 0), 4),
+        (math.inf, (0, 19, 2), math.inf),
+    ],
+)
+def test_a_limit_of_0_may_be_none_in_the_series_of_older_versions(value, version, expected):
+    assert limit_of_series(value, version) == expected
+
+
+AMOUNT = st.integers(0, 20)
+LIMIT = st.none() | AMOUNT
+
+
+@given(st.lists(st.tuples(AMOUNT, AMOUNT, LIMIT, LIMIT), min_size=1, max_size=5), st.randoms())
+def test_what_may_be_borrowed_is_never_more_than_others_lend(rows, random):
+    nodes = [queue(f"q{n}", nominal, usage, "all", 1, borrow, lend) for n, (nominal, usage, borrow, lend) in enumerate(rows)]
+    found = Cohorts(nodes)
+    for node in nodes:
+        lent = sum(
+            min(*(x for x in (each.terms[GPU].guaranteed, each.terms[GPU].lending_limit) if x is not None), 99) for each in nodes
+        )
+        assert node.terms[GPU].guaranteed <= found.potential(node.name, GPU) <= node.terms[GPU].guaranteed + lent
+    shuffled = Cohorts(random.sample(nodes, len(nodes)))
+    assert all(shuffled.weighted_share(node.name) == found.weighted_share(node.name) for node in nodes)
