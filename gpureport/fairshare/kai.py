@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpureport.fairshare.model import Holding, Share
+from gpureport.fairshare.tree import children, roots
 
 DEFAULT_PRIORITY = 100
 
@@ -108,17 +109,13 @@ def _give_fractions(left: float, queues: Sequence[Queue], fractions: dict[str, f
 
 def shares(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[str, Share]:
     """Fair share of every queue, parents too, level by level: children share what their parent got."""
-    return {name: Share(amount) for name, amount in _level(resource, holdings, "", capacity).items()}
+    return {name: Share(amount) for name, amount in _level(resource, roots(holdings), holdings, capacity).items()}
 
 
-def _level(resource: str, holdings: Sequence[Holding], parent: str, amount: float) -> dict[str, float]:
-    known = {each.quota.name for each in holdings}
-    siblings = [each for each in holdings if each.quota.parent == parent or (not parent and each.quota.parent not in known)]
-    if not siblings:
-        return {}
+def _level(resource: str, siblings: Sequence[Holding], holdings: Sequence[Holding], amount: float) -> dict[str, float]:
     found = divide(amount, [_queue(resource, each, holdings) for each in siblings]).fair_share
     for name, part in list(found.items()):
-        found |= _level(resource, holdings, name, part)
+        found |= _level(resource, children(name, holdings), holdings, part)
     return found
 
 
@@ -140,5 +137,5 @@ def _queue(resource: str, each: Holding, holdings: Sequence[Holding]) -> Queue:
 
 def _request(each: Holding, holdings: Sequence[Holding]) -> float:
     """What its pods ask for; a parent what its children do."""
-    children = [child for child in holdings if child.quota.parent == each.quota.name]
-    return sum(_request(child, holdings) for child in children) if children else each.demanded
+    own = children(each.quota.name, holdings)
+    return sum(_request(child, holdings) for child in own) if own else each.demanded

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpureport.fairshare.model import Holding, Share
+from gpureport.fairshare.tree import children, roots
 
-ROOTS = ("", "koordinator-root-quota", "root")
 Rounding = Literal["nearest", "largest-remainder"]
 """Up to v1.8.0 each part is rounded alone, so some is lost or given twice; later none is."""
 NOT_SHARED = ("koordinator-system-quota", "koordinator-default-quota")
@@ -86,10 +86,9 @@ def shares(
     resource: str, holdings: Sequence[Holding], capacity: float, rounding: Rounding = "largest-remainder"
 ) -> dict[str, Share]:
     """Runtime of every quota of the trees, parents too, of a cluster that has ``capacity`` of the resource."""
-    tree = _Tree(resource, [each for each in holdings if each.quota.name not in NOT_SHARED], rounding)
-    used_before = sum(each.delivered for each in holdings if each.quota.name in NOT_SHARED)
-    runtime = tree.runtime(ROOTS, _units(resource, capacity - used_before))
     before = {each.quota.name: each.delivered for each in holdings if each.quota.name in NOT_SHARED}
+    shared = sorted((each for each in holdings if each.quota.name not in before), key=lambda each: each.quota.name)
+    runtime = _Tree(resource, shared, rounding).runtime(roots(shared), _units(resource, capacity - sum(before.values())))
     scale = _scale(resource)
     return {name: Share(amount) for name, amount in before.items()} | {
         name: Share(amount / scale) for name, amount in runtime.items()
@@ -108,21 +107,16 @@ class _Tree:
     """Quotas under their parents, for one resource."""
 
     def __init__(self, resource: str, holdings: Sequence[Holding], rounding: Rounding) -> None:
-        self._resource, self._rounding = resource, rounding
-        self._holdings = sorted(holdings, key=lambda each: each.quota.name)
+        self._resource, self._rounding, self._holdings = resource, rounding, holdings
 
-    def runtime(self, parents: Sequence[str], amount: int) -> dict[str, int]:
-        """Runtime of the children of these, and of theirs."""
-        children = self._children(parents)
-        minimums = {each.quota.name: _units(self._resource, self._terms(each, "guaranteed") or 0) for each in children}
+    def runtime(self, siblings: Sequence[Holding], amount: int) -> dict[str, int]:
+        """Runtime of these, and of what stands under them."""
+        minimums = {each.quota.name: _units(self._resource, self._terms(each, "guaranteed") or 0) for each in siblings}
         scaled = scaled_minimums(amount, minimums)
-        found = redistribute(amount, [self._sibling(each, scaled[each.quota.name]) for each in children], self._rounding)
+        found = redistribute(amount, [self._sibling(each, scaled[each.quota.name]) for each in siblings], self._rounding)
         for name, part in list(found.items()):
-            found |= self.runtime([name], part)
+            found |= self.runtime(children(name, self._holdings), part)
         return found
-
-    def _children(self, parents: Sequence[str]) -> list[Holding]:
-        return [each for each in self._holdings if each.quota.parent in parents and each.quota.name not in parents]
 
     def _sibling(self, each: Holding, minimum: int) -> Sibling:
         cap, weight = self._terms(each, "cap"), self._terms(each, "weight")
@@ -137,8 +131,8 @@ class _Tree:
 
     def _limited_request(self, each: Holding) -> int:
         """What it asks for: a parent what its children may ask for, one that does not lend its min at least; at most its max."""
-        children = self._children([each.quota.name])
-        asked = sum(map(self._limited_request, children)) if children else _units(self._resource, each.demanded)
+        own = children(each.quota.name, self._holdings)
+        asked = sum(map(self._limited_request, own)) if own else _units(self._resource, each.demanded)
         if not each.quota.may_lend:
             asked = max(asked, _units(self._resource, self._terms(each, "guaranteed") or 0))
         cap = self._terms(each, "cap")

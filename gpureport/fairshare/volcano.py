@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpureport.fairshare.model import Holding, Share
+from gpureport.fairshare.tree import leaves
 
 Amounts = Mapping[str, float]
 _NEGLIGIBLE = 1e-4
@@ -95,23 +96,24 @@ def capacity_deserved(configured: float, real_capability: float, guarantee: floa
 
 def shares(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[str, Share]:
     """What each leaf queue deserves of the resource: as configured where queues say ``deserved``, else by weight."""
-    queues = {each.quota.name: _queue(resource, each) for each in holdings if not each.quota.is_parent}
+    queues = {each.quota.name: queue(resource, each) for each in leaves(holdings)}
     configured = {
         each.quota.name: terms.deserved
-        for each in holdings
+        for each in leaves(holdings)
         if (terms := each.quota.terms.get(resource)) is not None and terms.deserved is not None
     }
     if configured:
         limits = real_capabilities({resource: capacity}, list(queues.values()))
         return {
-            name: Share(capacity_deserved(configured.get(name, 0), limits[name][resource], queue.guarantee[resource]))
-            for name, queue in queues.items()
+            name: Share(capacity_deserved(configured.get(name, 0), limits[name][resource], found.guarantee[resource]))
+            for name, found in queues.items()
         }
-    found = proportion({resource: capacity}, list(queues.values()))
-    return {name: Share(amounts[resource]) for name, amounts in found.items()}
+    deserved = proportion({resource: capacity}, list(queues.values()))
+    return {name: Share(amounts[resource]) for name, amounts in deserved.items()}
 
 
-def _queue(resource: str, each: Holding) -> Queue:
+def queue(resource: str, each: Holding) -> Queue:
+    """The queue of a session that asks for what the holding demands of one resource."""
     terms = each.quota.terms.get(resource)
     guarantee = {resource: (terms.guaranteed or 0) if terms else 0}
     capability = {resource: terms.cap} if terms and terms.cap is not None else {}
