@@ -38,6 +38,7 @@ PARAMS: dict[str, Any] = {
     "idle_policy": "separate",
     "prices": "{}",
     "carbon": "{}",
+    "scheduler_gauges": "{}",
     **findings.parameters(findings.Thresholds(), []),
 }
 DEFAULTS = {
@@ -58,12 +59,15 @@ DEFAULTS = {
     "sharing_mode": "exclusive",
     "sharing_evidence": "",
     "certainty": "certain",
+    "flavor": "",
+    "parent": "",
+    "tree": "",
 }
 UNITS = re.compile(
-    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours|cost|kwh|grams"
+    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours|cost|kwh|grams|native|gpus|units"
     r"|\w+_ratio_seconds)(_avg|_max|_min)?"
 )
-NAMED_BY_CONTRACT = re.compile(r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)")
+NAMED_BY_CONTRACT = re.compile(r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)|weight|priority")
 
 
 @pytest.fixture(scope="module")

@@ -37,13 +37,18 @@ where
     scope = 'cluster'
     and signal in (
         'kube_node_labels',
+        'kube_node_spec_unschedulable',
         'kube_node_status_allocatable',
         'kube_node_status_capacity',
+        'kube_node_status_condition',
         'kube_pod_completion_time',
         'kube_pod_container_resource_requests',
         'kube_pod_created',
         'kube_pod_deletion_timestamp',
         'kube_pod_info',
+        'kube_pod_init_container_resource_requests',
         'kube_pod_start_time',
-        'kube_pod_status_phase'
+        'kube_pod_status_phase',
+        'kube_pod_status_scheduled_time',
+        'kube_pod_status_unschedulable'
     )
