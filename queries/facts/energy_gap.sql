@@ -1,7 +1,6 @@
 -- What a GPU's energy counter grew over a gap or reset beyond what its power explains: nobody can be told to have used it.
 --
--- Before a gap power is in force for three steps at most; that much is told by power. A counter that began anew tells the
--- least that was used since, so what power tells before may be more.
+-- Before a gap power is in force for three steps at most; where it goes on over the gap it tells all of it.
 --
 -- grain:  cluster, device_uuid, ended_at
 -- reads:  facts.energy_edge
@@ -13,7 +12,7 @@
 --   ended_at            UTC, the first sample after the gap or reset
 --   hour_start_at       UTC, start of its hour
 --   gap_joules          J, growth over the gap
---   bridged_joules      J, power over the time before it in which a sample was in force
+--   told_joules         J of it, or over a reset, by power
 --   unexplained_joules  J, the growth beyond that
 with bridge as (
     -- A sample that ends a gap may begin the next.
@@ -21,8 +20,9 @@ with bridge as (
         cluster,
         device_uuid,
         gap_count,
-        sum(bridge_joules) as bridged_joules
+        sum(told_joules) as told_joules
     from facts.energy_edge
+    where is_within_gap
     group by cluster, device_uuid, gap_count
 )
 
@@ -32,8 +32,8 @@ select
     edge.start_at as ended_at,
     date_trunc('hour', edge.start_at) as hour_start_at,
     edge.gap_joules,
-    coalesce(bridge.bridged_joules, 0) as bridged_joules,
-    greatest(0, edge.gap_joules - coalesce(bridge.bridged_joules, 0)) as unexplained_joules
+    coalesce(bridge.told_joules, 0) as told_joules,
+    greatest(0, edge.gap_joules - coalesce(bridge.told_joules, 0)) as unexplained_joules
 from facts.energy_edge as edge
 left join bridge
     on

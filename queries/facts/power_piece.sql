@@ -133,9 +133,45 @@ based as (
             and piece.device_uuid = lowest.device_uuid
 ),
 
+edged as (
+    select distinct
+        cluster,
+        device_uuid
+    from facts.energy_edge
+),
+
 segment as (
-    select *
-    from facts.segment_power
+    select
+        segment.cluster,
+        segment.device_uuid,
+        segment.hour_start_at,
+        segment.start_at,
+        segment.end_at,
+        segment.observed_seconds,
+        -- Of a GPU with a counter the samples without it are told by facts.energy_edge.
+        if(edged.device_uuid is null, segment.power_seconds, null) as alone_seconds,
+        if(
+            segment.counter_seconds is null and alone_seconds is null, null, coalesce(segment.counter_seconds, 0) + coalesce(alone_seconds, 0)
+        ) as measured_seconds,
+        if(
+            measured_seconds is null,
+            null,
+            coalesce(segment.counter_joules, 0) + if(alone_seconds is null, 0, segment.power_joules)
+        ) as measured_joules,
+        segment.counter_joules,
+        segment.integral_joules,
+        segment.counter_active_seconds + if(alone_seconds is null, 0, segment.power_active_seconds) as active_seconds,
+        segment.counter_active_joules + if(alone_seconds is null, 0, segment.power_active_joules) as active_joules,
+        segment.begun_joules,
+        segment.counter_unknown_seconds + if(alone_seconds is null, 0, segment.power_unknown_seconds) as activity_unknown_seconds,
+        segment.active_watts_max,
+        segment.power_watts_min,
+        segment.power_watts_max
+    from facts.segment_power as segment
+    left join edged
+        on
+            segment.cluster = edged.cluster
+            and segment.device_uuid = edged.device_uuid
     union all by name
     -- Seen already: of an edge only the energy counts.
     select
@@ -146,13 +182,13 @@ segment as (
         end_at,
         0 as observed_seconds,
         epoch_ms(end_at - start_at) / 1000 as measured_seconds,
-        bridge_joules as measured_joules,
+        told_joules as measured_joules,
         if(coalesce(is_active, true), measured_seconds, 0) as active_seconds,
-        if(coalesce(is_active, true), bridge_joules, 0) as active_joules,
+        if(coalesce(is_active, true), told_joules, 0) as active_joules,
         0 as begun_joules,
         if(is_active is null, measured_seconds, 0) as activity_unknown_seconds
     from facts.energy_edge
-    where bridge_joules is not null and end_at > start_at
+    where told_joules is not null and end_at > start_at
 ),
 
 -- A segment that a change of owners cuts is shared out by time.

@@ -95,10 +95,11 @@ measured as (
     select
         placed.*,
         placed.held_seconds * placed.part_ratio as seconds,
-        coalesce(
-            placed.energy_joules_increase,
-            if(placed.has_counter, edge.bridge_joules, placed.power_watts * placed.held_seconds)
-        ) as joules
+        case
+            when placed.energy_joules_increase is not null then placed.energy_joules_increase
+            when edge.start_at is not null then edge.told_joules
+            when not placed.has_counter then placed.power_watts * placed.held_seconds
+        end as joules
     from placed
     left join facts.energy_edge as edge
         on

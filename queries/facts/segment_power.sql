@@ -1,7 +1,7 @@
 -- The one scan over the samples for energy: measured, and in active spans, per stretch of a GPU's hour.
 --
--- Segments are those of facts.segment_saturation. Energy of a sample's span is the growth of the energy counter; power over its time
--- where the GPU shows no counter. Where it shows one that did not grow to a next sample, facts.energy_edge tells.
+-- Segments are those of facts.segment_saturation. Energy of a sample's span is the growth of the energy counter; beside it power over
+-- the time of samples that show no counter: the energy of GPUs that have none. Of others facts.energy_edge tells.
 --
 -- Active is a span with GPU utilisation above 0, engine or SM activity of 0.001 or more, or 100 MB/s over PCIe: contexts that
 -- are merely held show 6e-5. Where none of these is known a span counts as active.
@@ -19,14 +19,18 @@
 --   start_at                  UTC, start of the segment
 --   end_at                    UTC, its end, outside it
 --   observed_seconds          s in which the GPU was seen
---   measured_seconds          s whose energy is known; null where none is
---   measured_joules           J, energy over them
---   counter_joules            J of it by the energy counter
+--   counter_seconds           s over which the energy counter's growth is known; null where it is at no time
+--   counter_joules            J, its growth
 --   integral_joules           J, power over the time of counter_joules
---   active_seconds            s of active spans
---   active_joules             J, energy in them, idle included
+--   counter_active_seconds    s of counter_seconds in active spans
+--   counter_active_joules     J of counter_joules in active spans, idle included
+--   counter_unknown_seconds   s of counter_seconds in spans that count as active because no signal says otherwise
 --   begun_joules              J, growth of the counter beyond power in other spans, of work that began within them
---   activity_unknown_seconds  s of spans that count as active because no signal says otherwise
+--   power_seconds             s with power and without a counter; null where there are none
+--   power_joules              J, power over them
+--   power_active_seconds      s of power_seconds in active spans
+--   power_active_joules       J of power_joules in active spans, idle included
+--   power_unknown_seconds     s of power_seconds in spans that count as active because no signal says otherwise
 --   active_watts_max          largest power of an active span
 --   power_watts_min           smallest power
 --   power_watts_max           largest power
@@ -112,7 +116,8 @@ summed as (
             when not counts_active and 1000 * energy_joules_increase > 1.1 * power_watts * held_ms
                 then energy_joules_increase::double - power_watts::double * held_ms / 1000
         end) as begun_joules,
-        sum(case when is_unknown and coalesce(energy_joules_increase, power_only_watts) is not null then held_ms end) as unknown_ms,
+        sum(case when is_unknown and energy_joules_increase is not null then held_ms end) as unknown_counter_ms,
+        sum(case when is_unknown and power_only_watts is not null then held_ms end) as unknown_power_ms,
         max(case when counts_active then power_watts end)::double as active_watts_max,
         min(power_watts)::double as power_watts_min,
         max(power_watts)::double as power_watts_max
@@ -127,18 +132,18 @@ select
     start_at,
     coalesce(make_timestamp(reach_us), start_at + interval 1 hour) as end_at,
     observed_ms / 1000 as observed_seconds,
-    if(
-        counter_ms is null and power_ms is null, null, coalesce(counter_ms, 0) + coalesce(power_ms, 0)
-    ) / 1000 as measured_seconds,
-    if(
-        counter_ms is null and power_ms is null, null, coalesce(counter_joules, 0) + coalesce(power_joules, 0)
-    ) as measured_joules,
+    counter_ms / 1000 as counter_seconds,
     counter_joules,
     integral_joules,
-    (coalesce(active_counter_ms, 0) + coalesce(active_power_ms, 0)) / 1000 as active_seconds,
-    coalesce(active_counter_joules, 0) + coalesce(active_power_joules, 0) as active_joules,
+    coalesce(active_counter_ms, 0) / 1000 as counter_active_seconds,
+    coalesce(active_counter_joules, 0) as counter_active_joules,
+    coalesce(unknown_counter_ms, 0) / 1000 as counter_unknown_seconds,
     coalesce(begun_joules, 0) as begun_joules,
-    coalesce(unknown_ms, 0) / 1000 as activity_unknown_seconds,
+    power_ms / 1000 as power_seconds,
+    power_joules,
+    coalesce(active_power_ms, 0) / 1000 as power_active_seconds,
+    coalesce(active_power_joules, 0) as power_active_joules,
+    coalesce(unknown_power_ms, 0) / 1000 as power_unknown_seconds,
     active_watts_max,
     power_watts_min,
     power_watts_max

@@ -64,11 +64,13 @@ COLUMNS = {
     ),
     "xid": ("xid_error_count", "xid_codes"),
     "energy": ("energy_joules", "energy_seen_seconds"),
+    "attribution": ("idle_joules", "attributed_joules", "unattributed_joules", "closing_error_joules"),
     "power": ("power_watts_avg", "power_watts_max", "power_seen_seconds"),
     "temperature": ("gpu_temp_celsius_avg", "gpu_temp_celsius_max"),
     "clocks": ("sm_clock_hertz_avg", "sm_clock_hertz_max", "memory_clock_hertz_avg", "memory_clock_hertz_max"),
     "pcie_replay": ("pcie_replay_count",),
 }
+IN_JOULES = ("energy_joules", "idle_joules", "attributed_joules", "unattributed_joules")
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def is_as_said(name: str, era: Era, expected: object, found: object) -> bool:
         return True
     if rule is EMPTY_OR_SAME:
         return found in ("", expected)
-    if name == "energy_joules" and era.energy_within_joules and found is not None:
+    if name in IN_JOULES and era.energy_within_joules and found is not None:
         return bool(found == pytest.approx(rule, abs=era.energy_within_joules, rel=0))
     if isinstance(rule, float) and found is not None:
         return bool(found == pytest.approx(rule, rel=SAME, abs=1e-9))

@@ -26,6 +26,8 @@ LOST_BEFORE_2 = {
     # Used and free alone are less than the total by what the driver reserves.
     "memory_total": NOT_THERE,
 }
+# Whom nobody names nothing can be attributed to; and without holders the minute after one left counts as idle.
+NOBODYS_ENERGY = {"idle_joules": ANY, "attributed_joules": 0.0, "unattributed_joules": ANY}
 # nvidia-smi has no profiling counters, no violation counters, no PCIe replays by these names; XIDs are there once one happens.
 LOST_TO_NVIDIA_SMI = {
     "unheld": "no_permission",
@@ -69,7 +71,7 @@ ERAS = {
     "exporters overlap": Era(era.with_exporters_that_overlap),
     "driver changes": Era(era.with_another_driver, says={"driver_version": era.LATER_DRIVER}),
     "nvidia_gpu_exporter": Era(
-        era.through_nvidia_smi, lost=LOST_TO_NVIDIA_SMI, says={"gpu_device": ""}, may_lack_containers=True
+        era.through_nvidia_smi, lost=LOST_TO_NVIDIA_SMI, says={"gpu_device": "", **NOBODYS_ENERGY}, may_lack_containers=True
     ),
     "beside nvidia_gpu_exporter": Era(era.beside_nvidia_smi),
     "AMD device-metrics-exporter": Era(
@@ -140,6 +142,7 @@ def test_the_recording_itself_is_what_the_oracle_makes_of_it(told: Path) -> None
 
 OF_THE_BOARD = (
     "energy",
+    "attribution",
     "power",
     "temperature",
     "clocks",
