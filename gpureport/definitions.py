@@ -45,6 +45,8 @@ REASONS = {
     "not_applicable": "values came that mean not applicable: an integer type's largest (AMD)",
     "over_total": "memory used and free came to more than the total: one of them is wrong",
     "dead": "the counter stood at exactly 0 for an hour or more of work that others show",
+    "no_such_notion": "the quota's system has no such number",
+    "capacity_unknown": "how much there is to share is not known: no nodes were looked at, or they are another tree's",
     "ambiguous_unit": "a share that may be percent, on a day that does not tell which",
 }
 """The codes in ``unknown_reasons`` and in ``report.coverage``, each with a sentence for people."""
