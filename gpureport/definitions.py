@@ -136,6 +136,17 @@ FIGURES = {
     "free_gpu_hours": Figure("h that nobody had"),
     "unknown_gpu_hours": Figure("h not seen; or held with no signal of activity; or active with nobody named; or without labels"),
     "unavailable_gpu_hours": Figure("h in which the node was not ready or cordoned, or the GPU unhealthy or tainted"),
+    "usable_gpu_hours": Figure("h in which GPUs were seen and could be used"),
+    "held_gpu_hours": Figure("h of usable_gpu_hours in which a container held them"),
+    "active_gpu_hours": Figure("h held and active, however deep", _ACTIVITY),
+    "held_ratio": Figure("held_gpu_hours ÷ usable_gpu_hours"),
+    "held_idle_ratio": Figure("allocated_idle_gpu_hours ÷ usable_gpu_hours", _ACTIVITY),
+    "idle_gpu_hours": Figure("allocated_idle_gpu_hours + reserved_idle_gpu_hours", _ACTIVITY),
+    "idle_ratio": Figure("idle_gpu_hours of the namespace ÷ that of all", _ACTIVITY),
+    "cumulative_idle_ratio": Figure("Σ idle_ratio down to the namespace, the largest first", _ACTIVITY),
+    "idle_cost": Figure(
+        "Σ idle_gpu_hours × prices.gpu_hour of the model", _ACTIVITY, "no price is configured for all its models"
+    ),
     "difference_gpu_hours": Figure("capacity less the nine buckets: 0, or the program is wrong"),
     "coverage_ratio": Figure(
         "seen s ÷ s that could have been seen: the window's for a device, the holder's life on it for a container",

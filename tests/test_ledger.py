@@ -157,3 +157,9 @@ def test_the_recordings_480_seconds_are_where_an_oracle_puts_them(tmp_path: Path
     [total] = [row for row in report_rows(out / "gpureport.duckdb", "gpu_hour_balance") if row["dimension"] == "cluster"]
     assert total["capacity_gpu_hours"] * 3600 == pytest.approx(480)
     assert total["difference_gpu_hours"] == 0
+
+    [hour] = report_rows(out / "gpureport.duckdb", "gpu_hour_course")
+    assert hour["usable_gpu_hours"] * 3600 == pytest.approx(480)
+    for bucket in ("effective", "allocated_idle"):
+        held = sum(seconds for (name, _), seconds in found.items() if name == bucket)
+        assert hour[f"{bucket}_gpu_hours"] * 3600 == pytest.approx(held, abs=1e-5)

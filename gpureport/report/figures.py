@@ -13,6 +13,9 @@ TABLES = {
         "The ledger's nine buckets against a capacity that is reckoned without them. Each dimension is the whole: never add two.",
     ),
     "gpu_hour_ledger": ("GPU-hour ledger", "Every GPU-hour of capacity in exactly one bucket, by device, day and holder."),
+    "gpu_hour_course": ("Hour by hour", "What of the GPUs was there, held, active and effective in each hour of what was seen."),
+    "hour_of_week": ("Hours of the week", "The same by weekday and hour, UTC: when GPUs are held, and held for nothing."),
+    "idle_by_holder": ("Who held them for nothing", "Hours held or reserved and not active, the most first."),
     "boundness": ("What limits the work", "By rules that each row states; no score."),
     "scheduler_pressure": ("Scheduler pressure", "What was asked for and not there."),
     "dra_claim": ("Resource claims", "What claims had, and what of it was used."),
@@ -83,6 +86,7 @@ MOST_FIRST = {
     "container_saturation": "observed_seconds",
     "accelerator": "observed_seconds",
     "gpu_hour_ledger": "gpu_hours",
+    "idle_by_holder": "idle_gpu_hours",
 }
 """Tables that the page sorts by a figure, the largest first."""
 FILES_ONLY = frozenset({"sql"})

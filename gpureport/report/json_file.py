@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import orjson
 from gpureport.report.allocation import accelerators, allocations
 from gpureport.report.header import Header
 from gpureport.report.results import Result
-from gpureport.window import rfc3339
 
 SCHEMA_VERSION = 1
 
@@ -28,15 +26,11 @@ def write_json(results: Sequence[Result], header: Header, path: Path) -> Path:
         "containers": accelerators(accelerator) if accelerator else [],
         "tables": {result.name: _rows(result) for result in results},
     }
-    path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=_plain))
+    # Instants are UTC without a zone in SQL; in JSON they say so.
+    instants = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
+    path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | instants))
     return path
 
 
 def _rows(result: Result) -> list[dict[str, Any]]:
     return [{**row, **result.maps_of(number)} for number, row in enumerate(result.rows.iter_rows(named=True))]
-
-
-def _plain(found: Any) -> Any:
-    if isinstance(found, datetime):
-        return rfc3339(found.replace(tzinfo=UTC))
-    raise TypeError(type(found).__name__)

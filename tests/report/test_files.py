@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -37,6 +37,8 @@ def as_text(found: object) -> str:
         return " ".join(map(str, found))
     if isinstance(found, dict):
         return json.dumps(found, separators=(",", ":"), sort_keys=True)
+    if isinstance(found, datetime):
+        return f"{found.isoformat()}Z"
     return str(found)
 
 
