@@ -93,10 +93,19 @@ class _PodList(TypedDict, total=False):
     items: list[_Pod] | None
 
 
+class _Managed(TypedDict, total=False):
+    time: Any
+    subresource: Any
+
+
+class _ObjectMetadata(_Metadata, total=False):
+    managedFields: list[_Managed] | None
+
+
 class _Object(TypedDict, total=False):
     kind: Any
     apiVersion: Any
-    metadata: _Metadata
+    metadata: _ObjectMetadata
     spec: Any
     status: Any
 
@@ -113,7 +122,7 @@ _OBJECTS = msgspec.json.Decoder(_ObjectList)
 
 
 def decode_list(body: bytes, resource: str) -> Any:
-    """A list's JSON as dictionaries without what nobody reads (managed fields, environments, volumes): most of a pod.
+    """A list's JSON as dictionaries without what nobody reads (pods' managed fields, environments, volumes): most of a pod.
 
     A reply of another shape is decoded whole; orjson.JSONDecodeError for what is no JSON.
     """
