@@ -97,20 +97,27 @@ def available_over_quota(held: Sequence[Used], as_original: bool = False) -> Uni
     )
 
 
-def share_ratios(quota: Quota, held: Sequence[Used], as_original: bool = False) -> dict[str, float]:
+def share_ratios(quota: Quota, sums: Mapping[str, int]) -> dict[str, float]:
     """Its min over the sum of all min, by resource; 0 where that sum is 0."""
-    sums = total(minimum(each.quota) for each in _counted(held, as_original))
     return {name: limit / sums[name] if sums[name] else 0.0 for name, limit in minimum(quota).items()}
 
 
-def guaranteed_over_quota(quota: Quota, held: Sequence[Used], as_original: bool = False) -> Units:
-    """Its part of what is available over quota, floor(min / Σmin × available), by resource.
+def sum_of_min(held: Sequence[Used], as_original: bool = False) -> Units:
+    """All min together, by resource."""
+    return total(minimum(each.quota) for each in _counted(held, as_original))
+
+
+def guaranteed_over_quota(held: Sequence[Used], as_original: bool = False) -> dict[str, Units]:
+    """The part of each quota of what is available over quota, floor(min / Σmin × available), by its name and resource.
 
     What rounding leaves goes to nobody. The product is one of doubles as in the original: 29 of 100 of 100 is 28.
     """
-    ratios = share_ratios(quota, held, as_original)
-    available = available_over_quota(held, as_original)
-    return {name: math.floor(amount * ratios.get(name, 0.0)) for name, amount in available.items()}
+    available, sums = available_over_quota(held, as_original), sum_of_min(held, as_original)
+    parts = {}
+    for each in held:
+        ratios = share_ratios(each.quota, sums)
+        parts[each.quota.name] = {name: math.floor(amount * ratios.get(name, 0.0)) for name, amount in available.items()}
+    return parts
 
 
 def rejections(pod: Pod, held: Sequence[Used], as_original: bool = False) -> tuple[str, ...]:
@@ -123,11 +130,10 @@ def rejections(pod: Pod, held: Sequence[Used], as_original: bool = False) -> tup
     if own is None:
         return ()
     request, limit = as_units(pod.requests), maximum(own.quota)
-    counted = _counted(held, as_original)
-    all_used, all_minimum = total(as_units(each.amounts) for each in counted), total(minimum(each.quota) for each in counted)
+    all_used = total(as_units(each.amounts) for each in _counted(held, as_original))
     return (
         *(("max",) if limit is not None and exceeds(as_units(own.amounts), request, limit) else ()),
-        *(("sum of min",) if exceeds(all_used, request, all_minimum) else ()),
+        *(("sum of min",) if exceeds(all_used, request, sum_of_min(held, as_original)) else ()),
     )
 
 
@@ -139,9 +145,8 @@ def quota_of(pod: Pod, held: Iterable[Used]) -> Used | None:
 def shares(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
     """What each quota may have of the resource before others may take it back: min and its guaranteed over-quota."""
     held = [Used(each.quota, {resource: each.delivered}) for each in holdings]
+    parts = guaranteed_over_quota(held)
     return {
-        each.quota.name: Share(
-            base(resource, minimum(each.quota).get(resource, 0) + guaranteed_over_quota(each.quota, held).get(resource, 0))
-        )
+        each.quota.name: Share(base(resource, minimum(each.quota).get(resource, 0) + parts[each.quota.name].get(resource, 0)))
         for each in held
     }

@@ -56,11 +56,8 @@ class Situation:
     @cached_property
     def sides(self) -> Mapping[str, Side]:
         """Each quota's side, by its name."""
-        return {each.quota.name: self._side(each) for each in self.held}
-
-    def _side(self, each: Used) -> Side:
-        guaranteed = guaranteed_over_quota(each.quota, self.held, self.counts_composites_as_original)
-        return Side(as_units(each.amounts), minimum(each.quota), guaranteed)
+        parts = guaranteed_over_quota(self.held, self.counts_composites_as_original)
+        return {each.quota.name: Side(as_units(each.amounts), minimum(each.quota), parts[each.quota.name]) for each in self.held}
 
 
 def exposures(waiting: Pod, situation: Situation) -> list[Exposure]:

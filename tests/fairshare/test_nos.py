@@ -10,6 +10,7 @@ from gpureport.fairshare.nos import (
     rejections,
     share_ratios,
     shares,
+    sum_of_min,
 )
 from gpureport.fairshare.nos_labels import in_order, labelled, over_quota_by_label
 from gpureport.fairshare.nos_memory import GPU_MEMORY, gpu_memory_gb, mig_memory_gb, pod_request, uncounted, with_gpu_memory
@@ -70,8 +71,7 @@ DOCUMENTED = [memory("a", 40, 40), memory("b", 10, 40), memory("c", 30, 0)]
 
 
 def guaranteed(name, held, resource=GPU_MEMORY, **more):
-    quota = next(each.quota for each in held if each.quota.name == name)
-    return guaranteed_over_quota(quota, held, **more)[resource]
+    return guaranteed_over_quota(held, **more)[name][resource]
 
 
 def test_the_documents_example_is_available_30_and_guaranteed_15_3_and_11():
@@ -97,7 +97,7 @@ def test_guaranteed_over_quota_of_the_first(resource, held, expected):
     ]
     if resource == "cpu":  # the case counts thousandths, which are the scheduler's unit
         named = [used(each.quota.name, {"cpu": m / 1000}, {"cpu": u / 1000}) for each, (m, u) in zip(named, held, strict=True)]
-    assert guaranteed_over_quota(named[0].quota, named)[resource] == expected
+    assert guaranteed("0", named, resource) == expected
 
 
 def test_the_product_is_rounded_as_doubles_are():
@@ -110,7 +110,7 @@ def test_the_product_is_rounded_as_doubles_are():
 )
 def test_a_share_is_min_over_the_sum_of_min(minima, share):
     held = [memory(str(number), minimum, 0) for number, minimum in enumerate(minima)]
-    assert share_ratios(held[0].quota, held)[GPU_MEMORY] == share
+    assert share_ratios(held[0].quota, sum_of_min(held))[GPU_MEMORY] == share
 
 
 def test_what_is_unused_adds_up_and_never_below_zero():
