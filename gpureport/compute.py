@@ -24,6 +24,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
+from gpureport.day_state import KEPT_ONCE, TELEMETRY, state_around_day, state_of_day
 from gpureport.errors import LakeError, QueryError
 from gpureport.findings import Thresholds
 from gpureport.findings import parameters as finding_parameters
@@ -45,12 +46,10 @@ KEPT = (
     "facts.idle_power_hour",
     "facts.power_hour",
     "facts.device_power_hour",
+    "facts.claim_device",
+    "facts.claim_use",
 )
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""
-
-_LAKE_TABLES = ("owner_label", "device_label", "device_signal", "sample", "series")
-_OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing", "facts.outage", "facts.reservation")
-"""What Kubernetes says of pods and nodes: in any part of the day, so it is read once and given to each."""
 
 _SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
@@ -120,7 +119,9 @@ def compute_day(lake: Lake, cluster: str, day: date, settings: ComputeSettings, 
     with lake.change() as change, ThreadPoolExecutor(settings.threads) as pool:
         queries = load()
         metadata = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
-        work = _Work(lake, change, found[0], settings, queries, metadata, _of_the_day(lake, found[0], settings, queries))
+        work = _Work(lake, change, found[0], settings, queries, metadata, _state(lake, found[0], settings, queries))
+        for table in KEPT_ONCE:
+            result.rows[table] = work.keep(table)
         parts = batches(found[0])
         firsts = list(pool.map(work.begin, parts))
         for rows, failures in pool.map(work.do, parts, firsts, repeat(work.baseline(firsts))):
@@ -174,13 +175,19 @@ class _Work:
         given = {**self.of_the_day, **first, BASELINE: baseline}
         with self._open(files, given) as con:
             failures = _build_facts(con, self.queries, self.settings, given)
-            return {table: self._stage(con, table, files[0].stem) for table in KEPT}, failures
+            return {table: self._stage(con, table, files[0].stem) for table in KEPT if table not in KEPT_ONCE}, failures
+
+    def keep(self, table: str) -> int:
+        """Rows staged of a table that is of the whole day."""
+        with connection(self.settings.memory_limit, 1) as con:
+            _give(con, {table: self.of_the_day[table]})
+            return self._stage(con, table, "part-0000")
 
     @contextmanager
     def _open(self, files: list[Path], given: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
         with connection(_share(self.settings), 1) as con:
             parts = {file.stem for file in files}
-            views(con, self.lake, _LAKE_TABLES, [self.partition.cluster], [self.partition.date], parts=parts)
+            views(con, self.lake, TELEMETRY, [self.partition.cluster], [self.partition.date], parts=parts)
             scan_view(con, files)
             _give(con, given)
             yield con
@@ -193,14 +200,12 @@ class _Work:
         return int(rows.num_rows)
 
 
-def _of_the_day(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
-    with connection(settings.memory_limit, settings.threads) as con:
-        chosen = needed(queries, _OF_THE_DAY)
-        reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
-        views(con, lake, sorted(reads), [partition.cluster], [partition.date])
-        for query in chosen:
-            build(con, query, {})
-        return {table: con.sql(f"from {table}").to_arrow_table() for table in _OF_THE_DAY}
+def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
+    found: dict[str, pa.Table] = {}
+    for make in (state_around_day, state_of_day):
+        with connection(settings.memory_limit, settings.threads) as con:
+            found |= make(con, lake, partition, queries)
+    return found
 
 
 def _give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:

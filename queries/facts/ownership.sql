@@ -8,9 +8,9 @@
 -- A node that shares with virtual GPUs names whoever is there: one holder is then exclusive.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
--- reads:  clean.node_sharing, clean.owner_hint, clean.pod_request, facts.owned_absence, facts.owned_run, lake.device_label
+-- reads:  clean.node_sharing, clean.owner_hint, clean.pod_request, facts.owned_span, lake.device_label
 -- params:
--- source: exporter labels, made right with kube-state-metrics; better sources replace them here when they come
+-- source: resource claims, Koordinator's annotation, the kubelet's word; exporter labels, made right with kube-state-metrics
 -- columns:
 --   cluster           cluster name
 --   device_uuid       UUID of the physical GPU
@@ -21,29 +21,17 @@
 --   container         workload container
 --   start_at          UTC, start of the span
 --   end_at            UTC, its end, outside it
---   source            labels, labels+kube-state (facts.owned_run); in turn, node silent, pod alive (facts.owned_absence); several are listed
+--   source            dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, in turn, node silent, pod alive; several are listed
 --   certainty         certain; inferred where it was not named; ambiguous where others held the device too, or may have
 --   sharing_mode      exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
 --   sharing_evidence  what that is read from
 --   life_start_at     UTC, start of the pod, or of its first run on the device where that is earlier; null where unknown
 --   life_end_at       UTC, end of the pod, or of what is known of it; null where life_start_at is
-with run as (
+with hinted as (
     select
-        *,
-        false as is_absence
-    from facts.owned_run
-    union all by name
-    select
-        *,
-        true as is_absence
-    from facts.owned_absence
-),
-
-hinted as (
-    select
-        run.*,
-        coalesce(hint.claims, []) as claims
-    from run
+        run.* exclude (claims),
+        if(run.is_stated, run.claims, coalesce(hint.claims, [])) as claims
+    from facts.owned_span as run
     left join clean.owner_hint as hint
         on
             run.cluster = hint.cluster
@@ -137,7 +125,8 @@ judged as (
         coalesce(shared.is_alternating, false) as is_alternating,
         shared.start_at is not null as is_shared,
         coalesce(shared.is_one_claim, false) as is_one_claim,
-        coalesce(node.is_virtual, false) as is_virtual,
+        -- Kubernetes names every holder, as virtual GPUs do.
+        run.is_stated or coalesce(node.is_virtual, false) as is_virtual,
         coalesce(node.strategy, '') as strategy,
         case
             when node.strategy not in ('', 'none') then node.evidence
@@ -188,6 +177,7 @@ told as (
             when gpu_instance_id != '' then 'GPU instance id on the series'
             when is_mig then 'requests a MIG device'
             when shares_evidence is null then 'one owner named at a time'
+            when is_stated then 'one owner named; Kubernetes would name others'
             when is_virtual then 'one owner named; virtual GPUs would name others'
             else shares_evidence || '; without virtual GPUs others may be unnamed'
         end as sharing_evidence,
@@ -199,7 +189,7 @@ certain as (
     select
         *,
         case
-            when is_alternating or is_unsure then 'ambiguous'
+            when is_alternating or is_unsure or is_ambiguous then 'ambiguous'
             when is_absence then 'inferred'
             else 'certain'
         end as certainty

@@ -1,0 +1,60 @@
+"""What Kubernetes says of a day's pods, nodes and claims: true in every part of the day, so it is read once and given to each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import date, timedelta
+
+import duckdb
+import pyarrow as pa
+
+from gpureport.lake import Lake, Partition, views
+from gpureport.query import Query, build, needed
+
+TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
+"""The lake's tables beside ``device_sample`` that are made from samples: a day of them stands for itself."""
+KEPT_ONCE = ("facts.claim_device", "facts.claim_use")
+"""Facts that are made here and kept, once for all parts."""
+_OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing", "facts.outage", "facts.reservation")
+_AROUND_THE_DAY = (*KEPT_ONCE, "facts.stated_use")
+"""What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
+
+
+def state_of_day(
+    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query]
+) -> dict[str, pa.Table]:
+    """By table what is known from the partition's day alone."""
+    _build(con, lake, partition, queries, _OF_THE_DAY, [partition.date])
+    return {table: con.sql(f"from {table}").to_arrow_table() for table in _OF_THE_DAY}
+
+
+def state_around_day(
+    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query]
+) -> dict[str, pa.Table]:
+    """By table the spans that are known by looks, as far as they are of the partition's day."""
+    day, one_day = partition.date, timedelta(days=1)
+    _build(con, lake, partition, queries, _AROUND_THE_DAY, [day - one_day, day, day + one_day])
+    return {table: _cut_to_day(con, table, day) for table in _AROUND_THE_DAY}
+
+
+def _build(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    partition: Partition,
+    queries: Mapping[str, Query],
+    targets: Collection[str],
+    days: Collection[date],
+) -> None:
+    """Make the tables in an empty database: telemetry of the partition's day, state of all the days."""
+    chosen = needed(queries, targets)
+    reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
+    views(con, lake, sorted(reads.intersection(TELEMETRY)), [partition.cluster], [partition.date])
+    views(con, lake, sorted(reads.difference(TELEMETRY)), [partition.cluster], days)
+    for query in chosen:
+        build(con, query, {})
+
+
+def _cut_to_day(con: duckdb.DuckDBPyConnection, table: str, day: date) -> pa.Table:
+    start, end = f"timestamp '{day}'", f"timestamp '{day + timedelta(days=1)}'"
+    cut = f"greatest(start_at, {start}) as start_at, least(end_at, {end}) as end_at"
+    return con.sql(f"select * replace ({cut}) from {table} where start_at < {end} and end_at > {start}").to_arrow_table()

@@ -1,0 +1,64 @@
+-- Which containers ran with a device of a resource claim, and when.
+--
+-- A container names its claims, and may name one request of a claim; one that does not has nothing, whatever its pod reserved. Names of
+-- claims recur: only what was there at the same time is joined. Watching (admin access) is left out, for it takes nothing.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, claim_uid, driver, pool, device, share_id, request, start_at
+-- reads:  clean.container_run, facts.claim_device
+-- params:
+-- source: clean.container_run, facts.claim_device
+-- columns:
+--   cluster          cluster name
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid
+--   container        workload container
+--   claim            claim's name
+--   claim_uid        claim's uid
+--   driver           DRA driver
+--   pool             the driver's pool
+--   device           device's name in the pool
+--   share_id         share of the device, or ''
+--   request          request of the claim
+--   device_uuid      UUID of the physical GPU; '' where nothing tells
+--   gpu_instance_id  MIG instance; '' for the whole GPU; null where it cannot be told
+--   is_ambiguous     it may be another instance of its GPU
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+--   end_uncertainty_seconds  s, how much earlier it may have ended
+with asked as (
+    select distinct
+        * exclude (claims),
+        unnest(claims) as asked
+    from clean.container_run
+)
+
+select distinct
+    asked.cluster,
+    asked.namespace,
+    asked.pod,
+    asked.pod_uid,
+    asked.container,
+    held.claim,
+    held.claim_uid,
+    held.driver,
+    held.pool,
+    held.device,
+    held.share_id,
+    held.request,
+    held.device_uuid,
+    held.gpu_instance_id,
+    held.matched_by = 'order of instances' as is_ambiguous,
+    greatest(asked.start_at, held.start_at) as start_at,
+    least(asked.end_at, held.end_at) as end_at,
+    if(asked.end_at <= held.end_at, asked.end_uncertainty_seconds, held.end_uncertainty_seconds) as end_uncertainty_seconds
+from asked
+inner join facts.claim_device as held
+    on
+        asked.cluster = held.cluster
+        and asked.namespace = held.namespace
+        and asked.asked.claim = held.claim
+        and asked.asked.request in ('', held.request)
+        and asked.start_at < held.end_at
+        and asked.end_at > held.start_at
+where not held.is_admin_access

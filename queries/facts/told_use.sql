@@ -1,0 +1,137 @@
+-- Which containers ran with a device by what Koordinator's annotation or the kubelet says, and when.
+--
+-- A pod keeps the devices that it was given, so one look at them tells of all runs of its containers. Koordinator gives devices to pods: the
+-- containers of it that ask for an extended resource hold them, all where none does. Only devices that are found in the
+-- telemetry or by UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device.
+--
+-- grain:  cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
+-- reads:  clean.container_run, lake.device, lake.device_label, lake.pod_device
+-- params:
+-- source: Koordinator's device-allocated annotation, kubelet device checkpoint, PodResources
+-- columns:
+--   cluster          cluster name
+--   source           koordinator, kubelet-checkpoint or pod-resources
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid
+--   container        workload container
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   start_at         UTC, start of the run
+--   end_at           UTC, its end, outside it
+with run as (
+    select
+        *,
+        len(resources) > 0 as is_asking,
+        bool_or(len(resources) > 0) over (partition by cluster, pod_uid) as is_pod_asking
+    from clean.container_run
+),
+
+given as (
+    select distinct
+        run.cluster,
+        device.source,
+        run.namespace,
+        run.pod,
+        run.pod_uid,
+        run.container,
+        run.node_name,
+        device.device_id,
+        device.driver,
+        device.pool,
+        device.device,
+        run.start_at,
+        run.end_at
+    from lake.pod_device as device
+    inner join run
+        on
+            device.cluster = run.cluster
+            and (
+                device.pod_uid = run.pod_uid
+                or (
+                    device.pod_uid = ''
+                    and device.namespace = run.namespace
+                    and device.pod = run.pod
+                    and run.start_at <= device.observed_at
+                    and run.end_at > device.observed_at
+                )
+            )
+            and (device.container = run.container or (device.container = '' and run.is_asking = run.is_pod_asking))
+    where device.device_type in ('gpu', '')
+),
+
+label as (
+    select distinct
+        cluster,
+        device_uuid,
+        node_name,
+        gpu_device
+    from lake.device_label
+    where gpu_device != ''
+),
+
+seen as (
+    select distinct
+        cluster,
+        device_uuid
+    from lake.device_label
+),
+
+offered as (
+    select
+        cluster,
+        driver,
+        pool,
+        device,
+        max(device_uuid) as device_uuid
+    from lake.device
+    where device_type != 'mig' and device_uuid != ''
+    group by all
+),
+
+-- An id: GPU-…, MIG-GPU-…/3/0 (instance 3), nvidia0, nvidia0/gi3.
+found as (
+    select
+        given.*,
+        coalesce(
+            nullif(regexp_extract(given.device_id, '^(?:MIG-)?(GPU-[^/]+)', 1), ''),
+            label.device_uuid,
+            seen.device_uuid,
+            offered.device_uuid
+        ) as device_uuid,
+        coalesce(
+            nullif(regexp_extract(given.device_id, '^MIG-GPU-[^/]+/(\d+)/', 1), ''),
+            regexp_extract(given.device_id, '/gi(\d+)$', 1)
+        ) as gpu_instance_id
+    from given
+    left join label
+        on
+            given.cluster = label.cluster
+            and given.node_name = label.node_name
+            and split_part(given.device_id, '/', 1) = label.gpu_device
+    left join seen
+        on
+            given.cluster = seen.cluster
+            and given.device_id = seen.device_uuid
+    left join offered
+        on
+            given.cluster = offered.cluster
+            and given.driver = offered.driver
+            and given.pool = offered.pool
+            and given.device = offered.device
+)
+
+select
+    cluster,
+    source,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    start_at,
+    max(end_at) as end_at
+from found
+where device_uuid is not null
+group by cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
