@@ -30,8 +30,10 @@ from gpureport.findings import Thresholds
 from gpureport.findings import parameters as finding_parameters
 from gpureport.idle_power import BASELINE, FIRST, idle_baseline
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
+from gpureport.look_back import EARLIER, build_earlier, comparable_clusters, made_by, window_before, without
+from gpureport.look_back import parameters as look_back_parameters
 from gpureport.query import Failure, Query, build, load, needed, run_checks
-from gpureport.window import Window, plain
+from gpureport.window import Window
 
 KEPT = (
     "facts.ownership",
@@ -256,22 +258,41 @@ def _check(
 
 
 def report_tables(
-    con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, settings: ReportSettings, made_with: str = ""
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    window: Window,
+    settings: ReportSettings,
+    made_with: str = "",
+    earlier: Window | None = None,
 ) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries, by table.
 
+    Tables that compare it with an earlier window (the one before) are left out where the lake does not hold all of that.
     Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are
     missing or were made by different versions or settings, or by others than the hash ``made_with``.
     """
     _refuse_unequal_facts(lake, window, made_with)
+    earlier = earlier or window_before(window)
+    queries, params = load(), _report_parameters(window, earlier, settings)
+    absent = [] if settings.prices or settings.carbon else ["report.cost"]
+    compared = comparable_clusters(lake, window, earlier)
+    if not (compared and build_earlier(con, lake, earlier, compared, queries, params, KEPT)):
+        absent += EARLIER
     days = list(window.days())
     views(con, lake, [table.replace(".", "/") for table in KEPT], dates=days)
     # A device that was there the day before is expected from the window's start on.
     views(con, lake, ["facts/device_signal"], dates=[days[0] - timedelta(days=1), *days])
-    queries = load()
-    params = {
-        "since_at": plain(window.start_at),
-        "until_at": plain(window.end_at),
+    targets = without(queries, absent)
+    chosen = needed(queries, targets, (*KEPT, *EARLIER))
+    for query in chosen:
+        build(con, query, params)
+    _check(con, queries, {*KEPT, *(query.table for query in chosen)}, params)
+    return {table: queries[table] for table in targets}
+
+
+def _report_parameters(window: Window, earlier: Window, settings: ReportSettings) -> dict[str, Any]:
+    return {
+        **look_back_parameters(window, earlier),
         "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
         "saturation_enabled": settings.saturation_enabled,
         "idle_policy": settings.idle_policy,
@@ -280,13 +301,6 @@ def report_tables(
         "links": json.dumps(settings.links, sort_keys=True),
         **settings.findings,
     }
-    absent = () if settings.prices or settings.carbon else ("report.cost",)
-    targets = [table for table, query in queries.items() if query.layer == "report" and table not in absent]
-    chosen = needed(queries, targets, KEPT)
-    for query in chosen:
-        build(con, query, params)
-    _check(con, queries, {*KEPT, *(query.table for query in chosen)}, params)
-    return {table: queries[table] for table in targets}
 
 
 def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
@@ -309,24 +323,19 @@ def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
         raise LakeError(f"the lake at {lake.path} holds nothing for {window}; export or import those days first")
     made: dict[tuple[str, str], set[date]] = defaultdict(set)
     for partition in facts:
-        made[_made_by(partition)].add(partition.date)
-    if others := set.union(set(), *(dates for (_, made_by), dates in made.items() if made_with not in ("", made_by))):
+        made[made_by(partition)].add(partition.date)
+    if others := set.union(set(), *(dates for (_, config), dates in made.items() if made_with not in ("", config))):
         raise LakeError(
             f"the facts of {_listed(others)} were made with another configuration or another version's SQL; "
             "run 'gpureport compute --date' for each, then report again"
         )
     if len(made) > 1:
-        kept = max(made, key=lambda made_by: (len(made[made_by]), max(made[made_by])))
-        stale = set.union(*(dates for made_by, dates in made.items() if made_by != kept))
+        kept = max(made, key=lambda maker: (len(made[maker]), max(made[maker])))
+        stale = set.union(*(dates for maker, dates in made.items() if maker != kept))
         raise LakeError(
             f"the facts of {_listed(stale)} were made by another version or configuration than the other days'; "
             "run 'gpureport compute --date' for each, then report again"
         )
-
-
-def _made_by(partition: Partition) -> tuple[str, str]:
-    metadata = footer(partition.files[0]).metadata or {}
-    return metadata.get(b"gpureport_version", b"").decode(), metadata.get(b"config_hash", b"").decode()
 
 
 def _listed(days: Collection[date]) -> str:

@@ -21,6 +21,7 @@ REASONS = {
     "lifetime_unknown": "nothing of kube-state-metrics says how long the holder lived; labels say when it was seen",
     "idle_unknown": "nothing tells what the device draws at idle: it was never seen free, nor was another of its model",
     "not_estimated": "what it cost cannot be told from what is measured",
+    "not_found": "there was no such finding in that window",
     "not_configured": "no price or factor is configured for it (prices, carbon)",
     "no_time": "no time of it was measured",
     "not_active": "it was never active while it held the device",
@@ -147,6 +148,16 @@ FIGURES = {
     "idle_cost": Figure(
         "Σ idle_gpu_hours × prices.gpu_hour of the model", _ACTIVITY, "no price is configured for all its models"
     ),
+    "earlier_gpu_hours": Figure("h at stake in the window before"),
+    "earlier_allocated_gpu_hours": Figure(
+        "h held in the window before, scaled to this window's length", _ACTIVITY, ways=_ANY_ACTIVITY
+    ),
+    "allocated_change_gpu_hours": Figure("allocated_gpu_hours − earlier_allocated_gpu_hours", _ACTIVITY, ways=_ANY_ACTIVITY),
+    "earlier_effective_gpu_hours": Figure(
+        "h held and active with SM activity of 0.5 or more in the window before, scaled to this window's length",
+        ("sm_active_ratio",),
+    ),
+    "effective_change_gpu_hours": Figure("effective_gpu_hours − earlier_effective_gpu_hours", ("sm_active_ratio",)),
     "difference_gpu_hours": Figure("capacity less the nine buckets: 0, or the program is wrong"),
     "coverage_ratio": Figure(
         "seen s ÷ s that could have been seen: the window's for a device, the holder's life on it for a container",

@@ -34,12 +34,14 @@ from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
 from gpureport.lake.change import LakeBusyError, exclusive_run, pack_observations
+from gpureport.look_back import window_before
 from gpureport.query import Query, load
 from gpureport.resources import RECORDING
+from gpureport.row_printing import Output
 from gpureport.schema_docs import render_schema
 from gpureport.snapshot import Snapshot
 from gpureport.sources.kubernetes import HOW_TO_NAME_A_CLUSTER, NoClusterError, open_cluster, read_observed_at
-from gpureport.sql_prompt import Output, answer, prompt
+from gpureport.sql_prompt import answer, prompt
 from gpureport.tables import TABLES
 from gpureport.window import Window, day_start, parse_date, parse_instant, rfc3339
 
@@ -188,16 +190,7 @@ def _open_report(
     """report.* built over the facts of the window, and what the report says of itself."""
     from gpureport.report.header import read_header
 
-    links = {model: link.model_dump() for model, link in sorted(config.links.items())}
-    settings = ReportSettings(
-        config.report.figure_min_coverage_ratio,
-        config.saturation.enabled,
-        links,
-        config.report.idle_policy,
-        findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
-        prices=_prices(config),
-        carbon=_carbon(config),
-    )
+    settings = _report_settings(config)
     made_with = facts_hash(load(), _compute_settings(config))
     queries = report_tables(con, lake, window, settings, made_with)
     views(con, lake, ["source"], dates=list(window.days()))
@@ -207,10 +200,53 @@ def _open_report(
         "idle_policy": config.report.idle_policy,
         **{f"price of {name}": value for name, value in _prices(config).items()},
         "saturation_enabled": config.saturation.enabled,
-        **{f"links of {model}": link for model, link in links.items()},
+        **{f"links of {model}": link for model, link in settings.links.items()},
         **config.thresholds.model_dump(),
     }
     return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries
+
+
+def _report_settings(config: Config) -> ReportSettings:
+    links = {model: link.model_dump() for model, link in sorted(config.links.items())}
+    return ReportSettings(
+        config.report.figure_min_coverage_ratio,
+        config.saturation.enabled,
+        links,
+        config.report.idle_policy,
+        findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
+        prices=_prices(config),
+        carbon=_carbon(config),
+    )
+
+
+def diff_windows(config: Config, window: Window, earlier: Window | None, only: str | None, output: Output) -> None:
+    """Print what changed between two windows of the lake; without the earlier one against the window before.
+
+    LakeError where the lake does not hold all days of both, made alike.
+    """
+    from gpureport.report.comparison import print_comparison, read_comparison
+
+    lake, before = open_lake(config.lake), earlier or window_before(window)
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        made_with = facts_hash(load(), _compute_settings(config))
+        queries = report_tables(con, lake, window, _report_settings(config), made_with, before)
+        if "report.gpu_hour_bridge" not in queries:
+            raise LakeError(
+                f"{window} cannot be held against {before}: give windows of whole hours, and compute all days of both with this "
+                "configuration and version"
+            )
+        print_comparison(read_comparison(con, queries), only, output, sys.stdout)
+
+
+def diff_reports(config: Config, earlier: Path, now: Path, only: str | None, output: Output) -> None:
+    """Print what changed between two reports (folders, or their gpureport.duckdb); no lake is needed."""
+    from gpureport.report.comparison import compare_reports, print_comparison, read_comparison
+
+    settings = _report_settings(config)
+    judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        queries = compare_reports(con, earlier, now, judged_by)
+        print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 
 def sql(config: Config, statement: str | None, output: Output, now: datetime) -> None:

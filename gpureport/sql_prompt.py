@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import math
 import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from decimal import Decimal
-from typing import Any, Literal, TextIO
+from typing import TextIO
 
 import duckdb
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from gpureport.errors import UsageError
-from gpureport.window import rfc3339
+from gpureport.row_printing import Output, print_rows
 
-Output = Literal["table", "json", "csv"]
 _GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';', leave with Ctrl-D. Tables: show all tables;"
 
 
@@ -28,11 +18,11 @@ def answer(con: duckdb.DuckDBPyConnection, statement: str, output: Output, out: 
     try:
         cursor = con.execute(statement)
         names = [column[0] for column in cursor.description or []]
-        rows = [[_plain(found) for found in row] for row in cursor.fetchall()] if names else []
+        rows = cursor.fetchall() if names else []
     except duckdb.Error as error:
         raise UsageError(f"SQL: {_first_lines(error)}") from None
     if names:
-        _PRINTERS[output](names, rows, out)
+        print_rows(names, rows, output, out)
 
 
 def prompt(con: duckdb.DuckDBPyConnection, output: Output, lines: TextIO, out: TextIO) -> None:
@@ -69,48 +59,3 @@ def _read_line(lines: TextIO, is_terminal: bool, is_continued: bool) -> str:
 
 def _first_lines(error: Exception) -> str:
     return " ".join(line.strip() for line in str(error).splitlines()[:3] if line.strip())
-
-
-def _plain(found: Any) -> Any:
-    """A value as JSON has it: instants RFC 3339 (the tables hold UTC), exact decimals as numbers, not-a-number as null."""
-    if isinstance(found, float):
-        return found if math.isfinite(found) else None
-    if isinstance(found, datetime):
-        return rfc3339(found if found.tzinfo else found.replace(tzinfo=UTC))
-    if isinstance(found, Decimal):
-        return int(found) if found == found.to_integral_value() else float(found)
-    if isinstance(found, list | tuple):
-        return [_plain(each) for each in found]
-    if isinstance(found, dict):
-        return {str(key): _plain(each) for key, each in found.items()}
-    return found if found is None or isinstance(found, bool | int | str) else str(found)
-
-
-def _text(found: Any) -> str:
-    """A value in a cell; lists and maps as JSON."""
-    return json.dumps(found, ensure_ascii=False) if isinstance(found, list | dict | bool) else str(found)
-
-
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
-    numbers = [any(isinstance(row[column], int | float) for row in rows) for column in range(len(names))]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, is_number in zip(names, numbers, strict=True):
-        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("—" if found is None else _text(found)) for found in row))
-    width = None if out.isatty() else 10_000
-    Console(file=out, width=width, highlight=False, markup=False).print(table)
-
-
-def _print_json(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
-    json.dump([dict(zip(names, row, strict=True)) for row in rows], out, indent=1, ensure_ascii=False, allow_nan=False)
-    out.write("\n")
-
-
-def _print_csv(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(["" if found is None else _text(found) for found in row] for row in rows)
-
-
-_PRINTERS = {"table": _print_table, "json": _print_json, "csv": _print_csv}

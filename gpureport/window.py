@@ -101,6 +101,11 @@ class Window:
         """End in milliseconds since the epoch, itself outside the window."""
         return to_ms(self.end_at)
 
+    @property
+    def is_whole_hours(self) -> bool:
+        """Whether the window begins and ends at full hours; facts are hourly."""
+        return self.start_ms % HOUR_MS == 0 and self.end_ms % HOUR_MS == 0
+
     def widened(self, margin: timedelta) -> Window:
         """The window with a margin on both sides."""
         return Window(self.start_at - margin, self.end_at + margin)

@@ -11,7 +11,8 @@ import duckdb
 import pytest
 
 from gpureport.errors import UsageError
-from gpureport.sql_prompt import Output, answer, prompt
+from gpureport.row_printing import Output
+from gpureport.sql_prompt import answer, prompt
 
 STATEMENT = """
 select 'a,"b"' as name, timestamp '2026-11-20 23:51:40' as seen_at, sum(2)::hugeint as total, 0.5::decimal(9, 2) as half,

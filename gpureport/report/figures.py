@@ -16,6 +16,16 @@ TABLES = {
     "gpu_hour_course": ("Hour by hour", "What of the GPUs was there, held, active and effective in each hour of what was seen."),
     "hour_of_week": ("Hours of the week", "The same by weekday and hour, UTC: when GPUs are held, and held for nothing."),
     "idle_by_holder": ("Who held them for nothing", "Hours held or reserved and not active, the most first."),
+    "period": ("This window and the one before", "Capacity, what became of it, and energy; each row is its own window's."),
+    "gpu_hour_bridge": (
+        "What changed",
+        "From the window before to this one, step by step; the steps add up. Hours on GPUs that came or went stand apart.",
+    ),
+    "namespace_change": ("Whose hours changed", "By namespace, against the window before, scaled to the same length."),
+    "finding_change": (
+        "Findings, new and resolved",
+        "Against the window before: a finding is the same where all it is about is.",
+    ),
     "boundness": ("What limits the work", "By rules that each row states; no score."),
     "scheduler_pressure": ("Scheduler pressure", "What was asked for and not there."),
     "dra_claim": ("Resource claims", "What claims had, and what of it was used."),

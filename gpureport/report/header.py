@@ -98,7 +98,7 @@ class Header:
     @property
     def is_whole_hours(self) -> bool:
         """Whether the window begins and ends at full hours; facts are hourly."""
-        return self.window.start_ms % 3_600_000 == 0 and self.window.end_ms % 3_600_000 == 0
+        return self.window.is_whole_hours
 
     def as_dict(self) -> dict[str, Any]:
         """For report.json; without the clock, so that the same lake gives the same bytes."""

@@ -1,0 +1,86 @@
+"""What a report holds its window against: the window before it, built by the same queries with that window's times.
+
+Those tables come first and are kept while the window's own are made. Where the lake does not hold all of it they are not
+there, and what reads them is no part of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any
+
+import duckdb
+
+from gpureport.lake import Lake, Partition, footer, views
+from gpureport.query import Query, build, needed
+from gpureport.window import Window, plain
+
+EARLIER = ("facts.earlier_capacity", "facts.earlier_energy", "facts.earlier_finding", "facts.earlier_ledger")
+"""What is kept of the window before."""
+
+
+def window_before(window: Window) -> Window:
+    """The window of the same length that ends where this one begins."""
+    return Window(window.start_at - (window.end_at - window.start_at), window.start_at)
+
+
+def parameters(window: Window, earlier: Window) -> dict[str, Any]:
+    """Values for the parameters of the queries that compare two windows."""
+    return {
+        "since_at": plain(window.start_at),
+        "until_at": plain(window.end_at),
+        "earlier_since_at": plain(earlier.start_at),
+        "earlier_until_at": plain(earlier.end_at),
+        "window_ratio": window.seconds / earlier.seconds,
+    }
+
+
+def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str]:
+    """The clusters of which all days of both windows have facts that were made alike.
+
+    None where a window cuts an hour, which would count in both.
+    """
+    if not (window.is_whole_hours and earlier.is_whole_hours):
+        return []
+    days = {*window.days(), *earlier.days()}
+    facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
+    found: dict[str, list[tuple[str, str]]] = {}
+    for partition in facts:
+        found.setdefault(partition.cluster, []).append(made_by(partition))
+    return sorted(cluster for cluster, makers in found.items() if len(makers) == len(days) and len(set(makers)) == 1)
+
+
+def made_by(partition: Partition) -> tuple[str, str]:
+    """The version and the configuration's hash that facts were made with."""
+    metadata = footer(partition.files[0]).metadata or {}
+    return metadata.get(b"gpureport_version", b"").decode(), metadata.get(b"config_hash", b"").decode()
+
+
+def build_earlier(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    window: Window,
+    clusters: Collection[str],
+    queries: Mapping[str, Query],
+    params: Mapping[str, Any],
+    kept: Collection[str],
+) -> bool:
+    """Build ``EARLIER`` over the facts (``kept``) of a window; whether anything was there.
+
+    The views of facts are to be opened anew after it.
+    """
+    days = list(window.days())
+    views(con, lake, [table.replace(".", "/") for table in kept], clusters, days)
+    views(con, lake, ["facts/device_signal"], clusters, [days[0] - timedelta(days=1), *days])
+    own = {**params, "since_at": plain(window.start_at), "until_at": plain(window.end_at)}
+    for query in needed(queries, EARLIER, kept):
+        build(con, query, own)
+    return bool(con.execute("from facts.earlier_capacity limit 1").fetchall())
+
+
+def without(queries: Mapping[str, Query], absent: Collection[str]) -> list[str]:
+    """The report tables that read none of the absent ones, however far down."""
+    tables = [table for table, query in queries.items() if query.layer == "report"]
+    gone = set(absent)
+    return [table for table in tables if not gone.intersection(query.table for query in needed(queries, [table]))]

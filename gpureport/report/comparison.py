@@ -1,0 +1,174 @@
+"""What changed between two windows, or between two reports: their tables for a terminal, as JSON or as CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import duckdb
+import polars as pl
+
+from gpureport.errors import LakeError
+from gpureport.look_back import EARLIER, parameters
+from gpureport.query import Query, build, load, needed
+from gpureport.report.results import Result, read_results
+from gpureport.row_printing import Output, plain, print_rows
+from gpureport.window import Window, parse_instant
+
+SECTIONS = {
+    "bridge": "gpu_hour_bridge",
+    "namespaces": "namespace_change",
+    "findings": "finding_change",
+    "periods": "period",
+}
+"""What is printed, and the report table it is."""
+_WINDOW_TABLES = ("window_capacity", "window_energy", "window_finding", "window_ledger")
+_IN_TERMINAL = {
+    "namespace_change": (
+        "namespace",
+        "change",
+        "allocated_change_gpu_hours",
+        "allocated_gpu_hours",
+        "effective_change_gpu_hours",
+    ),
+    "finding_change": ("change", "code", "severity", "namespace", "pod", "node_name", "evidence"),
+}
+_FINDINGS_MAX = 30
+_Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
+
+
+def read_comparison(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> dict[str, Result]:
+    """The tables that compare two windows, by section, from a database in which they are built."""
+    by_table = {
+        result.name: result for result in read_results(con, {f"report.{t}": queries[f"report.{t}"] for t in SECTIONS.values()})
+    }
+    return {section: by_table[table] for section, table in SECTIONS.items()}
+
+
+def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, judged_by: Mapping[str, Any]) -> dict[str, Query]:
+    """Build the tables that compare two reports in an empty database; their queries.
+
+    ``earlier`` and ``now`` are folders of reports or their ``gpureport.duckdb``; ``judged_by`` are the parameters of findings and
+    coverage. LakeError for a file that is no report of this version.
+    """
+    queries = load()
+    given = {f"facts.{table}" for table in _WINDOW_TABLES}
+    earlier_window = _take(con, earlier)
+    for query in needed(queries, EARLIER, given):
+        build(con, query, {})
+    params = {**parameters(_take(con, now), earlier_window), **judged_by}
+    targets = [f"report.{table}" for table in SECTIONS.values()]
+    for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *EARLIER}):
+        build(con, query, params)
+    return queries
+
+
+def _take(con: duckdb.DuckDBPyConnection, path: Path) -> Window:
+    """Copy what a report's file holds of its window into ``facts.window_*``; the window."""
+    file = path / "gpureport.duckdb" if path.is_dir() else path
+    try:
+        con.execute(f"attach '{str(file).replace(chr(39), chr(39) * 2)}' as taken (read_only)")
+    except duckdb.Error:
+        raise LakeError(
+            f"{file} is no report's database; give the folder that 'gpureport report' wrote, or its gpureport.duckdb"
+        ) from None
+    try:
+        con.execute("create schema if not exists facts")
+        for table in _WINDOW_TABLES:
+            con.execute(f"create or replace table facts.{table} as from taken.facts.{table}")
+        found = con.execute("select value from taken.main.meta where name = 'window'").fetchone()
+    except duckdb.Error:
+        raise LakeError(f"{file} was written by another version of gpureport; write that report again") from None
+    finally:
+        con.execute("detach taken")
+    window = json.loads(found[0]) if found else {}
+    return Window(parse_instant(window["start_at"]), parse_instant(window["end_at"]))
+
+
+def print_comparison(sections: Mapping[str, Result], only: str | None, output: Output, out: TextIO) -> None:
+    """Print all sections, or one: in a terminal the gist of each, else all rows. CSV holds one, the bridge if none is named."""
+    if output == "csv":
+        print_rows(*_whole(sections[only or "bridge"]), output, out)
+    elif output == "json":
+        chosen = {name: result for name, result in sections.items() if only in (None, name)}
+        document = {name: [dict(zip(names, row, strict=True)) for row in rows] for name, (names, rows) in _all(chosen).items()}
+        json.dump({name: [plain(row) for row in rows] for name, rows in document.items()}, out, indent=1, ensure_ascii=False)
+        out.write("\n")
+    else:
+        _print_gist(sections, only, out)
+
+
+def _all(sections: Mapping[str, Result]) -> dict[str, _Rows]:
+    return {name: _whole(result) for name, result in sections.items()}
+
+
+def _whole(result: Result) -> _Rows:
+    names = [*result.rows.columns, *result.maps]
+    return names, [[*row, *result.maps_of(number).values()] for number, row in enumerate(result.rows.iter_rows())]
+
+
+def _print_gist(sections: Mapping[str, Result], only: str | None, out: TextIO) -> None:
+    gists = {
+        "periods": _periods(sections["periods"]),
+        "bridge": _bridge(sections["bridge"]),
+        "namespaces": _namespaces(sections["namespaces"]),
+        "findings": _findings(sections["findings"]),
+    }
+    for name, (names, rows) in gists.items():
+        if only in (None, name):
+            out.write(f"{name}\n")
+            print_rows(names, rows, "table", out)
+            out.write("\n")
+
+
+def _periods(result: Result) -> _Rows:
+    """Figures down, the two windows across; clusters added."""
+    rows = result.rows
+    figures = [name for name in rows.columns if name.endswith(("_count", "_gpu_hours", "_joules"))]
+    windows = {row["period"]: f"{_day(row['since_at'])} … {_day(row['until_at'])}" for row in rows.iter_rows(named=True)}
+    names = ["figure", *(f"{period}: {windows[period]}" for period in ("before", "now") if period in windows)]
+    by_period = {period: rows.filter(pl.col("period") == period) for period in windows}
+    summed = [
+        [figure, *(_sum(by_period[period][figure]) for period in ("before", "now") if period in windows)] for figure in figures
+    ]
+    return names, summed
+
+
+def _bridge(result: Result) -> _Rows:
+    """Clusters and models added; a step that is unknown of one of them is unknown."""
+    steps = (
+        result.rows.group_by("measure", "position", "step", maintain_order=True)
+        .agg(pl.col("gpu_hours"))
+        .sort("measure", "position")
+    )
+    return ["measure", "step", "gpu_hours"], [[m, step, _sum(pl.Series(hours))] for m, _, step, hours in steps.iter_rows()]
+
+
+def _namespaces(result: Result) -> _Rows:
+    rows = result.rows.sort(pl.col("allocated_change_gpu_hours").abs(), descending=True)
+    return _chosen(result.name, rows)
+
+
+def _findings(result: Result) -> _Rows:
+    """What is new or resolved, the gravest first."""
+    gravity = pl.col("severity").replace_strict({"critical": 0, "warning": 1, "info": 2}, default=3)
+    rows = result.rows.filter(pl.col("change") != "stayed").sort("change", gravity, "code", "namespace", "pod")
+    return _chosen(result.name, rows.head(_FINDINGS_MAX))
+
+
+def _chosen(table: str, rows: pl.DataFrame) -> _Rows:
+    names = list(_IN_TERMINAL[table])
+    return names, rows.select(names).rows()
+
+
+def _sum(values: pl.Series) -> float | int | None:
+    if values.is_null().any():
+        return None
+    return int(values.sum()) if values.dtype.is_integer() else float(f"{values.sum():.9g}")
+
+
+def _day(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d}" if not (instant.hour or instant.minute) else f"{instant:%Y-%m-%dT%H:%MZ}"

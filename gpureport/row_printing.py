@@ -1,0 +1,69 @@
+"""Rows on standard output: as a table for people, as JSON or as CSV; all three say the same."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Literal, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gpureport.window import rfc3339
+
+Output = Literal["table", "json", "csv"]
+
+
+def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], output: Output, out: TextIO) -> None:
+    """Print rows with their columns' names; values as ``plain`` gives them."""
+    _PRINTERS[output](names, [[plain(found) for found in row] for row in rows], out)
+
+
+def plain(found: Any) -> Any:
+    """A value as JSON has it: instants RFC 3339 (the tables hold UTC), exact decimals as numbers, not-a-number as null."""
+    if isinstance(found, float):
+        return found if math.isfinite(found) else None
+    if isinstance(found, datetime):
+        return rfc3339(found if found.tzinfo else found.replace(tzinfo=UTC))
+    if isinstance(found, Decimal):
+        return int(found) if found == found.to_integral_value() else float(found)
+    if isinstance(found, list | tuple):
+        return [plain(each) for each in found]
+    if isinstance(found, dict):
+        return {str(key): plain(each) for key, each in found.items()}
+    return found if found is None or isinstance(found, bool | int | str) else str(found)
+
+
+def _text(found: Any) -> str:
+    """A value in a cell; lists and maps as JSON."""
+    return json.dumps(found, ensure_ascii=False) if isinstance(found, list | dict | bool) else str(found)
+
+
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
+    numbers = [any(isinstance(row[column], int | float) for row in rows) for column in range(len(names))]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, is_number in zip(names, numbers, strict=True):
+        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("—" if found is None else _text(found)) for found in row))
+    width = None if out.isatty() else 10_000
+    Console(file=out, width=width, highlight=False, markup=False).print(table)
+
+
+def _print_json(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
+    json.dump([dict(zip(names, row, strict=True)) for row in rows], out, indent=1, ensure_ascii=False, allow_nan=False)
+    out.write("\n")
+
+
+def _print_csv(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(["" if found is None else _text(found) for found in row] for row in rows)
+
+
+_PRINTERS = {"table": _print_table, "json": _print_json, "csv": _print_csv}

@@ -1,0 +1,120 @@
+-- The window and the one before it side by side: capacity, what became of it, and energy.
+--
+-- Not scaled: each row is what its own window held. Only clusters of which all days of both are there are here.
+--
+-- grain:  cluster, period
+-- reads:  facts.earlier_capacity, facts.earlier_energy, facts.earlier_ledger, facts.window_capacity, facts.window_energy, facts.window_ledger
+-- params: earlier_since_at, earlier_until_at, since_at, until_at
+-- source: facts.window_capacity, facts.window_ledger and facts.window_energy of both windows
+-- columns:
+--   cluster                          cluster name
+--   period                           before or now
+--   since_at                         UTC, the window's start
+--   until_at                         UTC, its end, outside it
+--   device_count                     GPUs that an exporter tells of
+--   capacity_gpu_hours               h of whole GPUs
+--   allocated_gpu_hours              h held
+--   effective_gpu_hours              h held and active with SM activity of 0.5 or more
+--   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
+--   allocated_busy_gpu_hours         h held and active, SM activity not known
+--   allocated_idle_gpu_hours         h held and not active
+--   reserved_idle_gpu_hours          h that a claim had and no container
+--   stranded_gpu_hours               h that nobody had and nothing could be placed on
+--   free_gpu_hours                   h that nobody had
+--   unavailable_gpu_hours            h in which the GPU could not be used
+--   unknown_gpu_hours                h of which nothing sure is known
+--   energy_joules                    J, as far as it is known
+--   unknown_reasons                  figure name → why it is null (docs: queries/README.md); one entry for each null figure
+with capacity as (
+    select
+        'before' as period,
+        cluster,
+        count(*) filter (where device_uuid != '') as device_count,
+        sum(capacity_gpu_hours) as capacity_gpu_hours
+    from facts.earlier_capacity
+    group by cluster
+    union all by name
+    select
+        'now' as period,
+        cluster,
+        count(distinct device_uuid) filter (where device_uuid != '') as device_count,
+        sum(capacity_seconds) / 3600 as capacity_gpu_hours
+    from facts.window_capacity
+    where cluster in (select cluster from facts.earlier_capacity)
+    group by cluster
+),
+
+ledger as (
+    select
+        'before' as period,
+        cluster,
+        bucket,
+        gpu_hours
+    from facts.earlier_ledger
+    union all by name
+    select
+        'now' as period,
+        cluster,
+        bucket,
+        gpu_hours
+    from facts.window_ledger
+),
+
+bucket as (
+    select
+        period,
+        cluster,
+        coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_ineffective'), 0) as allocated_ineffective_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_busy'), 0) as allocated_busy_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'stranded'), 0) as stranded_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'free'), 0) as free_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'unavailable'), 0) as unavailable_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'unknown'), 0) as unknown_gpu_hours
+    from ledger
+    group by period, cluster
+),
+
+energy as (
+    select
+        'before' as period,
+        *
+    from facts.earlier_energy
+    union all by name
+    select
+        'now' as period,
+        *
+    from facts.window_energy
+)
+
+select
+    capacity.cluster,
+    capacity.period,
+    if(capacity.period = 'now', $since_at::timestamp, $earlier_since_at::timestamp) as since_at,
+    if(capacity.period = 'now', $until_at::timestamp, $earlier_until_at::timestamp) as until_at,
+    capacity.device_count,
+    capacity.capacity_gpu_hours,
+    bucket.effective_gpu_hours + bucket.allocated_ineffective_gpu_hours + bucket.allocated_busy_gpu_hours
+    + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
+    bucket.effective_gpu_hours,
+    bucket.allocated_ineffective_gpu_hours,
+    bucket.allocated_busy_gpu_hours,
+    bucket.allocated_idle_gpu_hours,
+    bucket.reserved_idle_gpu_hours,
+    bucket.stranded_gpu_hours,
+    bucket.free_gpu_hours,
+    bucket.unavailable_gpu_hours,
+    bucket.unknown_gpu_hours,
+    energy.energy_joules,
+    if(energy.energy_joules is null, map { 'energy_joules': 'not_collected' }, map_from_entries([])) as unknown_reasons
+from capacity
+inner join bucket
+    on
+        capacity.period = bucket.period
+        and capacity.cluster = bucket.cluster
+left join energy
+    on
+        capacity.period = energy.period
+        and capacity.cluster = energy.cluster

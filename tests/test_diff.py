@@ -1,0 +1,194 @@
+"""What changed between two windows: through the whole program with hours counted by hand, and as a property of any ledger."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import duckdb
+import pytest
+from golden_case import NOON, NOW
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpureport.cli import main
+from gpureport.query import build, load
+
+QUERIES = load()
+HOUR = 3600
+DAY = 24 * HOUR
+BEFORE, AFTER = (
+    ["--earlier-since", "2026-11-20T12:00:00Z"],
+    ["--since", "2026-11-20T14:00:00Z", "--until", "2026-11-20T16:00:00Z"],
+)
+
+
+def samples(gpu: str, pod: str, sm_active: float, start: int, hours: float) -> list[tuple[str, str]]:
+    """A minute's samples of a GPU that a pod holds: utilisation and SM activity, by metric."""
+    labels = f'UUID="{gpu}",gpu="0",modelName="NVIDIA H200",Hostname="node-a",namespace="{pod[:3]}",pod="{pod}",container="main"'
+    found = []
+    for minute in range(int(hours * 60)):
+        at = start + minute * 60
+        found.append(("DCGM_FI_DEV_GPU_UTIL", f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} {100 if sm_active else 0} {at}"))
+        found.append(("DCGM_FI_PROF_SM_ACTIVE", f"DCGM_FI_PROF_SM_ACTIVE{{{labels}}} {sm_active} {at}"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Until 14:00 run-a works on GPU-a, idl-b holds GPU-b. Then run-a for an hour, new-c for one; GPU-b is silent, GPU-d came."""
+    folder = tmp_path_factory.mktemp("diff")
+    told = [
+        *samples("GPU-a", "run-a", 0.9, NOON, 3),
+        *samples("GPU-a", "new-c", 0.9, NOON + 3 * HOUR, 1),
+        *samples("GPU-b", "idl-b", 0, NOON, 2),
+        *samples("GPU-d", "new-d", 0.3, NOON + 2 * HOUR, 2),
+    ]
+    text = []
+    for metric in ("DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_PROF_SM_ACTIVE"):
+        text += [f"# TYPE {metric} gauge", *(line for name, line in told if name == metric)]
+    (folder / "metrics.txt").write_text("\n".join([*text, "# EOF", ""]))
+    assert main(["import", str(folder / "metrics.txt"), "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
+    assert main(["compute", "--date", "2026-11-20", "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
+    return folder / "lake"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert main(["diff", *arguments], environ={}, now=NOW) == code
+    found = capsys.readouterr()
+    return found.err if code else found.out
+
+
+def steps(text: str) -> dict[tuple[str, str], float]:
+    """Those of more than three minutes: a last minute is expected for three and held for one."""
+    rows = csv.DictReader(io.StringIO(text))
+    return {(row["measure"], row["step"]): hours for row in rows if abs(hours := float(row["gpu_hours"])) > 0.05}
+
+
+EXPECTED = {
+    # run-a 2 h and idl-b 2 h; then run-a 1 h, new-c 1 h on the same GPU, and new-d 2 h on the GPU that came.
+    ("allocated", "before"): 4,
+    ("allocated", "capacity_added"): 2,
+    ("allocated", "ended"): -2,
+    ("allocated", "new"): 1,
+    ("allocated", "shrank"): -1,
+    ("allocated", "after"): 4,
+    # SM activity of 0.9 is effective, of 0.3 is not.
+    ("effective", "before"): 2,
+    ("effective", "new"): 1,
+    ("effective", "shrank"): -1,
+    ("effective", "after"): 2,
+    # GPU-b is silent and not gone: on the day on which it was seen it is still expected.
+    ("capacity", "before"): 4,
+    ("capacity", "capacity_added"): 2,
+    ("capacity", "after"): 6,
+}
+
+
+def test_hours_counted_by_hand_are_bridged(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = steps(printed(capsys, *AFTER, "--lake", str(lake), "-o", "csv"))
+    assert found == pytest.approx(EXPECTED, abs=0.05)
+
+
+def test_findings_are_new_or_resolved(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, *BEFORE, *AFTER, "--lake", str(lake), "-o", "csv", "--show", "findings")
+    found = {(row["change"], row["code"], row["pod"]) for row in csv.DictReader(io.StringIO(text))}
+    assert ("resolved", "GR101", "idl-b") in found
+    assert not {code for change, code, _ in found if change == "new"} & {"GR101"}
+
+
+def test_all_parts_are_in_the_table_and_in_json(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = json.loads(printed(capsys, *AFTER, "--lake", str(lake), "-o", "json"))
+    assert whole.keys() == {"bridge", "namespaces", "findings", "periods"}
+    assert {row["namespace"]: row["change"] for row in whole["namespaces"]} == {"run": "shrank", "idl": "ended", "new": "new"}
+    text = printed(capsys, *AFTER, "--lake", str(lake))
+    assert all(title in text.splitlines() for title in whole)
+    assert "capacity_added" in text
+
+
+def test_two_reports_tell_the_same_as_their_windows(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, times in (("a", ["12:00", "14:00"]), ("b", ["14:00", "16:00"])):
+        start, end = (f"2026-11-20T{time}:00Z" for time in times)
+        report = ["report", "--since", start, "--until", end, "--lake", str(lake), "--out", str(tmp_path / name)]
+        assert main(report, environ={}, now=NOW) == 0
+    reports = printed(capsys, str(tmp_path / "a"), str(tmp_path / "b" / "gpureport.duckdb"), "-o", "json")
+    assert json.loads(reports) == json.loads(printed(capsys, *AFTER, "--lake", str(lake), "-o", "json"))
+    assert not (tmp_path / "a" / "csv" / "gpu_hour_bridge.csv").exists()  # nothing was there before noon
+    assert (tmp_path / "b" / "csv" / "gpu_hour_bridge.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "nothing to compare"),
+        (["a-report"], 2, "give two reports"),
+        (["--since", "2026-11-20", "--earlier-until", "2026-11-19"], 2, "--earlier-until needs --earlier-since"),
+        (["nowhere-a", "nowhere-b"], 1, "is no report's database"),
+        (["--since", "2026-11-20"], 1, "cannot be held against"),
+        (["--since", "2026-11-20T14:10:00Z", "--until", "2026-11-20T15:10:00Z"], 1, "cannot be held against"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    lake: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+) -> None:
+    assert said in printed(capsys, *arguments, "--lake", str(lake), code=code)
+
+
+HELD = ("effective", "allocated_ineffective", "allocated_busy", "allocated_idle")
+Entry = tuple[str, str, str, int]
+entries = st.lists(
+    st.tuples(st.sampled_from("123"), st.sampled_from("abcd"), st.sampled_from((*HELD, "free")), st.integers(1, 100)), max_size=12
+)
+
+
+@pytest.fixture(scope="module")
+def con() -> duckdb.DuckDBPyConnection:
+    with duckdb.connect() as con:
+        con.execute(
+            "create schema facts; create table facts.earlier_ledger (cluster varchar, device_uuid varchar, gpu_model varchar, "
+            "namespace varchar, pod varchar, pod_uid varchar, bucket varchar, gpu_hours double); "
+            "create table facts.window_ledger as from facts.earlier_ledger; "
+            "create table facts.earlier_capacity (cluster varchar, node_name varchar, device_uuid varchar, gpu_model varchar, "
+            "capacity_gpu_hours double); create table facts.window_capacity (cluster varchar, node_name varchar, "
+            "device_uuid varchar, gpu_model varchar, capacity_seconds double)"
+        )
+        yield con
+
+
+def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, rows: list[Entry], per_hour: int) -> None:
+    """A window's ledger, and the capacity of its devices."""
+    con.execute(f"delete from facts.{ledger}; delete from facts.{capacity}")
+    for device, pod, bucket, hours in rows:
+        con.execute(f"insert into facts.{ledger} values ('c', ?, 'm', 'ns', ?, '', ?, ?)", [device, pod, bucket, hours])
+    for device in {"0", *(row[0] for row in rows)}:
+        con.execute(f"insert into facts.{capacity} values ('c', '', ?, 'm', ?)", [device, 100 * per_hour])
+
+
+@settings(max_examples=40, deadline=None)
+@given(earlier=entries, now=entries, ratio=st.sampled_from((0.5, 1.0, 3.0)))
+def test_the_bridge_adds_up_between_any_two_ledgers(
+    con: duckdb.DuckDBPyConnection, earlier: list[Entry], now: list[Entry], ratio: float
+) -> None:
+    fill(con, "earlier_ledger", "earlier_capacity", earlier, 1)
+    fill(con, "window_ledger", "window_capacity", now, HOUR)
+    params = {"window_ratio": ratio, "figure_min_coverage_ratio": 0.0}
+    for table in ("facts.held_change", "report.gpu_hour_bridge", "checks.bridge_does_not_add_up"):
+        build(con, QUERIES[table], params)
+
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for measure, step, hours in con.execute("select measure, step, gpu_hours from report.gpu_hour_bridge").fetchall():
+        found[measure][step] = hours
+    for measure, buckets in (("allocated", HELD), ("effective", HELD[:1])):
+        for step, rows in (("before", earlier), ("after", now)):
+            assert found[measure].get(step, 0) == pytest.approx(sum(row[3] for row in rows if row[2] in buckets))
+        assert sum(hours for step, hours in found[measure].items() if step != "after") == pytest.approx(
+            found[measure].get("after", 0), abs=1e-9
+        )
+    assert con.table("checks.bridge_does_not_add_up").fetchall() == []
+    assert all(
+        hours >= 0 for steps in found.values() for step, hours in steps.items() if step in ("new", "grew", "capacity_added")
+    )
