@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gpureport.fairshare.allocation import allocate
 from gpureport.fairshare.change import NO_CHANGE, Change, changed
 from gpureport.fairshare.model import Holding
-from gpureport.fairshare.tree import leaves
+from gpureport.fairshare.tree import below, leaves
 
 UNKNOWABLE = (
     "Demand stays as recorded: work that would have ended earlier still asks, and nobody asks for more because there is more.",
@@ -62,7 +62,7 @@ def _replayed(system: str, resource: str, step: Step, change: Change, added: flo
     outside = _ungoverned(system, step.holdings, change, capacity)
     governed = [each for each in holdings if each.quota.name not in change.removed]
     held = outside | allocate(system, resource, governed, capacity - sum(outside.values()), before)
-    return replace(step, capacity=capacity, holdings=[_with(each, held.get(each.quota.name)) for each in holdings])
+    return replace(step, capacity=capacity, holdings=[replace(each, delivered=_held(each, holdings, held)) for each in holdings])
 
 
 def _ungoverned(system: str, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:
@@ -75,6 +75,7 @@ def _ungoverned(system: str, holdings: Sequence[Holding], change: Change, capaci
     return held
 
 
-def _with(holding: Holding, delivered: float | None) -> Holding:
-    """A parent keeps what was recorded of it; nothing reads that."""
-    return holding if delivered is None else replace(holding, delivered=delivered)
+def _held(holding: Holding, holdings: Sequence[Holding], held: Mapping[str, float]) -> float:
+    """What it holds; a parent what the quotas under it do."""
+    name = holding.quota.name
+    return held[name] if name in held else sum(held.get(each.quota.name, 0.0) for each in below(name, holdings))
