@@ -9,6 +9,7 @@ WORKERS ?= 2
 
 include tests/servers.mk
 include tests/browser.mk
+include tests/deploy.mk
 include bench/bench.mk
 
 .PHONY: help install demo test lint bench docs clean
@@ -33,7 +34,7 @@ install: $(VENV)/.installed ## Install gpureport into .venv
 demo: $(VENV)/.installed ## Write a report of the bundled H200 recording to out/demo (no network, no cluster)
 	@$(VENV)/bin/gpureport demo --out out/demo
 
-test: $(VENV)/.installed-dev servers browser ## Run all tests
+test: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL style

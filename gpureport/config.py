@@ -10,7 +10,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -58,11 +58,17 @@ class Prometheus(_Section):
     retries: int = Field(4, ge=0, le=20)
 
 
+KubernetesSystem = Literal["dra", "kubernetes", "nos", "scheduler-plugins", "kueue", "koordinator", "volcano", "kai"]
+"""What brings objects beside nodes, namespaces and pods; ``kubernetes`` stands for its own resource quotas."""
+
+
 class Kubernetes(_Section):
-    """How to reach the cluster's API server; credentials are the kubeconfig's or the service account's."""
+    """How to reach the cluster's API server, and what to ask; credentials are the kubeconfig's or the service account's."""
 
     kubeconfig: str = ""
     context: str = ""
+    namespaces: tuple[Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")], ...] = ()
+    systems: tuple[KubernetesSystem, ...] = get_args(KubernetesSystem)
     connect_timeout_seconds: float = Field(10.0, gt=0)
     read_timeout_seconds: float = Field(60.0, gt=0)
     page_timeout_seconds: float = Field(300.0, gt=0)
@@ -116,6 +122,14 @@ class Report(_Section):
     fail_on: str = ""
 
 
+class Scheduler(_Section):
+    """Which of the scheduler's gauges the report tells."""
+
+    pending_pod_count: bool = True
+    pending_request_units: bool = True
+    requested_allocatable_ratio: bool = True
+
+
 class Link(_Section):
     """What a model's links can carry in one direction, for clusters whose exporter does not say."""
 
@@ -138,6 +152,7 @@ class Config(_Section):
     carbon: Carbon = Carbon()
     compute: Compute = Compute()
     report: Report = Report()
+    scheduler: Scheduler = Scheduler()
     thresholds: Thresholds = Thresholds()
     suppressions: tuple[Suppression, ...] = ()
     signals: tuple[dict[str, str], ...] = ()

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gpureport.doctor.accelerators import as_exported, is_accelerator, is_accelerator_driver, pci_vendor, resource_vendor
 from gpureport.doctor.evidence import ApiServer, Evidence, KubeState, Listing
-from gpureport.sources.kubernetes import Cluster, ForbiddenError, NotListedError
+from gpureport.sources.kubernetes import Cluster, ForbiddenError, NotListedError, OutOfScopeError
 from gpureport.state import KINDS, Kind
 from gpureport.state.devices import Pools
 from gpureport.state.fields import Row
@@ -61,7 +61,7 @@ def _listing(cluster: Cluster, kind: Kind) -> Listing | None:
     """None where the server has no such kind."""
     try:
         return Listing(kind, cluster.first(kind).api_version)
-    except ForbiddenError as error:
+    except (ForbiddenError, OutOfScopeError) as error:
         return Listing(kind, refusal=str(error))
     except NotListedError:
         return None

@@ -98,8 +98,11 @@ NODE_LABELS = Remedy(_KUBE_STATE, (f"--metric-labels-allowlist=nodes=[{','.join(
 
 
 def may_list(group: str, resource: str) -> Remedy:
-    """The rule that shows one list, and lets nothing be changed; several of them are one YAML list."""
-    return Remedy(_OWN_RULES, (f'- apiGroups: ["{group}"]', f'  resources: ["{resource}"]', '  verbs: ["get", "list"]'))
+    """The rule that shows one list, and lets nothing be changed; several of them are one YAML list.
+
+    ``list`` is all that is ever asked of a whole cluster; single objects are not fetched.
+    """
+    return Remedy(_OWN_RULES, (f'- apiGroups: ["{group}"]', f'  resources: ["{resource}"]', '  verbs: ["list"]'))
 
 
 def let_through(metrics: Iterable[str]) -> Remedy:

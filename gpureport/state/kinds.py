@@ -18,6 +18,12 @@ class Kind:
     group: str = ""
     quota_system: str = ""
     versions: tuple[str, ...] = ()
+    is_namespaced: bool = False
+
+    @property
+    def system(self) -> str:
+        """What brings it, as ``kubernetes.systems`` names it; '' for what every cluster has and no report does without."""
+        return _SYSTEM_BY_GROUP.get(self.group, self.quota_system)
 
     @property
     def asked(self) -> str:
@@ -25,26 +31,28 @@ class Kind:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
+_SYSTEM_BY_GROUP = {DRA_GROUP: "dra", "scheduling.koordinator.sh": "koordinator"}
+
 NODES = Kind("nodes", "Node")
 NAMESPACES = Kind("namespaces", "Namespace")
-PODS = Kind("pods", "Pod")
+PODS = Kind("pods", "Pod", is_namespaced=True)
 SLICES = Kind("resourceslices", "ResourceSlice", DRA_GROUP, versions=DRA_VERSIONS)
 CLASSES = Kind("deviceclasses", "DeviceClass", DRA_GROUP, versions=DRA_VERSIONS)
-CLAIMS = Kind("resourceclaims", "ResourceClaim", DRA_GROUP, versions=DRA_VERSIONS)
+CLAIMS = Kind("resourceclaims", "ResourceClaim", DRA_GROUP, versions=DRA_VERSIONS, is_namespaced=True)
 KOORDINATOR_DEVICES = Kind("devices", "Device", "scheduling.koordinator.sh")
 QUOTAS = (
-    Kind("resourcequotas", "ResourceQuota", quota_system="kubernetes"),
-    Kind("elasticquotas", "ElasticQuota", "nos.nebuly.com", "nos"),
-    Kind("compositeelasticquotas", "CompositeElasticQuota", "nos.nebuly.com", "nos"),
-    Kind("elasticquotas", "ElasticQuota", "scheduling.x-k8s.io", "scheduler-plugins"),
+    Kind("resourcequotas", "ResourceQuota", quota_system="kubernetes", is_namespaced=True),
+    Kind("elasticquotas", "ElasticQuota", "nos.nebuly.com", "nos", is_namespaced=True),
+    Kind("compositeelasticquotas", "CompositeElasticQuota", "nos.nebuly.com", "nos", is_namespaced=True),
+    Kind("elasticquotas", "ElasticQuota", "scheduling.x-k8s.io", "scheduler-plugins", is_namespaced=True),
     Kind("clusterqueues", "ClusterQueue", "kueue.x-k8s.io", "kueue"),
-    Kind("localqueues", "LocalQueue", "kueue.x-k8s.io", "kueue"),
+    Kind("localqueues", "LocalQueue", "kueue.x-k8s.io", "kueue", is_namespaced=True),
     Kind("cohorts", "Cohort", "kueue.x-k8s.io", "kueue"),
     Kind("resourceflavors", "ResourceFlavor", "kueue.x-k8s.io", "kueue"),
-    Kind("elasticquotas", "ElasticQuota", "scheduling.sigs.k8s.io", "koordinator"),
-    Kind("elasticquotaprofiles", "ElasticQuotaProfile", "quota.koordinator.sh", "koordinator"),
+    Kind("elasticquotas", "ElasticQuota", "scheduling.sigs.k8s.io", "koordinator", is_namespaced=True),
+    Kind("elasticquotaprofiles", "ElasticQuotaProfile", "quota.koordinator.sh", "koordinator", is_namespaced=True),
     Kind("queues", "Queue", "scheduling.volcano.sh", "volcano"),
-    Kind("podgroups", "PodGroup", "scheduling.volcano.sh", "volcano"),
+    Kind("podgroups", "PodGroup", "scheduling.volcano.sh", "volcano", is_namespaced=True),
     Kind("queues", "Queue", "scheduling.run.ai", "kai"),
 )
 KINDS = (NODES, NAMESPACES, SLICES, CLASSES, CLAIMS, PODS, KOORDINATOR_DEVICES, *QUOTAS)

@@ -122,8 +122,8 @@ def test_refused_slices_and_pods_are_losses_with_the_rules_to_add(look: Look) ->
     }
     assert "403" in looked.of("pods")["found"]
     assert looked.rules == [
-        {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["get", "list"]},
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
+        {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["list"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
     ]
     assert "would lack some rows of container, container_saturation, container_power" in looked.told.err
 
@@ -147,7 +147,7 @@ def test_where_nothing_may_be_listed_every_list_has_its_rule_of_reading_alone(lo
     looked = look(routes)
     assert looked.told.code == 4
     assert len(looked.rules) == len(RECORDED)
-    assert {verb for rule in looked.rules for verb in rule["verbs"]} == {"get", "list"}
+    assert {verb for rule in looked.rules for verb in rule["verbs"]} == {"list"}
     assert looked.told.losses["nodes"] == ("gpu_hour_ledger.*",)
 
 

@@ -14,6 +14,7 @@ from gpureport.state import KINDS
 
 ROOT = Path(__file__).parents[2]
 MANUAL = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL)
+BASE = [(ROOT / "deploy" / "kustomize" / "base" / "account.yaml").read_text()]
 
 
 def roles(texts: Iterable[str]) -> list[dict[str, Any]]:
@@ -21,12 +22,15 @@ def roles(texts: Iterable[str]) -> list[dict[str, Any]]:
     return [each for each in objects if each.get("kind") == "ClusterRole"]
 
 
-@pytest.mark.parametrize("texts", [MANUAL, [(ROOT / "deploy" / "cronjob.yaml").read_text()]], ids=["manual", "deploy"])
+@pytest.mark.parametrize("texts", [MANUAL, BASE], ids=["manual", "kustomize"])
 def test_the_rules_allow_reading_what_is_listed_and_nothing_else(texts: list[str]) -> None:
     [role] = roles(texts)
-    allowed = {(group, name) for rule in role["rules"] for group in rule["apiGroups"] for name in rule["resources"]}
+    rules = [rule for rule in role["rules"] if "resources" in rule]
+    allowed = {(group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"]}
     listed = {(kind.group, kind.resource) for kind in KINDS}
     assert allowed >= listed
     assert {group for group, _ in allowed} == {kind.group for kind in KINDS}
     assert {name for _, name in allowed} == {kind.resource for kind in KINDS}
-    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"get", "list"}
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"list"}
+    [paths] = [rule for rule in role["rules"] if "nonResourceURLs" in rule]
+    assert paths == {"nonResourceURLs": ["/apis", "/version"], "verbs": ["get"]}

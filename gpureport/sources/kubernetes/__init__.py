@@ -2,7 +2,7 @@
 
 from gpureport.sources.kubernetes.access import HOW_TO_NAME_A_CLUSTER, NoClusterError
 from gpureport.sources.kubernetes.cluster import Cluster, open_cluster
-from gpureport.sources.kubernetes.connection import ForbiddenError, NotListedError
+from gpureport.sources.kubernetes.connection import ForbiddenError, NotListedError, OutOfScopeError
 from gpureport.sources.kubernetes.folder import FileReply, read_folder, read_observed_at
 from gpureport.sources.kubernetes.reply import Page
 
@@ -13,6 +13,7 @@ __all__ = [
     "ForbiddenError",
     "NoClusterError",
     "NotListedError",
+    "OutOfScopeError",
     "Page",
     "open_cluster",
     "read_folder",

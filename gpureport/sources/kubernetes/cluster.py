@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from gpureport.config import Kubernetes as KubernetesSettings
 from gpureport.errors import SourceError
 from gpureport.sources.kubernetes.access import SERVICE_ACCOUNT, open_client
-from gpureport.sources.kubernetes.connection import Connection, Decode, MissingError, NotListedError
+from gpureport.sources.kubernetes.connection import (
+    Connection,
+    Decode,
+    MissingError,
+    NotListedError,
+    OutOfScopeError,
+)
 from gpureport.sources.kubernetes.listing import list_pages
 from gpureport.sources.kubernetes.reply import Page, as_page, decode_list
 from gpureport.state import Kind
 from gpureport.state.fields import Object, mapping, objects, text
+from gpureport.state.kinds import NAMESPACES
 
 
 class Cluster:
@@ -37,9 +45,9 @@ class Cluster:
 
     def pages(self, kind: Kind) -> Iterator[Page]:
         """Every object of a kind, page by page, in the first of its versions that is served; NotListedError where none is."""
-        for path in self._paths(kind):
+        for prefix in self._prefixes(kind):
             try:
-                yield from list_pages(partial(self._ask, path, partial(decode_list, resource=kind.resource)))
+                yield from self._pages(prefix, kind)
                 return
             except MissingError:
                 continue
@@ -47,9 +55,9 @@ class Cluster:
 
     def first(self, kind: Kind) -> Page:
         """One object of a kind at most: whether it may be listed, and in which version; NotListedError where it may not."""
-        for path in self._paths(kind):
+        for prefix in self._prefixes(kind):
             try:
-                return self._ask(path, partial(decode_list, resource=kind.resource), "", limit=1)
+                return self._first(prefix, kind)
             except MissingError:
                 continue
         raise MissingError(f"the server has no {kind.asked}")
@@ -57,6 +65,42 @@ class Cluster:
     def versions(self, group: str) -> Sequence[str]:
         """The versions in which a group is served, the preferred one first; none where it is not. NotListedError if not told."""
         return self._versions.get(group, [])
+
+    def _pages(self, prefix: str, kind: Kind) -> Iterator[Page]:
+        if kind == NAMESPACES and self._namespaces:
+            yield self._own_namespaces(prefix)
+        elif self._namespaces:
+            yield from self._pages_by_namespace(prefix, kind)
+        else:
+            yield from self._list(f"{prefix}/{kind.resource}", kind)
+
+    def _pages_by_namespace(self, prefix: str, kind: Kind) -> Iterator[Page]:
+        """One list of several; a namespace's pages wait until they are whole, for a list that expires begins anew."""
+        is_start = True
+        for namespace in self._namespaces:
+            whole: list[Page] = []
+            for page in self._list(f"{prefix}/namespaces/{namespace}/{kind.resource}", kind):
+                whole = [page] if page.is_start else [*whole, page]
+            for page in whole:
+                yield replace(page, is_start=is_start)
+                is_start = False
+
+    def _own_namespaces(self, prefix: str) -> Page:
+        """The namespaces that are read, each by itself: who may read one may rarely list all."""
+        found = [mapping(self._connection.get(f"{prefix}/namespaces/{namespace}")) for namespace in self._namespaces]
+        return Page(NAMESPACES.kind, "v1", found)
+
+    def _list(self, path: str, kind: Kind) -> Iterator[Page]:
+        yield from list_pages(partial(self._ask, path, partial(decode_list, resource=kind.resource)))
+
+    def _first(self, prefix: str, kind: Kind) -> Page:
+        if not self._namespaces:
+            path = f"{prefix}/{kind.resource}"
+        elif kind == NAMESPACES:
+            return self._own_namespaces(prefix)
+        else:
+            path = f"{prefix}/namespaces/{self._namespaces[0]}/{kind.resource}"
+        return self._ask(path, partial(decode_list, resource=kind.resource), "", limit=1)
 
     def _ask(self, path: str, decode: Decode, token: str, limit: int = 0) -> Page:
         query: dict[str, str | int] = {"limit": limit or self._connection.settings.page_size}
@@ -67,16 +111,25 @@ class Cluster:
             raise SourceError(f"{self.url}{path} did not answer with a list; is this the address of an API server?")
         return page
 
-    def _paths(self, kind: Kind) -> list[str]:
+    @property
+    def _namespaces(self) -> tuple[str, ...]:
+        return self._connection.settings.namespaces
+
+    def _prefixes(self, kind: Kind) -> list[str]:
+        """The path of each version of the kind's group in which it may be served, the best first."""
+        if kind.system and kind.system not in self._connection.settings.systems:
+            raise OutOfScopeError(f"left out, for kubernetes.systems does not name {kind.system}")
+        if self._namespaces and not (kind.is_namespaced or kind == NAMESPACES):
+            raise OutOfScopeError("left out, for it belongs to no namespace and kubernetes.namespaces is set")
         if not kind.group:
-            return [f"/api/v1/{kind.resource}"]
+            return ["/api/v1"]
         served = self._versions.get(kind.group)
         if not served:
             raise MissingError(f"the server does not serve {kind.group}")
         chosen = [version for version in kind.versions if version in served] if kind.versions else served
         if not chosen:
             raise MissingError(f"the server serves {kind.group} only as {', '.join(served)}, which is not read")
-        return [f"/apis/{kind.group}/{version}/{kind.resource}" for version in chosen]
+        return [f"/apis/{kind.group}/{version}" for version in chosen]
 
     @cached_property
     def _versions(self) -> Mapping[str, list[str]]:

@@ -43,6 +43,10 @@ class ForbiddenError(NotListedError):
     """403: these credentials may not see it."""
 
 
+class OutOfScopeError(NotListedError):
+    """The configuration leaves it out, so it was not asked for."""
+
+
 class ExpiredError(SourceError):
     """410: the list that a token continues is too old; ``token`` continues with a later state of it."""
 

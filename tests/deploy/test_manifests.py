@@ -1,0 +1,190 @@
+"""Chart and kustomizations: taken by Kubernetes 1.36, least privilege, one run at a time, and a configuration that loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpureport.config import Config, load_config
+
+from .rendering import CHART, Manifest, chart, helm, kustomization, of_kind, refusals, toml
+
+FULL: dict[str, Any] = {
+    "cluster": "prod-eu",
+    "image": {"digest": f"sha256:{'0' * 64}", "pullSecrets": ["a", "b"]},
+    "storage": {"accessModes": ["ReadWriteMany"], "existingClaim": "lake"},
+    "prometheus": {
+        "bearerToken": {"secretName": "token"},
+        "basicAuth": {"username": "me", "secretName": "basic"},
+        "ca": {"configMapName": "ca"},
+        "clientCertificate": {"secretName": "client"},
+        "headers": {"X-Scope-OrgID": "team"},
+    },
+    "kubernetes": {"systems": dict.fromkeys(["nos", "schedulerPlugins", "kueue", "koordinator", "volcano", "kai"], True)},
+    "config": {
+        "prices": {"kwh": 0.21, "gpu_hour": {"NVIDIA H200": 3.6, "all": 1}},
+        "thresholds": {"idle_ratio": 0.8},
+        "export": {"backfill_days": 9},
+        "report": {"fail_on": "critical"},
+        "suppressions": [{"code": "GR101", "until": "2026-12-31", "reason": "warm", "namespace": "ml"}],
+    },
+    "podLabels": {"a": "b"},
+    "podAnnotations": {"c": "d"},
+    "nodeSelector": {"e": "f"},
+    "tolerations": [{"key": "g", "operator": "Exists"}],
+    "priorityClassName": "low",
+    "networkPolicy": {"prometheus": {"to": [{"namespaceSelector": {}}]}, "extraEgress": [{"ports": [{"port": 9091}]}]},
+}
+NAMESPACED: dict[str, Any] = {"kubernetes": {"namespaces": ["research", "serving"]}}
+WITHOUT: dict[str, Any] = {"kubernetes": {"enabled": False}, "networkPolicy": {"enabled": False}, "rbac": {"create": False}}
+CHARTS = {"defaults": {}, "full": FULL, "namespaced": NAMESPACED, "without": WITHOUT}
+EVERYTHING = [*CHARTS, "kustomize base", "kustomize namespaced"]
+
+
+@pytest.fixture(scope="module", params=EVERYTHING)
+def manifests(request: pytest.FixtureRequest) -> list[Manifest]:
+    name: str = request.param
+    return chart(CHARTS[name]) if name in CHARTS else kustomization(name.removeprefix("kustomize "))
+
+
+def pods(manifests: list[Manifest]) -> list[Any]:
+    return [job["spec"]["jobTemplate"]["spec"]["template"]["spec"] for job in of_kind(manifests, "CronJob")]
+
+
+def test_kubernetes_takes_every_manifest(manifests: list[Manifest], tmp_path: Path) -> None:
+    assert refusals(manifests, tmp_path) == []
+
+
+def test_what_kubernetes_would_not_take_is_noticed(tmp_path: Path) -> None:
+    [job, *_] = of_kind(kustomization("base"), "CronJob")
+    assert refusals([{**job, "spec": {**job["spec"], "concurencyPolicy": "Forbid"}}], tmp_path)
+
+
+def test_two_of_a_job_never_run_at_once_and_none_for_ever(manifests: list[Manifest]) -> None:
+    jobs = of_kind(manifests, "CronJob")
+    assert jobs
+    for job in jobs:
+        spec, template = job["spec"], job["spec"]["jobTemplate"]["spec"]
+        assert spec["concurrencyPolicy"] == "Forbid"
+        assert spec["timeZone"] == "Etc/UTC"
+        assert spec["startingDeadlineSeconds"] >= 10
+        assert {"successfulJobsHistoryLimit", "failedJobsHistoryLimit"} <= spec.keys()
+        assert template["activeDeadlineSeconds"] > 0
+        [rule] = template["podFailurePolicy"]["rules"]
+        assert rule["onExitCodes"]["values"] == [2, 3, 4]
+        assert template["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_the_pods_may_do_nothing_that_they_need_not(manifests: list[Manifest]) -> None:
+    for pod in pods(manifests):
+        context = pod["securityContext"]
+        assert context["runAsNonRoot"] is True
+        assert context["runAsUser"] > 0
+        assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+        [container] = pod["containers"]
+        own = container["securityContext"]
+        assert own == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+        assert container["resources"]["limits"]["memory"]
+        writable = {mount["name"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+        assert writable == {"data", "temporary"}
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+        assert not [volume for volume in pod["volumes"] if "hostPath" in volume]
+
+
+def test_secrets_are_mounted_and_never_made_nor_put_into_arguments_or_environment(manifests: list[Manifest]) -> None:
+    assert of_kind(manifests, "Secret") == []
+    for pod in pods(manifests):
+        [container] = pod["containers"]
+        assert not {"env", "envFrom"} & container.keys()
+        assert not [each for each in container["args"] if "token" in each or "password" in each]
+
+
+def test_no_rule_lets_anything_be_changed_or_a_secret_be_read(manifests: list[Manifest]) -> None:
+    rules = [rule for kind in ("Role", "ClusterRole") for role in of_kind(manifests, kind) for rule in role["rules"]]
+    assert {verb for rule in rules for verb in rule["verbs"]} <= {"get", "list"}
+    named = [name for rule in rules for name in [*rule.get("resources", []), *rule.get("apiGroups", [])]]
+    assert not {"*", "secrets", "configmaps"} & set(named)
+
+
+def test_the_configuration_loads_as_the_program_reads_it(manifests: list[Manifest], tmp_path: Path) -> None:
+    file = tmp_path / "gpureport.toml"
+    file.write_text(toml(manifests))
+    config, warnings = load_config(file, {}, {})
+    assert warnings == []
+    assert config.lake.is_relative_to("/data")
+    assert config.out.is_relative_to("/data")
+    mounts = [mount["mountPath"] for pod in pods(manifests) for mount in pod["containers"][0]["volumeMounts"]]
+    for file_named in (config.prometheus.bearer_token_file, config.prometheus.password_file, config.prometheus.ca_file):
+        assert not file_named or str(Path(file_named).parent) in mounts
+
+
+def test_values_become_settings(tmp_path: Path) -> None:
+    file = tmp_path / "gpureport.toml"
+    file.write_text(toml(chart(FULL)))
+    config, _ = load_config(file, {}, {})
+    assert (config.cluster, config.prices.kwh, config.prices.gpu_hour["NVIDIA H200"]) == ("prod-eu", 0.21, 3.6)
+    assert (config.thresholds.idle_ratio, config.export.backfill_days, config.report.fail_on) == (0.8, 9, "critical")
+    assert config.prometheus.headers == {"X-Scope-OrgID": "team"}
+    assert [each.code for each in config.suppressions] == ["GR101"]
+    assert set(config.kubernetes.systems) == set(Config().kubernetes.systems)
+    file.write_text(toml(chart(NAMESPACED)))
+    assert load_config(file, {}, {})[0].kubernetes.namespaces == ("research", "serving")
+
+
+def test_both_jobs_go_to_one_node_where_the_volume_can_be_on_one_alone() -> None:
+    assert all("podAffinity" in pod["affinity"] for pod in pods(chart()))
+    assert not any("affinity" in pod for pod in pods(chart(FULL)))
+
+
+def test_without_kubernetes_there_is_neither_token_nor_rule_nor_snapshot() -> None:
+    made = chart(WITHOUT)
+    [pod] = pods(made)
+    assert pod["automountServiceAccountToken"] is False
+    assert "--no-kubernetes" in pod["containers"][0]["args"]
+    assert not {"ClusterRole", "Role", "NetworkPolicy"} & {each["kind"] for each in made}
+
+
+def test_nobody_reaches_the_pods(manifests: list[Manifest]) -> None:
+    for policy in of_kind(manifests, "NetworkPolicy"):
+        assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+        assert policy["spec"].get("ingress", []) == []
+        labels = policy["spec"]["podSelector"]["matchLabels"]
+        for job in of_kind(manifests, "CronJob"):
+            assert labels.items() <= job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize("values", CHARTS.values(), ids=CHARTS)
+def test_helm_has_nothing_to_say_of_the_chart(values: dict[str, Any]) -> None:
+    lint = helm(values)["lint"]
+    assert (lint["messages"], lint["errors"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"clusters": "x"}, "clusters"),
+        ({"run": {"concurrencyPolicy": "Allow"}}, "concurrencyPolicy"),
+        ({"run": {"schedule": "at night"}}, "schedule"),
+        ({"storage": {"accessModes": ["ReadWriteOncePod"]}}, "accessModes"),
+        ({"prometheus": {"url": "http://me:secret@prometheus:9090"}}, "url"),
+        ({"prometheus": {"headers": {"Authorization": "Bearer secret"}}}, "Authorization"),
+        ({"prometheus": {"basicAuth": {"username": "me"}}}, "secretName"),
+        ({"image": {"digest": "latest"}}, "digest"),
+        ({"podSecurityContext": {"runAsNonRoot": False}}, "runAsNonRoot"),
+        ({"config": {"prometheus": {"url": "http://other"}}}, "prometheus"),
+        ({"kubernetes": {"namespaces": ["a/../b"]}}, "namespaces"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(values: dict[str, Any], named: str) -> None:
+    assert named in helm(values).get("error", "")
+
+
+def test_every_value_is_described_by_the_schema_and_has_a_default() -> None:
+    import json
+
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert values.keys() == schema["properties"].keys() - {"global"}
