@@ -33,6 +33,7 @@ from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.look_back import EARLIER, build_earlier, comparable_clusters, made_by, window_before, without
 from gpureport.look_back import parameters as look_back_parameters
 from gpureport.query import Failure, Query, build, load, needed, run_checks
+from gpureport.quotas import QUOTA_FACTS, quota_facts_of_day
 from gpureport.window import Window
 
 KEPT = (
@@ -50,6 +51,9 @@ KEPT = (
     "facts.device_power_hour",
     "facts.claim_device",
     "facts.claim_use",
+    "facts.pod_wait",
+    "facts.scheduler_hour",
+    *QUOTA_FACTS,
 )
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""
 
@@ -64,6 +68,8 @@ class ComputeSettings:
     memory_threshold_ratio: float = 0.9
     idle_watts: Mapping[str, float] = field(default_factory=dict)
     """Power at idle by the UUID of a GPU, by model or for ``all``, where it is to be taken from here."""
+    gpu_memory_gb_per_gpu: int = 32
+    """What nos counts a whole GPU as."""
     memory_limit: str = "1GB"
     threads: int = 2
 
@@ -84,6 +90,8 @@ class ReportSettings:
     """gpu_hour (by model, or all) and kwh, in one currency; without any there are no costs."""
     carbon: Mapping[str, Any] = field(default_factory=dict)
     """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
+    scheduler_gauges: Mapping[str, bool] = field(default_factory=dict)
+    """Which of the scheduler's gauges are told; one that is not named is."""
 
 
 @dataclass
@@ -122,7 +130,7 @@ def compute_day(lake: Lake, cluster: str, day: date, settings: ComputeSettings, 
         queries = load()
         metadata = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
         work = _Work(lake, change, found[0], settings, queries, metadata, _state(lake, found[0], settings, queries))
-        for table in KEPT_ONCE:
+        for table in (*KEPT_ONCE, *QUOTA_FACTS):
             result.rows[table] = work.keep(table)
         parts = batches(found[0])
         firsts = list(pool.map(work.begin, parts))
@@ -177,7 +185,9 @@ class _Work:
         given = {**self.of_the_day, **first, BASELINE: baseline}
         with self._open(files, given) as con:
             failures = _build_facts(con, self.queries, self.settings, given)
-            return {table: self._stage(con, table, files[0].stem) for table in KEPT if table not in KEPT_ONCE}, failures
+            return {
+                table: self._stage(con, table, files[0].stem) for table in KEPT if table not in (*KEPT_ONCE, *QUOTA_FACTS)
+            }, failures
 
     def keep(self, table: str) -> int:
         """Rows staged of a table that is of the whole day."""
@@ -207,7 +217,8 @@ def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries:
     for make in (state_around_day, state_of_day):
         with connection(settings.memory_limit, settings.threads) as con:
             found |= make(con, lake, partition, queries)
-    return found
+    with connection(settings.memory_limit, settings.threads) as con:
+        return found | quota_facts_of_day(con, lake, partition, queries, settings.gpu_memory_gb_per_gpu)
 
 
 def _give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
@@ -223,7 +234,8 @@ def facts_hash(queries: Mapping[str, Query], settings: ComputeSettings) -> str:
     """Twelve hex digits that change when a fact could: by the settings, or by the SQL."""
     sql = "".join(query.sql for query in needed(queries, KEPT))
     idle = json.dumps(settings.idle_watts, sort_keys=True)
-    return hashlib.sha256(f"{settings.memory_threshold_ratio!r}\n{idle}\n{sql}".encode()).hexdigest()[:12]
+    made_with = f"{settings.memory_threshold_ratio!r}\n{idle}\n{settings.gpu_memory_gb_per_gpu}\n{sql}"
+    return hashlib.sha256(made_with.encode()).hexdigest()[:12]
 
 
 def _share(settings: ComputeSettings) -> str:
@@ -299,6 +311,7 @@ def _report_parameters(window: Window, earlier: Window, settings: ReportSettings
         "prices": json.dumps(settings.prices, sort_keys=True),
         "carbon": json.dumps(settings.carbon, sort_keys=True),
         "links": json.dumps(settings.links, sort_keys=True),
+        "scheduler_gauges": json.dumps(settings.scheduler_gauges, sort_keys=True),
         **settings.findings,
     }
 

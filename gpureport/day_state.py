@@ -13,10 +13,14 @@ from gpureport.query import Query, build, needed
 
 TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
 """The lake's tables beside ``device_sample`` that are made from samples: a day of them stands for itself."""
-KEPT_ONCE = ("facts.claim_device", "facts.claim_use")
+_COUNTED = ("facts.scheduler_hour",)
+"""What is counted from ``_STEPS`` when these are cut to the day; they themselves are not needed any more then."""
+_STEPS = "facts.demand_step"
+_KEPT_SPANS = ("facts.claim_device", "facts.claim_use", "facts.pod_wait")
+KEPT_ONCE = (*_KEPT_SPANS, *_COUNTED)
 """Facts that are made here and kept, once for all parts."""
 _OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing", "facts.outage", "facts.reservation")
-_AROUND_THE_DAY = (*KEPT_ONCE, "facts.stated_use")
+_AROUND_THE_DAY = (*_KEPT_SPANS, "facts.stated_use")
 """What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
 
 
@@ -33,8 +37,16 @@ def state_around_day(
 ) -> dict[str, pa.Table]:
     """By table the spans that are known by looks, as far as they are of the partition's day."""
     day, one_day = partition.date, timedelta(days=1)
-    _build(con, lake, partition, queries, _AROUND_THE_DAY, [day - one_day, day, day + one_day])
-    return {table: _cut_to_day(con, table, day) for table in _AROUND_THE_DAY}
+    _build(con, lake, partition, queries, (*_AROUND_THE_DAY, *_COUNTED), [day - one_day, day, day + one_day])
+    return {table: _cut_to_day(con, table, day) for table in _AROUND_THE_DAY} | _counted(con, queries, day)
+
+
+def _counted(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], day: date) -> dict[str, pa.Table]:
+    con.register("_cut", _cut_to_day(con, _STEPS, day))
+    con.execute(f"create or replace table {_STEPS} as from _cut")
+    for table in _COUNTED:
+        build(con, queries[table], {})
+    return {table: con.sql(f"from {table}").to_arrow_table() for table in _COUNTED}
 
 
 def _build(

@@ -5,8 +5,8 @@ Plain values, read by the page, by ``docs/figures.md`` and by the tests that hol
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass
+from gpureport.figure import Figure
+from gpureport.scheduler_figures import SCHEDULER_FIGURES
 
 REASONS = {
     "not_collected": "the exporter does not publish this metric, or the server did not keep it",
@@ -24,6 +24,7 @@ REASONS = {
     "not_found": "there was no such finding in that window",
     "not_configured": "no price or factor is configured for it (prices, carbon)",
     "no_time": "no time of it was measured",
+    "none_allocatable": "no node has any of it to give, so there is nothing to divide by",
     "not_active": "it was never active while it held the device",
     "partial": "seen for a part of the time",
     "exporter_down": "the node's devices fell silent together, in all signals: the exporter, the node or the scrape was down",
@@ -51,23 +52,6 @@ REASONS = {
     "ambiguous_unit": "a share that may be percent, on a day that does not tell which",
 }
 """The codes in ``unknown_reasons`` and in ``report.coverage``, each with a sentence for people."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure's formula over facts and the device signals (names of ``tables.SIGNALS``) that it needs."""
-
-    formula: str
-    signals: tuple[str, ...] = ()
-    absent: str = ""
-    """When it is null, where that is not simply 'no sample of its signals'."""
-    ways: tuple[tuple[str, ...], ...] = ()
-    """Sets of its signals of which one suffices, the most direct first; () where it needs all of ``signals``."""
-
-    def missing(self, present: Set[str]) -> tuple[str, ...]:
-        """The signals to add so that it becomes known: of the way that lacks the fewest; () where it is known."""
-        lacks = [tuple(signal for signal in way if signal not in present) for way in self.ways or (self.signals,)]
-        return min(lacks, key=len)
 
 
 _BOARD = "no sample of the signal; a MIG instance, for which only the board's is known"
@@ -291,5 +275,6 @@ FIGURES = {
         _POWER,
         (("energy_joules", "sm_active_ratio"), ("power_watts", "sm_active_ratio")),
     ),
+    **SCHEDULER_FIGURES,
 }
 """Every figure of the report tables, in the order of the tables; seconds behind a ratio are named after it."""

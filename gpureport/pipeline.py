@@ -216,6 +216,7 @@ def _report_settings(config: Config) -> ReportSettings:
         findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
         prices=_prices(config),
         carbon=_carbon(config),
+        scheduler_gauges=config.scheduler.model_dump(),
     )
 
 
@@ -416,6 +417,7 @@ def _compute_settings(config: Config) -> ComputeSettings:
     return ComputeSettings(
         memory_threshold_ratio=config.saturation.memory_threshold_ratio,
         idle_watts=config.power.idle_watts,
+        gpu_memory_gb_per_gpu=config.quota.nos.gpu_memory_gb_per_gpu,
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from gpureport import formats
 from gpureport.catalog import Catalog, Meaning
-from gpureport.definitions import FIGURES, REASONS, Figure
+from gpureport.definitions import FIGURES, REASONS
+from gpureport.figure import Figure
 from gpureport.markdown import markdown_table
 from gpureport.query import Query
 from gpureport.table import Column, Table

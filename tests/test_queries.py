@@ -68,9 +68,11 @@ DEFAULTS = {
 }
 UNITS = re.compile(
     r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours|cost|kwh|grams|native|gpus|units"
-    r"|\w+_ratio_seconds)(_avg|_max|_min)?"
+    r"|\w+_ratio_seconds)(_avg|_max|_min|_p50|_p90|_p95)?"
 )
-NAMED_BY_CONTRACT = re.compile(r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)|weight|priority")
+NAMED_BY_CONTRACT = re.compile(
+    r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)|weight|priority|minor|socket_id|numa_node"
+)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,15 @@ TABLES = {
         "Against the window before: a finding is the same where all it is about is.",
     ),
     "boundness": ("What limits the work", "By rules that each row states; no score."),
-    "scheduler_pressure": ("Scheduler pressure", "What was asked for and not there."),
+    "scheduler_pressure": (
+        "Scheduler pressure",
+        "What was asked of the scheduler and what there was, hour by hour, in OpenCost's sense and in Kubernetes' own. "
+        "A device may be offered under several names: never add resources.",
+    ),
+    "pod_wait": (
+        "Waiting for accelerators",
+        "How long pods waited for a place and then to run, by GPU model and size of the request.",
+    ),
     "dra_claim": ("Resource claims", "What claims had, and what of it was used."),
     "device_allocation": ("How devices were asked for", "What each container asked for, was given, and used."),
     "device": ("Devices", "Every GPU and MIG instance that was seen: what it is, how busy, how strained, how much energy."),

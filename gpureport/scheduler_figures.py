@@ -1,0 +1,62 @@
+"""What the figures of the scheduler's tables are: what was asked for and was there, and how long pods waited."""
+
+from __future__ import annotations
+
+from gpureport.figure import Figure
+
+_GAUGES = {
+    # gauge: what it is at an instant; whether its maximum is told too
+    "pending_pod_count": ("pods of phase Pending that ask for the resource, bound or not", True),
+    "pending_request_units": ("Σ requests, else limits, of the containers of pending pods", True),
+    "requested_units": ("Σ requests, else limits, of the containers of pending and running pods", False),
+    "allocatable_units": ("Σ allocatable of all nodes, cordoned and not ready ones too", False),
+    "requested_allocatable_ratio": ("requested ÷ allocatable of all nodes", True),
+    "unscheduled_pod_count": ("pods without a node that the scheduler may place", True),
+    "unscheduled_units": ("Σ their effective requests: containers and sidecars, or the largest init step, and overhead", True),
+    "gated_pod_count": ("pods held back by scheduling gates", False),
+    "bound_pending_pod_count": ("pods with a node that do not run yet", True),
+    "bound_pending_units": ("Σ their effective requests", False),
+    "held_units": ("Σ effective requests of all pods with a node that have not finished, and devices of claims", False),
+    "schedulable_units": ("Σ allocatable of nodes that are ready and not cordoned, without tainted devices", False),
+    "cordoned_units": ("Σ allocatable of cordoned nodes that are ready", False),
+    "not_ready_units": ("Σ allocatable of nodes that are not ready", False),
+    "demand_schedulable_ratio": ("(held + unscheduled units) ÷ schedulable units", True),
+}
+_OPENCOSTS = ("pending_pod_count", "pending_request_units", "requested_allocatable_ratio")
+_RATIOS = frozenset({"requested_allocatable_ratio", "demand_schedulable_ratio"})
+_WAITS = {
+    "placing": "created → given a node, of pods that were given one in the window",
+    "starting": "given a node → first container running, of pods that began to run in the window",
+}
+_QUANTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95"}
+
+
+def _absent(gauge: str) -> str:
+    nothing = "; nothing is allocatable" if gauge in _RATIOS else ""
+    return f"neither kube-state-metrics nor looks at Kubernetes told of it{nothing}; switched off (scheduler.*)"
+
+
+def _pressure() -> dict[str, Figure]:
+    found = {}
+    for gauge, (meaning, has_maximum) in _GAUGES.items():
+        found[f"{gauge}_avg"] = Figure(f"∫ {meaning} dt ÷ s in which it was known", absent=_absent(gauge))
+        if has_maximum:
+            found[f"{gauge}_max"] = Figure(f"largest at any instant: {meaning}", absent=_absent(gauge))
+    for gauge in _OPENCOSTS:
+        found[f"opencost_{gauge}_avg"] = Figure("mean over time of OpenCost's own gauge", absent="Prometheus has it not")
+    return found
+
+
+def _waits() -> dict[str, Figure]:
+    found = {
+        f"{wait}_seconds_{name}": Figure(f"{share}-quantile, interpolated, of s {meaning}", absent="no such pod")
+        for wait, meaning in _WAITS.items()
+        for name, share in _QUANTILES.items()
+    }
+    longest = {f"{wait}_seconds_max": Figure(f"longest of s {meaning}", absent="no such pod") for wait, meaning in _WAITS.items()}
+    waiting = Figure("longest of s created → last seen waiting for a node", absent="no such pod")
+    return found | longest | {"waiting_seconds_max": waiting}
+
+
+SCHEDULER_FIGURES = _pressure() | _waits()
+"""The figures of ``report.scheduler_pressure`` and ``report.pod_wait``."""

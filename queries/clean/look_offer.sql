@@ -1,0 +1,89 @@
+-- How many units of each accelerator resource each node had to give, and whether the scheduler could place anything there, as looks
+-- at Kubernetes' state tell it.
+--
+-- A look stands until the next one, for 15 minutes at most.
+--
+-- grain:  cluster, node_name, resource, state, start_at
+-- reads:  clean.accelerator_resource, clean.class_device, clean.state_look, lake.node
+-- params:
+-- source: Node status.allocatable, conditions and spec.unschedulable; ResourceSlices by class
+-- columns:
+--   cluster       cluster name
+--   node_name     node; '' of devices that are not one node's
+--   resource      extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   is_opencosts  OpenCost's gauges count it
+--   state         schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
+--   allocatable_units  what may be given out
+--   start_at      UTC, since when it was seen so
+--   end_at        UTC, until when, itself outside
+with look as (
+    select *
+    from clean.state_look
+    where kind in ('nodes', 'resourceslices.resource.k8s.io')
+),
+
+node_state as (
+    select
+        cluster,
+        observed_at::timestamp as observed_at,
+        node_name,
+        case when not is_ready then 'not_ready' when is_unschedulable then 'cordoned' when is_ready then 'schedulable' end as state
+    from lake.node
+),
+
+node_entry as (
+    select
+        cluster,
+        observed_at::timestamp as observed_at,
+        node_name,
+        unnest(map_entries(allocatable)) as offered
+    from lake.node
+)
+
+select
+    node_entry.cluster,
+    node_entry.node_name,
+    name.resource,
+    name.is_opencosts,
+    node_state.state,
+    sum(node_entry.offered.value) as allocatable_units,
+    look.observed_at as start_at,
+    look.stands_until_at as end_at
+from node_entry
+inner join clean.accelerator_resource as name
+    on
+        node_entry.cluster = name.cluster
+        and node_entry.offered.key = name.written_as
+inner join node_state
+    on
+        node_entry.cluster = node_state.cluster
+        and node_entry.observed_at = node_state.observed_at
+        and node_entry.node_name = node_state.node_name
+inner join look
+    on
+        node_entry.cluster = look.cluster
+        and node_entry.observed_at = look.observed_at
+        and look.kind = 'nodes'
+group by all
+union all by name
+select
+    device.cluster,
+    device.node_name,
+    device.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
+    false as is_opencosts,
+    if(device.is_tainted, 'tainted', node_state.state) as state,
+    count(*)::double as allocatable_units,
+    look.observed_at as start_at,
+    look.stands_until_at as end_at
+from clean.class_device as device
+left join node_state
+    on
+        device.cluster = node_state.cluster
+        and device.observed_at = node_state.observed_at
+        and device.node_name = node_state.node_name
+inner join look
+    on
+        device.cluster = look.cluster
+        and device.observed_at = look.observed_at
+        and look.kind = 'resourceslices.resource.k8s.io'
+group by all

@@ -1,0 +1,120 @@
+"""What the recorded cluster was asked for and had, and how long its pods waited, by one look at its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from gpureport.cli import main
+from kube.lake import NOW, RECORDING, import_state
+from kube.telemetry import write_telemetry
+
+DAY = "2026-11-21"
+CLASS = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
+MIG_CLASS = "mig.nvidia.com.deviceclass.resource.k8s.io/devices"
+
+
+def run(lake: Path, out: Path, environ: dict[str, str] | None = None) -> Path:
+    """The recorded day's report; its database."""
+    for arguments in (["compute", "--date", DAY], ["report", "--since", DAY, "--out", str(out)]):
+        assert main([*arguments, "--lake", str(lake)], environ=environ or {}, now=NOW) == 0
+    return out / "gpureport.duckdb"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pressure")
+    import_state(folder / "lake", RECORDING)
+    write_telemetry(folder / "lake", folder / "metrics.txt")
+    assert (
+        main(["import", str(folder / "metrics.txt"), "--cluster", "lab", "--lake", str(folder / "lake")], environ={}, now=NOW)
+        == 0
+    )
+    return folder / "lake"
+
+
+@pytest.fixture(scope="module")
+def report(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(str(run(lake, tmp_path_factory.mktemp("report"))), read_only=True) as con:
+        yield con
+
+
+def rows(con: duckdb.DuckDBPyConnection, statement: str) -> list[tuple[Any, ...]]:
+    return con.execute(statement).fetchall()
+
+
+def test_each_resource_is_asked_for_and_there_as_its_objects_say(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select resource, is_opencosts, pending_pod_count_max, pending_request_units_max, requested_units_avg,
+                          allocatable_units_avg, round(requested_allocatable_ratio_avg, 6)
+                   from report.scheduler_pressure where hour_start_at = '2026-11-21 01:00' order by resource"""
+    assert rows(report, statement) == [
+        # monster-0 waits for 16; eight and one GPUs are there, seven of them allocated: finetune 2 + 2, pair, parked, sweep.
+        (CLASS, False, 1, 16, 16 + 7, 9, round(23 / 9, 6)),
+        ("koordinator.sh/fpga", False, 0, 0, 0, 100, 0),
+        ("koordinator.sh/gpu-core", False, 0, 0, 250, 300, round(250 / 300, 6)),
+        ("koordinator.sh/gpu-memory", False, 0, 0, 0, 128_849_019_000, 0),
+        ("koordinator.sh/gpu-memory-ratio", False, 0, 0, 250, 300, round(250 / 300, 6)),
+        ("koordinator.sh/rdma", False, 0, 0, 0, 100, 0),
+        (MIG_CLASS, False, 0, 0, 3, None, None),
+        # wants-3-0 waits for 3; train-llm-0, infer-0, jupyter-0, loader-0 and wants-1-0 have one each of 4 + 2.
+        ("nvidia.com/gpu", True, 1, 3, 8, 6, round(8 / 6, 6)),
+        ("nvidia.com/mig-1g.5gb", True, 0, 0, 1, 7, round(1 / 7, 6)),
+        ("nvidia.com/mig-3g.20gb", True, 0, 0, 1, 2, 0.5),
+    ]
+
+
+def test_a_look_stands_for_fifteen_minutes_of_two_hours(report: duckdb.DuckDBPyConnection) -> None:
+    statement = f"select observed_seconds from report.scheduler_pressure where resource = '{CLASS}' order by hour_start_at"
+    assert rows(report, statement) == [(13 * 60 + 39,), (81,)]  # from 01:46:21 to 02:01:21
+
+
+def test_what_waits_is_told_apart_from_what_has_a_place(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select resource, demand_source, unscheduled_pod_count_max, unscheduled_units_max, bound_pending_pod_count_max,
+                          held_units_avg, schedulable_units_avg, cordoned_units_avg
+                   from report.scheduler_pressure where hour_start_at = '2026-11-21 01:00' and unscheduled_pod_count_max > 0
+                   order by resource"""
+    assert rows(report, statement) == [
+        (CLASS, "snapshot", 1, 16, 0, 7, 9, 0),
+        ("nvidia.com/gpu", "snapshot", 1, 3, 0, 5, 6, 0),
+    ]
+
+
+def test_what_is_not_known_says_why(report: duckdb.DuckDBPyConnection) -> None:
+    statement = f"""select unknown_reasons['requested_allocatable_ratio_avg'], unknown_reasons['opencost_pending_pod_count_avg']
+                    from report.scheduler_pressure where resource = '{MIG_CLASS}'"""
+    assert set(rows(report, statement)) == {("not_collected", "not_collected")}
+
+
+def test_pods_waited_as_long_as_their_times_say(report: duckdb.DuckDBPyConnection) -> None:
+    statement = f"""select gpu_model, requested_units, placed_pod_count, placing_seconds_max, starting_seconds_max,
+                           waiting_pod_count
+                    from report.pod_wait where resource in ('{CLASS}', 'nvidia.com/gpu')
+                    order by resource, gpu_model, requested_units"""
+    assert rows(report, statement) == [
+        ("", 16, 0, None, None, 1),
+        # On H100s: pair-0, pair-1 and holder-0 at 01:46:03 to 04, running at 01:46:18; finetune-0 and -1 at 01:46:01.
+        ("H100", 1, 4, 0, 16, 0),
+        ("H100", 2, 2, 0, 17, 0),
+        ("", 3, 0, None, None, 1),
+        ("H100", 1, 1, 0, 10, 0),
+        ("NVIDIA-H200-SHARED", 1, 4, 0, 19, 0),
+    ]
+
+
+def test_a_pod_that_waits_does_so_since_it_was_created(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select resource, waiting_seconds_max, refused_pod_count
+                   from report.pod_wait where waiting_pod_count > 0 order by resource"""
+    assert rows(report, statement) == [(CLASS, 15 * 60 + 16, 1), ("nvidia.com/gpu", 15 * 60 + 14, 1)]
+
+
+def test_gauges_are_switched_off_one_by_one(lake: Path, tmp_path: Path) -> None:
+    environ = {"GPUREPORT_SCHEDULER__PENDING_POD_COUNT": "false"}
+    with duckdb.connect(str(run(lake, tmp_path / "out", environ)), read_only=True) as con:
+        statement = """select pending_pod_count_avg, pending_pod_count_max, unknown_reasons['pending_pod_count_avg'],
+                              pending_request_units_max, unscheduled_pod_count_max
+                       from report.scheduler_pressure where resource = 'nvidia.com/gpu' and hour_start_at = '2026-11-21 01:00'"""
+        assert rows(con, statement) == [(None, None, "disabled", 3, 1)]
