@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from gpureport.errors import UsageError
 from gpureport.fairshare.model import Quota, Terms
@@ -29,6 +29,20 @@ _MAY_BE_ABSENT: tuple[Term, ...] = ("cap", "deserved", "borrowing_limit", "lendi
 _SHOWN = 8
 
 
+class Pool(NamedTuple):
+    """Quotas that share one resource: those of one system in one cluster, of one flavor where it has flavors."""
+
+    cluster: str
+    system: str
+    resource: str
+    flavor: str = ""
+
+    @property
+    def shown_resource(self) -> str:
+        """The resource as people name it: h100/nvidia.com/gpu, nos.nebuly.com/gpu-memory."""
+        return f"{self.flavor}/{self.resource}" if self.flavor else self.resource
+
+
 @dataclass(frozen=True)
 class Setting:
     """One term of one quota with another value; None for none (no cap, no limit)."""
@@ -36,15 +50,16 @@ class Setting:
     quota: str
     term: Term
     value: float | None
+    resource: str = ""
+    """The resource that is meant, where a quota is about several."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Everything that is to be different."""
+    """Quotas that are to be different, or gone."""
 
     settings: tuple[Setting, ...] = ()
     removed: tuple[str, ...] = ()
-    added_gpus: float = 0
 
     def quotas(self) -> tuple[str, ...]:
         """The quotas that it names, each once."""
@@ -56,15 +71,19 @@ NO_CHANGE = Change()
 
 
 def parse_setting(text: str) -> Setting:
-    """``quota.NAME.TERM=VALUE``; the name may hold dots and slashes. UsageError says what is wrong with it."""
+    """``quota.NAME.TERM=VALUE`` or ``quota.NAME.TERM[RESOURCE]=VALUE``; the name may hold dots and slashes.
+
+    UsageError says what is wrong with it.
+    """
     left, equals, value = text.partition("=")
-    name, dot, term = left.removeprefix("quota.").rpartition(".")
-    if not (equals and dot and name) or not left.startswith("quota."):
+    named, _, resource = left.partition("[")
+    name, dot, term = named.removeprefix("quota.").rpartition(".")
+    if not (equals and dot and name and named.startswith("quota.")) or (resource and not resource.endswith("]")):
         raise UsageError(f"--set {text!r} is not quota.NAME.TERM=VALUE; write it as quota.team-a.min=20")
     known = _OWN_WORDS.get(term, term)
     if known not in get_args(Term):
         raise UsageError(f"--set {text!r}: a quota has no {term!r}; choose of min, max, {', '.join(get_args(Term)[2:])}")
-    return Setting(name, known, _value(text, known, value.strip()))  # type: ignore[arg-type]
+    return Setting(name, known, _value(text, known, value.strip()), resource.removesuffix("]"))  # type: ignore[arg-type]
 
 
 def _value(text: str, term: str, written: str) -> float | None:
@@ -81,23 +100,46 @@ def _value(text: str, term: str, written: str) -> float | None:
     return value
 
 
-def found_quota(name: str, known: Collection[str]) -> str:
-    """The one known quota of this name, or the one of this name in some namespace; UsageError where none or several are."""
-    if name in known:
-        return name
-    matches = sorted(each for each in known if each.rpartition("/")[2] == name)
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
+def resolved(change: Change, known: Mapping[Pool, Collection[str]]) -> dict[Pool, Change]:
+    """What changes in which pool, quotas by full name; UsageError where it is not clear which quota or resource is meant."""
+    found: dict[Pool, Change] = {}
+    for setting in change.settings:
+        name, pools = _quota_meant(setting.quota, known)
+        pool = _resource_meant(setting, name, pools)
+        before = found.get(pool, NO_CHANGE)
+        found[pool] = replace(before, settings=(*before.settings, replace(setting, quota=name)))
+    for removed in change.removed:
+        name, pools = _quota_meant(removed, known)
+        for pool in pools:
+            before = found.get(pool, NO_CHANGE)
+            found[pool] = replace(before, removed=(*before.removed, name))
+    return found
+
+
+def _quota_meant(name: str, known: Mapping[Pool, Collection[str]]) -> tuple[str, list[Pool]]:
+    """The one quota of this name, or of this name in some namespace, and the pools that it stands in."""
+    every = sorted({quota for quotas in known.values() for quota in quotas})
+    matches = [name] if name in every else [each for each in every if each.rpartition("/")[2] == name]
+    if not matches:
+        shown = ", ".join(every[:_SHOWN]) + (", …" if len(every) > _SHOWN else "")
+        raise UsageError(f"there is no quota {name!r} in the window; there are {shown or 'none at all'}")
+    if len(matches) > 1:
         raise UsageError(f"there are several quotas {name!r}: {', '.join(matches)}; name one of them in full")
-    shown = ", ".join(sorted(known)[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
-    raise UsageError(f"there is no quota {name!r} in the window; there are {shown or 'none at all'}")
+    pools = [pool for pool, quotas in known.items() if matches[0] in quotas]
+    for option, places in (("cluster", {pool.cluster for pool in pools}), ("system", {pool.system for pool in pools})):
+        if len(places) > 1:
+            raise UsageError(f"there is a quota {matches[0]!r} in {' and in '.join(sorted(places))}; choose one with --{option}")
+    return matches[0], pools
 
 
-def resolved(change: Change, known: Collection[str]) -> Change:
-    """The change with quotas' full names."""
-    settings = tuple(replace(each, quota=found_quota(each.quota, known)) for each in change.settings)
-    return replace(change, settings=settings, removed=tuple(found_quota(name, known) for name in change.removed))
+def _resource_meant(setting: Setting, name: str, pools: Sequence[Pool]) -> Pool:
+    meant = [pool for pool in pools if setting.resource in ("", pool.resource, pool.shown_resource)]
+    shown = ", ".join(sorted(pool.shown_resource for pool in meant or pools))
+    if not meant:
+        raise UsageError(f"quota {name!r} says nothing of {setting.resource!r}; it does of {shown}")
+    if len(meant) > 1:
+        raise UsageError(f"quota {name!r} is about several resources, {shown}; name one, as quota.{name}.min[RESOURCE]=20")
+    return meant[0]
 
 
 def changed(quota: Quota, resource: str, change: Change) -> Quota:

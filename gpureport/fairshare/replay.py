@@ -36,33 +36,25 @@ class Step:
         return {each.quota.name: each.delivered for each in self.holdings}
 
 
-def replay(
-    system: str,
-    resource: str,
-    steps: Iterable[Step],
-    change: Change = NO_CHANGE,
-    added: float = 0,
-) -> Iterator[Step]:
-    """The steps with quotas as changed and what they would hold; ``added`` is more capacity, in the resource's unit.
+def replay(system: str, resource: str, steps: Iterable[Step], change: Change = NO_CHANGE) -> Iterator[Step]:
+    """The steps with quotas as changed and what they would hold.
 
     It starts, and goes on after a gap, from what was held then.
     """
     before: dict[str, float] = {}
     end_ms = None
     for step in steps:
-        held_before = before if step.start_ms == end_ms else step.delivered
-        now = _replayed(system, resource, step, change, added, held_before)
+        now = _replayed(system, resource, step, change, before if step.start_ms == end_ms else step.delivered)
         yield now
         before, end_ms = now.delivered, step.end_ms
 
 
-def _replayed(system: str, resource: str, step: Step, change: Change, added: float, before: Mapping[str, float]) -> Step:
+def _replayed(system: str, resource: str, step: Step, change: Change, before: Mapping[str, float]) -> Step:
     holdings = [replace(each, quota=changed(each.quota, resource, change)) for each in step.holdings]
-    capacity = step.capacity + added
-    outside = _ungoverned(system, step.holdings, change, capacity)
+    outside = _ungoverned(system, step.holdings, change, step.capacity)
     governed = [each for each in holdings if each.quota.name not in change.removed]
-    held = outside | allocate(system, resource, governed, capacity - sum(outside.values()), before)
-    return replace(step, capacity=capacity, holdings=[replace(each, delivered=_held(each, holdings, held)) for each in holdings])
+    held = outside | allocate(system, resource, governed, step.capacity - sum(outside.values()), before)
+    return replace(step, holdings=[replace(each, delivered=_held(each, holdings, held)) for each in holdings])
 
 
 def _ungoverned(system: str, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:

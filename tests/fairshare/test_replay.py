@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpureport.errors import UsageError
 from gpureport.fairshare.allocation import ASSUMPTIONS
-from gpureport.fairshare.change import Change, Setting, changed, doubts, found_quota, parse_setting, resolved
+from gpureport.fairshare.change import Change, Pool, Setting, changed, doubts, parse_setting, resolved
 from gpureport.fairshare.model import Terms
 from gpureport.fairshare.replay import Step, replay
 from tests.fairshare.made import holding
@@ -23,6 +23,7 @@ from tests.fairshare.made import holding
         ("quota.cq.borrowingLimit = 0", None),
         ("quota.cq.borrowingLimit=0", Setting("cq", "borrowing_limit", 0)),
         ("quota.vol.deserved=none", Setting("vol", "deserved", None)),
+        ("quota.ns/q.hard[requests.nvidia.com/gpu]=8", Setting("ns/q", "cap", 8, "requests.nvidia.com/gpu")),
     ],
 )
 def test_a_setting_is_quota_name_term_value(text, setting):
@@ -39,6 +40,7 @@ def test_a_setting_is_quota_name_term_value(text, setting):
         ("team-a.min=20", "is not quota.NAME.TERM=VALUE"),
         ("quota.team-a.min", "is not quota.NAME.TERM=VALUE"),
         ("quota.min=20", "is not quota.NAME.TERM=VALUE"),
+        ("quota.a.min[gpu=20", "is not quota.NAME.TERM=VALUE"),
         ("quota.team-a.minimum=20", "a quota has no 'minimum'; choose of min, max"),
         ("quota.team-a.min=many", "'many' is no number"),
         ("quota.team-a.min=", "'' is no number"),
@@ -54,20 +56,58 @@ def test_a_setting_that_cannot_be_is_one_sentence(text, why):
     assert "\n" not in str(caught.value)
 
 
+GPUS, GB, H100 = (
+    Pool("c", "nos", "nvidia.com/gpu"),
+    Pool("c", "nos", "nos.nebuly.com/gpu-memory"),
+    Pool("c", "kueue", "nvidia.com/gpu", "h100"),
+)
+KNOWN = {
+    GPUS: ["research/a", "serving/a"],
+    GB: ["research/a", "serving/b"],
+    H100: ["cq", "both"],
+    Pool("d", "kai", "gpu"): ["both"],
+}
+
+
 def test_a_quota_is_found_by_its_name_or_by_its_name_in_a_namespace():
-    known = ["research/a", "serving/a", "serving/b", "c"]
-    assert [found_quota(name, known) for name in ("c", "b", "serving/a")] == ["c", "serving/b", "serving/a"]
-    with pytest.raises(UsageError, match="several quotas 'a': research/a, serving/a"):
-        found_quota("a", known)
-    with pytest.raises(UsageError, match="no quota 'd' in the window; there are c, research/a, serving/a, serving/b"):
-        found_quota("d", known)
+    change = Change((parse_setting("quota.b.min=1"), parse_setting("quota.cq.max=2")), ("serving/a",))
+    assert resolved(change, KNOWN) == {
+        GB: Change((Setting("serving/b", "guaranteed", 1),)),
+        H100: Change((Setting("cq", "cap", 2),)),
+        GPUS: Change(removed=("serving/a",)),
+    }
+
+
+def test_a_quota_of_several_resources_wants_one_named():
+    [(pool, change)] = resolved(Change((parse_setting("quota.research/a.min[nvidia.com/gpu]=1"),)), KNOWN).items()
+    assert (pool, change.settings[0].value) == (GPUS, 1)
+    assert list(resolved(Change((parse_setting("quota.cq.min[h100/nvidia.com/gpu]=1"),)), KNOWN)) == [H100]
+    assert set(resolved(Change(removed=("research/a",)), KNOWN)) == {GPUS, GB}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("quota.a.min=1", "several quotas 'a': research/a, serving/a; name one of them in full"),
+        ("quota.z.min=1", "no quota 'z' in the window; there are both, cq, research/a, serving/a, serving/b"),
+        ("quota.both.min=1", "a quota 'both' in c and in d; choose one with --cluster"),
+        ("quota.research/a.min=1", "several resources, nos.nebuly.com/gpu-memory, nvidia.com/gpu; name one"),
+        ("quota.cq.min[cpu]=1", "'cq' says nothing of 'cpu'; it does of h100/nvidia.com/gpu"),
+    ],
+)
+def test_what_is_not_clear_is_asked_for(text, why):
+    with pytest.raises(UsageError) as caught:
+        resolved(Change((parse_setting(text),)), KNOWN)
+    assert why in str(caught.value)
+
+
+def test_in_an_empty_window_there_are_no_quotas():
     with pytest.raises(UsageError, match="there are none at all"):
-        found_quota("d", [])
+        resolved(Change(removed=("a",)), {})
 
 
-def test_a_change_names_quotas_in_full_once_it_is_resolved():
-    change = resolved(Change((Setting("b", "cap", 1), Setting("b", "guaranteed", 1)), ("c",)), ["x/b", "c"])
-    assert change.quotas() == ("x/b", "c")
+def test_a_change_names_each_quota_once():
+    assert Change((Setting("b", "cap", 1), Setting("b", "guaranteed", 1)), ("c",)).quotas() == ("b", "c")
 
 
 def test_only_the_quota_that_is_named_changes_and_only_its_term():
@@ -129,9 +169,10 @@ def test_a_higher_min_takes_back_what_is_borrowed():
 
 def test_more_gpus_change_nothing_for_nos_until_a_min_is_raised():
     wants = {"a": (90, 40), "b": (40, 40), "c": (0, 0)}
-    assert held(replay("nos", "gpu", steps("nos", wants), added=64)) == held(replay("nos", "gpu", steps("nos", wants)))
+    more, as_it_was = (held(replay("nos", "gpu", steps("nos", wants, capacity=gb))) for gb in (144, 80))
+    assert more == as_it_was
     raised = Change((Setting("c", "guaranteed", 94),))
-    assert sum(held(replay("nos", "gpu", steps("nos", wants), raised, 64))[0].values()) == 130  # all that is asked for
+    assert sum(held(replay("nos", "gpu", steps("nos", wants, capacity=144), raised))[0].values()) == 130  # all that is asked for
 
 
 def test_pods_of_a_removed_quota_run_on_without_one_where_their_system_lets_them():
