@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpureport.errors import UsageError
 from gpureport.findings import Suppression, Thresholds
+from gpureport.log import LogFormat
 
 PREFIX = "GPUREPORT_"
 DEFAULT_FILE = Path("gpureport.toml")
@@ -91,6 +92,18 @@ class Power(_Section):
     idle_watts: dict[str, Annotated[float, Field(ge=0, lt=10_000)]] = {}
 
 
+class Nos(_Section):
+    """What nos' chart was installed with."""
+
+    gpu_memory_gb_per_gpu: int = Field(32, gt=0, le=10_000)
+
+
+class QuotaSystems(_Section):
+    """What quota systems count by, where their objects do not say."""
+
+    nos: Nos = Nos()
+
+
 class Prices(_Section):
     """What an hour of a GPU costs, by model or for ``all``, and a kWh; in one currency, whichever it is."""
 
@@ -141,6 +154,7 @@ class Config(_Section):
     """Everything that can be set; each section is documented in docs/operations.md."""
 
     cluster: str = "default"
+    log_format: LogFormat = "text"
     lake: Path = Path("lake")
     out: Path = Path("out")
     saturation: Saturation = Saturation()
@@ -148,6 +162,7 @@ class Config(_Section):
     kubernetes: Kubernetes = Kubernetes()
     export: Export = Export()
     power: Power = Power()
+    quota: QuotaSystems = QuotaSystems()
     prices: Prices = Prices()
     carbon: Carbon = Carbon()
     compute: Compute = Compute()

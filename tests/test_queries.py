@@ -22,6 +22,7 @@ import pytest
 
 from gpureport import findings, lake, query_docs, resources
 from gpureport.query import LAYERS, Query, build, load, needed, parameters, tables_read
+from gpureport.quotas import empty_rule_tables
 from gpureport.tables import TABLE_BY_NAME
 
 HERE = Path(__file__).parent / "queries"
@@ -42,6 +43,7 @@ PARAMS: dict[str, Any] = {
     "prices": "{}",
     "carbon": "{}",
     "scheduler_gauges": "{}",
+    "added_gpus": 0.0,
     **findings.parameters(findings.Thresholds(), []),
 }
 DEFAULTS = {
@@ -82,6 +84,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
         lake.views(con, empty, TABLE_BY_NAME)
+        empty_rule_tables(con)
         for query in QUERIES.values():
             build(con, query, PARAMS)
         yield con

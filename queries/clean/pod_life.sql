@@ -1,4 +1,4 @@
--- Which pods lived under the names that labels give, from when to when, as kube-state-metrics tells it.
+-- Which pods lived under the names that labels give, or asked for extended resources, as kube-state-metrics tells it.
 --
 -- A pod ended when it was done: kube_pod_completion_time (of a pod that was not seen running after it, for one container
 -- of several may complete earlier), else the first look at which it was Succeeded or Failed. One that was deleted before ended
@@ -9,7 +9,7 @@
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  clean.kube_series, lake.owner_label, lake.sample
 -- params:
--- source: kube-state-metrics pod metrics (kube_pod_info, _created, _start_time, _status_phase, _completion_time, _deletion_timestamp)
+-- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp)
 -- columns:
 --   cluster          cluster name
 --   namespace        namespace of the pod
@@ -18,6 +18,7 @@
 --   created_at       UTC, creation; null where unknown
 --   listed_from_at   UTC, first look at which it was listed
 --   listed_until_at  UTC, end of the last look at which it was listed; null where kube_pod_info was not collected
+--   bound_at         UTC, when it was bound to a node; null where it was not, or unknown
 --   started_at       UTC, when it began to run; null where it did not, or unknown
 --   ended_at         UTC, when it ended; null where it did not, or unknown
 --   end_source       completion time, phase, series end, or '' without an end
@@ -32,11 +33,19 @@ with series as (
             'kube_pod_start_time',
             'kube_pod_completion_time',
             'kube_pod_deletion_timestamp',
-            'kube_pod_status_phase'
+            'kube_pod_status_phase',
+            'kube_pod_status_scheduled_time'
         )
         -- All phases are told at once; these are enough.
         and phase in ('', 'Running', 'Succeeded', 'Failed')
-        and (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
+        and (
+            (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
+            or (cluster, pod_uid) in (
+                select (ask.cluster, ask.pod_uid)
+                from clean.kube_series as ask
+                where ask.signal = 'kube_pod_container_resource_requests' and regexp_matches(ask.resource, '_(com|sh|ai|io)_')
+            )
+        )
 ),
 
 -- Series by series first: there are hundreds of looks to each.
@@ -128,6 +137,7 @@ told as (
         pod_uid,
         min(earliest_at) filter (where signal = 'kube_pod_created') as created_at,
         min(earliest_at) filter (where signal = 'kube_pod_start_time') as accepted_at,
+        min(earliest_at) filter (where signal = 'kube_pod_status_scheduled_time') as bound_at,
         max(latest_at) filter (where signal = 'kube_pod_completion_time') as completed_at,
         max(latest_at) filter (where signal = 'kube_pod_deletion_timestamp') as deadline_at,
         min(start_at) filter (where phase != '') as phase_from_at,
@@ -176,6 +186,7 @@ select
     created_at,
     listed_from_at,
     listed_until_at,
+    bound_at,
     case
         when running_from_at > phase_from_at then running_from_at
         when running_from_at is not null then least(running_from_at, coalesce(accepted_at, created_at, running_from_at))

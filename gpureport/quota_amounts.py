@@ -1,0 +1,69 @@
+"""``facts.quota_native`` and ``facts.quota_unit``: requests and offers in the words and units of each quota system."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+
+from gpureport.fairshare.units import gpu_units, native_requests, native_unit
+from gpureport.rule_tables import QUOTA_NATIVE, QUOTA_UNIT
+
+_REQUESTS = """
+with asked as (
+    select
+        cluster,
+        requests as amounts
+    from clean.quota_pod
+    union
+    select
+        cluster,
+        map([resource], [offered_native]) as amounts
+    from clean.quota_node
+),
+
+system as (
+    select distinct
+        cluster,
+        system
+    from clean.quota_span
+)
+
+select distinct
+    system,
+    amounts::text as requests,
+    amounts
+from asked
+inner join system
+    using (cluster)
+union
+select distinct
+    '' as system,
+    amounts::text as requests,
+    amounts
+from asked
+order by all
+"""
+
+
+def quota_native_table(con: duckdb.DuckDBPyConnection, gb_per_gpu: float) -> pa.Table:
+    """What requests of ``clean.quota_pod`` and offers of ``clean.quota_node`` count for, by system; '' is Kubernetes itself."""
+    rows: list[tuple[object, ...]] = []
+    for system, requests, amounts in con.execute(_REQUESTS).fetchall():
+        for resource, amount in sorted(native_requests(system, amounts, gb_per_gpu).items()):
+            each = gpu_units(resource, gb_per_gpu)
+            gpus = None if each is None else amount * each
+            rows.append((system, requests, resource, float(amount), gpus))
+    return _table(rows, QUOTA_NATIVE.schema)
+
+
+def quota_unit_table(con: duckdb.DuckDBPyConnection, gb_per_gpu: float) -> pa.Table:
+    """The units of every resource of ``clean.quota_span``."""
+    named = con.execute("select distinct system, resource from clean.quota_span order by all").fetchall()
+    rows: list[tuple[object, ...]] = [
+        (system, resource, gpu_units(resource, gb_per_gpu), native_unit(resource)) for system, resource in named
+    ]
+    return _table(rows, QUOTA_UNIT.schema)
+
+
+def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

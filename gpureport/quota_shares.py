@@ -1,0 +1,118 @@
+"""``facts.quota_share``: the schedulers' own rules over the steps that SQL has put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from gpureport.fairshare.model import Holding, Quota, Share, Terms
+from gpureport.fairshare.shares import fair_shares
+from gpureport.rule_tables import QUOTA_SHARE
+
+_STEPS = """
+select
+    moment.*,
+    epoch_ms(moment.created_at) as created_at_ms,
+    capacity.capacity_native
+from facts.quota_moment as moment
+left join facts.quota_capacity as capacity
+    on
+        moment.cluster = capacity.cluster
+        and moment.system = capacity.system
+        and moment.resource = capacity.resource
+        and moment.start_at >= capacity.start_at
+        and moment.start_at < capacity.end_at
+order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
+"""
+_STEP = ("cluster", "system", "resource", "flavor", "start_at")
+_QUOTA = (
+    "system",
+    "quota",
+    "parent",
+    "is_parent",
+    "namespaces",
+    "tree",
+    "priority",
+    "may_lend",
+    "created_at_ms",
+    "uid",
+    "resource",
+)
+_TERMS = ("guaranteed_native", "cap_native", "weight", "deserved_native", "borrowing_limit_native", "lending_limit_native")
+_ROWS_AT_ONCE = 20_000
+BY_DEMAND = ("koordinator", "volcano", "kai")
+"""Systems whose rules share out by what is asked for."""
+
+Row = dict[str, Any]
+
+
+def quota_share_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
+    """What each quota may have in each step of ``facts.quota_moment``, with ``facts.quota_capacity`` to share out."""
+    reckoner = _Reckoner()
+    reader = con.sql(_STEPS).to_arrow_reader(_ROWS_AT_ONCE)
+    rows: Iterator[Row] = chain.from_iterable(batch.to_pylist() for batch in reader)
+    found = [share for _, step in groupby(rows, key=_step) for share in reckoner.step(list(step))]
+    return pa.Table.from_pylist(found, QUOTA_SHARE.schema)
+
+
+def _demanded(row: Row) -> float:
+    return float(row["delivered_native"] if row["demanded_native"] is None else row["demanded_native"])
+
+
+def _step(row: Row) -> list[Any]:
+    return [row[name] for name in _STEP]
+
+
+class _Reckoner:
+    """Remembers quotas, which change rarely, and answers, which recur."""
+
+    def __init__(self) -> None:
+        self._quotas: dict[tuple[Any, ...], Quota] = {}
+        self._answers: dict[tuple[Any, ...], dict[str, Share]] = {}
+
+    def step(self, rows: Sequence[Row]) -> Iterator[Row]:
+        """A row of shares for every quota of one step."""
+        shares = self._shares(rows)
+        for row in rows:
+            share = shares.get(row["quota"], Share(None, "no_such_notion"))
+            same = {name: row[name] for name in ("cluster", "system", "resource", "flavor", "quota", "start_at", "end_at")}
+            yield {**same, "fair_share_native": share.fair_share, "reason": share.reason}
+
+    def _shares(self, rows: Sequence[Row]) -> dict[str, Share]:
+        """Where demand is unknown, what is held is the least that is asked for: enough for rules that do not look at demand."""
+        first = rows[0]
+        if first["system"] in BY_DEMAND and any(row["demanded_native"] is None for row in rows):
+            return {row["quota"]: Share(None, "demand_unknown") for row in rows}
+        holdings = [Holding(self._quota(row), _demanded(row), row["delivered_native"]) for row in rows]
+        key = (
+            first["system"],
+            first["resource"],
+            first["capacity_native"],
+            *((id(h.quota), h.demanded, h.delivered) for h in holdings),
+        )
+        if key not in self._answers:
+            self._answers[key] = fair_shares(first["system"], first["resource"], holdings, first["capacity_native"])
+        return self._answers[key]
+
+    def _quota(self, row: Row) -> Quota:
+        key = (*(str(row[name]) for name in _QUOTA), *(row[name] for name in _TERMS))
+        if key not in self._quotas:
+            terms = {row["resource"]: Terms(*(row[name] for name in _TERMS))}
+            self._quotas[key] = Quota(
+                system=row["system"],
+                name=row["quota"],
+                terms=terms,
+                parent=row["parent"],
+                is_parent=row["is_parent"],
+                namespaces=tuple(row["namespaces"]),
+                tree=row["tree"],
+                priority=row["priority"],
+                may_lend=row["may_lend"],
+                created_at_ms=row["created_at_ms"],
+                uid=row["uid"],
+            )
+        return self._quotas[key]

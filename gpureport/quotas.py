@@ -1,0 +1,109 @@
+"""The facts of quotas, in order: SQL puts amounts together, the schedulers' own rules speak, SQL integrates what became of it.
+
+What a day holds is not cut into parts: whether one quota was fair is a question about all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+
+import duckdb
+import pyarrow as pa
+
+from gpureport.lake import Lake, Partition, views
+from gpureport.query import Query, build, needed
+from gpureport.quota_amounts import quota_native_table, quota_unit_table
+from gpureport.quota_labels import quota_label_tables
+from gpureport.quota_shares import quota_share_table
+from gpureport.rule_tables import RULE_TABLES
+from gpureport.window import Window, day_start, plain
+
+QUOTA_FACTS = ("facts.quota_hour", "facts.quota_starvation", "facts.quota_pair_hour", "facts.quota_pod_hour")
+"""What is kept of them."""
+TELEMETRY = ("sample", "series")
+"""The lake's tables that a day of stands for itself; of the others the day before and the day after tell of it too."""
+
+_TERMS = "clean.quota_span"
+_KNOWN = ("clean.quota_watch", "clean.quota_reported")
+_AMOUNTS = (*_KNOWN, "clean.quota_member", "clean.quota_node")
+_STEPS = ("facts.quota_moment", "facts.quota_capacity", "facts.quota_free")
+
+
+def quota_facts_of_day(
+    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query], gb_per_gpu: float
+) -> dict[str, pa.Table]:
+    """``QUOTA_FACTS`` of one cluster and day, made in an empty database."""
+    day, one_day = partition.date, timedelta(days=1)
+    reads = {
+        name.removeprefix("lake.") for query in needed(queries, QUOTA_FACTS) for name in query.reads if name.startswith("lake.")
+    }
+    views(con, lake, sorted(reads.intersection(TELEMETRY)), [partition.cluster], [day])
+    views(con, lake, sorted(reads.difference(TELEMETRY)), [partition.cluster], [day - one_day, day, day + one_day])
+    build_quota_facts(con, queries, gb_per_gpu, Window(day_start(day), day_start(day) + one_day))
+    return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
+
+
+def build_quota_facts(
+    con: duckdb.DuckDBPyConnection,
+    queries: Mapping[str, Query],
+    gb_per_gpu: float,
+    window: Window,
+    given: Collection[str] = (),
+) -> None:
+    """Build ``QUOTA_FACTS`` of a window and all that is behind them over ``lake.*``; tables that are ``given`` stand already.
+
+    With ``clean.quota_span`` or ``facts.quota_pod_span`` given, the same rules answer for other quotas or other pods.
+    """
+    built = set(given)
+    _build(con, queries, [_TERMS], built)
+    if not con.execute(f"select 1 from {_TERMS} limit 1").fetchone():
+        _build_empty(con, queries, built)
+        return
+    _build(con, queries, _AMOUNTS, built)
+    for table in _KNOWN:
+        _cut(con, table, window)
+    _put(con, built, "facts.quota_native", quota_native_table(con, gb_per_gpu))
+    _put(con, built, "facts.quota_unit", quota_unit_table(con, gb_per_gpu))
+    _build(con, queries, _STEPS, built)
+    _put(con, built, "facts.quota_share", quota_share_table(con))
+    for name, rows in quota_label_tables(con).items():
+        _put(con, built, name, rows)
+    _build(con, queries, QUOTA_FACTS, built)
+
+
+def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
+    """The tables that rules make, without rows: for queries over nothing."""
+    for table in RULE_TABLES:
+        _put(con, set(), table.name, table.schema.empty_table())
+
+
+def _build(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], targets: Collection[str], built: set[str]) -> None:
+    for query in needed(queries, targets, built):
+        build(con, query, {})
+        built.add(query.table)
+
+
+def _build_empty(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: set[str]) -> None:
+    """Where there are no quotas nothing is read for them."""
+    empty_rule_tables(con)
+    for query in needed(queries, QUOTA_FACTS, built):
+        con.execute(f"create or replace table {query.table} as select * from ({query.sql}) limit 0")
+
+
+def _cut(con: duckdb.DuckDBPyConnection, table: str, window: Window) -> None:
+    """What is known, as far as it is of the window: so are the steps."""
+    cut = "greatest(start_at, $since) as start_at, least(end_at, $until) as end_at"
+    con.execute(
+        f"create or replace table {table} as select * replace ({cut}) from {table} where start_at < $until and end_at > $since",
+        {"since": plain(window.start_at), "until": plain(window.end_at)},
+    )
+
+
+def _put(con: duckdb.DuckDBPyConnection, built: set[str], name: str, rows: pa.Table) -> None:
+    if name not in built:
+        con.execute("create schema if not exists facts")
+        con.register("_made", rows)
+        con.execute(f"create or replace table {name} as from _made")
+        con.unregister("_made")
+        built.add(name)

@@ -1,0 +1,124 @@
+-- What nodes offer of extended resources, and when. kube-state-metrics' series where the cluster has them, else looks at the nodes.
+--
+-- grain:  cluster, node_name, resource, start_at
+-- reads:  clean.kube_series, clean.state_look, lake.node, lake.sample
+-- params:
+-- source: kube_node_status_allocatable; Node status.allocatable
+-- columns:
+--   cluster         cluster name
+--   node_name       node
+--   resource        resource
+--   start_at        UTC, start of the stretch
+--   end_at          UTC, its end, outside it
+--   offered_native  how much of it, in base units
+with offer as (
+    select
+        cluster,
+        series_id,
+        node_name,
+        case
+            when resource like 'nvidia_com_mig_%' then 'nvidia.com/mig-' || replace(resource[16:], '_', '.')
+            when resource like 'nvidia_com_%' then 'nvidia.com/' || replace(resource[12:], '_', '.')
+            when resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || resource[15:]
+            when resource like 'koordinator_sh_%' then 'koordinator.sh/' || replace(resource[16:], '_', '-')
+            else regexp_replace(resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
+        end as resource
+    from clean.kube_series
+    where signal = 'kube_node_status_allocatable' and regexp_matches(resource, '_(com|sh|ai|io)_')
+),
+
+told as (
+    select
+        offer.cluster,
+        offer.node_name,
+        offer.resource,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at,
+        sample.value as amount
+    from offer
+    inner join lake.sample
+        on
+            offer.cluster = sample.cluster
+            and offer.series_id = sample.series_id
+),
+
+looked as (
+    select
+        node.cluster,
+        node.node_name,
+        unnest(map_entries(node.allocatable)) as offered,
+        look.observed_at as start_at,
+        look.stands_until_at as end_at
+    from lake.node
+    inner join clean.state_look as look
+        on
+            node.cluster = look.cluster
+            and look.kind = 'nodes'
+            and node.observed_at = look.observed_at
+    where node.cluster not in (select told.cluster from told)
+),
+
+span as (
+    select
+        cluster,
+        node_name,
+        resource,
+        start_at,
+        max(end_at) as end_at,
+        max(amount) as amount
+    from told
+    group by all
+    union all
+    select
+        cluster,
+        node_name,
+        offered.key as resource,
+        start_at,
+        end_at,
+        offered.value as amount
+    from looked
+    where contains(offered.key, '/') and offered.value is not null
+),
+
+marked as (
+    select
+        * exclude (end_at),
+        least(end_at, lead(start_at) over one) as end_at
+    from span
+    window one as (
+        partition by cluster, node_name, resource
+        order by start_at
+    )
+),
+
+opened as (
+    select
+        *,
+        coalesce(amount != lag(amount) over one or start_at != lag(end_at) over one, true) as is_new
+    from marked
+    window one as (
+        partition by cluster, node_name, resource
+        order by start_at
+    )
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, node_name, resource
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    node_name,
+    resource,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    amount as offered_native
+from numbered
+group by cluster, node_name, resource, amount, number

@@ -1,0 +1,59 @@
+-- When the pods of a cluster were known: looks at them that stand, and time in which kube-state-metrics was scraped. Outside of it nothing
+-- is known of demand, which is not none.
+--
+-- grain:  cluster, start_at
+-- reads:  clean.kube_series, clean.state_look, lake.sample
+-- params:
+-- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
+-- columns:
+--   cluster   cluster name
+--   start_at  UTC, start of the stretch
+--   end_at    UTC, its end, outside it
+with span as (
+    select distinct
+        sample.cluster,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+    from lake.sample
+    inner join clean.kube_series as listing
+        on
+            sample.cluster = listing.cluster
+            and sample.series_id = listing.series_id
+    where listing.signal = 'kube_pod_info'
+    union
+    select
+        cluster,
+        observed_at as start_at,
+        stands_until_at as end_at
+    from clean.state_look
+    where kind = 'pods'
+),
+
+opened as (
+    select
+        *,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from span
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    min(start_at) as start_at,
+    max(end_at) as end_at
+from numbered
+group by cluster, number

@@ -1,0 +1,102 @@
+-- What the nodes of a cluster offer of each resource of a quota system, and when.
+--
+-- grain:  cluster, system, resource, start_at
+-- reads:  clean.quota_node, clean.quota_span, facts.quota_native
+-- params:
+-- source: kube_node_status_allocatable; Node status.allocatable
+-- columns:
+--   cluster          cluster name
+--   system           quota system
+--   resource         resource as the quota names it
+--   start_at         UTC, start of the stretch
+--   end_at           UTC, its end, outside it
+--   capacity_native  all nodes' in the resource's own unit
+--   capacity_gpus    the same in GPUs
+with system as (
+    select distinct
+        cluster,
+        system,
+        resource
+    from clean.quota_span
+),
+
+offer as (
+    select
+        node.cluster,
+        native.system,
+        native.resource,
+        node.start_at,
+        node.end_at,
+        native.amount_native,
+        native.amount_gpus
+    from clean.quota_node as node
+    inner join facts.quota_native as native
+        on map([node.resource], [node.offered_native])::text = native.requests
+    semi join system
+        on
+            node.cluster = system.cluster
+            and native.system = system.system
+            and native.resource = system.resource
+    where native.amount_gpus is not null
+),
+
+change as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        amount_native::decimal(38, 9) as growth_native,
+        amount_gpus::decimal(38, 9) as growth_gpus
+    from offer
+    union all
+    select
+        cluster,
+        system,
+        resource,
+        end_at as start_at,
+        -amount_native::decimal(38, 9) as growth_native,
+        -amount_gpus::decimal(38, 9) as growth_gpus
+    from offer
+),
+
+changed as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        sum(growth_native) as growth_native,
+        sum(growth_gpus) as growth_gpus
+    from change
+    group by all
+    having sum(growth_native) != 0
+),
+
+summed as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        lead(start_at) over one as end_at,
+        sum(growth_native) over one as capacity_native,
+        sum(growth_gpus) over one as capacity_gpus
+    from changed
+    window one as (
+        partition by cluster, system, resource
+        order by start_at
+    )
+)
+
+-- Nothing offered is nothing known: the nodes were not seen.
+select
+    cluster,
+    system,
+    resource,
+    start_at,
+    end_at,
+    capacity_native::double as capacity_native,
+    capacity_gpus::double as capacity_gpus
+from summed
+where end_at is not null and capacity_native > 0

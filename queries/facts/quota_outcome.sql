@@ -1,0 +1,98 @@
+-- What became of each quota over all its hours: what somebody compares who would change a quota.
+--
+-- grain:  cluster, system, resource, flavor, quota
+-- reads:  facts.quota_hour, facts.quota_pod_hour
+-- params:
+-- source: facts.quota_hour, facts.quota_pod_hour
+-- columns:
+--   cluster                     cluster name
+--   system                      quota system
+--   resource                    resource as the quota names it
+--   flavor                      Kueue's flavor, or ''
+--   quota                       quota
+--   observed_seconds            s in which its terms and what it held were known
+--   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no such notion
+--   demanded_gpu_hours          GPU-h asked for; null where unknown
+--   delivered_gpu_hours         GPU-h held
+--   borrowed_gpu_hours          GPU-h held beyond its own; null as the guarantee
+--   lent_gpu_hours              GPU-h of its own that others borrowed, inferred; null as above
+--   fair_share_gpu_hours        GPU-h that it may have by its scheduler's rules; null where there is no such number
+--   over_entitlement_gpu_hours  GPU-h held beyond the fair share; null as the fair share
+--   unmet_gpu_hours             GPU-h guaranteed, asked for and not held; null where unknown
+--   violated_gpu_hours          GPU-h of these that free GPUs and others' borrowing could have covered; null where not decided
+--   guarantee_honoured_ratio    0..1, held of what was guaranteed and asked for; null where that was nothing, or unknown
+--   starved_seconds             s in which it was short of what it was guaranteed and asked for; null where unknown
+--   capped_seconds              s in which demand waited because the hard limit was reached; null where unknown
+--   over_quota_gpu_hours        GPU-h of its pods while they were over quota by nos' rules; null for other systems
+--   exposed_pod_count           pods that others' waiting pods might have preempted; null for other systems
+with hour as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        any_value(gpus_per_native) as gpus_per_native,
+        sum(observed_seconds) as observed_seconds,
+        sum(guaranteed_native_hours) as guaranteed,
+        sum(demanded_native_hours) as demanded,
+        sum(delivered_native_hours) as delivered,
+        sum(borrowed_native_hours) as borrowed,
+        sum(lent_native_hours) as lent,
+        sum(fair_share_native_hours) as fair_share,
+        sum(over_entitlement_native_hours) as over_entitlement,
+        sum(unmet_native_hours) as unmet,
+        sum(violated_native_hours) as violated,
+        sum(honoured_native_hours) / nullif(sum(honourable_native_hours), 0) as honoured_ratio,
+        if(sum(unmet_seconds) > 0, sum(starved_seconds), null) as starved_seconds,
+        if(sum(cap_known_seconds) > 0, sum(capped_seconds), null) as capped_seconds
+    from facts.quota_hour
+    group by all
+),
+
+pod as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours,
+        if(
+            max(exposed_seconds) is null,
+            null,
+            count(distinct pod_uid) filter (where exposed_seconds > 0)
+        ) as exposed_pod_count
+    from facts.quota_pod_hour
+    group by all
+)
+
+select
+    hour.cluster,
+    hour.system,
+    hour.resource,
+    hour.flavor,
+    hour.quota,
+    hour.observed_seconds,
+    hour.guaranteed * hour.gpus_per_native as guaranteed_gpu_hours,
+    hour.demanded * hour.gpus_per_native as demanded_gpu_hours,
+    hour.delivered * hour.gpus_per_native as delivered_gpu_hours,
+    hour.borrowed * hour.gpus_per_native as borrowed_gpu_hours,
+    hour.lent * hour.gpus_per_native as lent_gpu_hours,
+    hour.fair_share * hour.gpus_per_native as fair_share_gpu_hours,
+    hour.over_entitlement * hour.gpus_per_native as over_entitlement_gpu_hours,
+    hour.unmet * hour.gpus_per_native as unmet_gpu_hours,
+    hour.violated * hour.gpus_per_native as violated_gpu_hours,
+    hour.honoured_ratio as guarantee_honoured_ratio,
+    hour.starved_seconds,
+    hour.capped_seconds,
+    if(hour.system = 'nos', coalesce(pod.over_quota_gpu_hours, 0), null) as over_quota_gpu_hours,
+    if(hour.system = 'nos', coalesce(pod.exposed_pod_count, 0), null) as exposed_pod_count
+from hour
+left join pod
+    on
+        hour.cluster = pod.cluster
+        and hour.system = pod.system
+        and hour.resource = pod.resource
+        and hour.flavor = pod.flavor
+        and hour.quota = pod.quota
