@@ -5,94 +5,35 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import click
 
 from gpureport import __version__, pipeline
-from gpureport.config import Config, load_config
+from gpureport.cli_options import (
+    CLUSTER,
+    DATE,
+    FORMAT,
+    LAKE,
+    LOG_FORMAT,
+    NO_KUBERNETES,
+    OUT,
+    Invocation,
+    cluster_options,
+    connection_options,
+    finished_day,
+    parse_headers,
+    print_paths,
+    prometheus_options,
+)
+from gpureport.config import Config
 from gpureport.errors import GpureportError, UsageError
+from gpureport.log import Log
 from gpureport.row_printing import Output
-from gpureport.window import Window, day_start, parse_date, parse_instant
-
-FORMATS = click.Choice(["table", "json", "csv"])
-
-
-class Invocation:
-    """What every command shares: configuration file, environment, and the clock read once."""
-
-    def __init__(self, config_path: Path | None, environ: Mapping[str, str], now: datetime) -> None:
-        self.config_path = config_path
-        self.environ = environ
-        self.now = now
-
-    def config(self, **flags: Any) -> Config:
-        """The configuration with these flags over it; a double underscore stands for the dot of a section."""
-        dotted = {name.replace("__", "."): value for name, value in flags.items()}
-        config, warnings = load_config(self.config_path, self.environ, dotted)
-        for warning in warnings:
-            click.echo(f"warning: {warning}", err=True)
-        return config
-
-
-LAKE = click.option("--lake", type=click.Path(path_type=Path), help="Folder of the lake (default: lake).")
-CLUSTER = click.option("--cluster", help="Name under which the cluster stands in the lake.")
-OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write into (default: out).")
-DATE = click.option("--date", "day", help="UTC day, as 2026-11-20.")
-FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_default=True, help="How rows are printed.")
-
-
-def connection_options(command: Any) -> Any:
-    """The options that say where Prometheus is; secrets come from files or the environment alone."""
-    for option in reversed(
-        [
-            click.option("--prometheus-url", "prometheus__url", help="Base URL, as http://prometheus:9090."),
-            click.option(
-                "--read-path",
-                "prometheus__read_path",
-                type=click.Choice(["auto", "remote-read", "matrix", "victoria-metrics"]),
-                help="How samples are fetched (default: auto, by probing).",
-            ),
-            click.option("--bearer-token-file", "prometheus__bearer_token_file", help="File with a bearer token."),
-            click.option("--bearer-token-env", "prometheus__bearer_token_env", help="Variable with a bearer token."),
-            click.option("--username", "prometheus__username", help="User for basic authentication."),
-            click.option("--password-file", "prometheus__password_file", help="File with the user's password."),
-            click.option("--ca-file", "prometheus__ca_file", help="CA certificates to trust, PEM."),
-            click.option("--cert-file", "prometheus__cert_file", help="Client certificate, PEM."),
-            click.option("--key-file", "prometheus__key_file", help="Client key, PEM."),
-            click.option("--header", "headers", multiple=True, help="Extra header, as 'X-Scope-OrgID: team'. Repeatable."),
-            click.option("--http-config", "prometheus__http_config_file", help="promtool's HTTP client file (YAML)."),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-def cluster_options(command: Any) -> Any:
-    """The options that say which Kubernetes cluster to read."""
-    for option in (
-        click.option("--context", "kubernetes__context", help="Context of the kubeconfig (default: its current one)."),
-        click.option(
-            "--kubeconfig", "kubernetes__kubeconfig", help="Kubeconfig (default: KUBECONFIG, ~/.kube/config, or the pod's own)."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Leave the cluster's state alone: no snapshot, no look at it.")
-
-
-def prometheus_options(command: Any) -> Any:
-    """The options of an export."""
-    for option in (
-        click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Keep every raw sample too."),
-        click.option("--concurrency", "prometheus__max_concurrency", type=int, help="Worker processes and connections."),
-    ):
-        command = option(command)
-    return connection_options(command)
+from gpureport.window import Window, day_start, parse_instant
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -105,8 +46,9 @@ def cli(context: click.Context, config_path: Path | None) -> None:
     Three stages, each rerunnable alone: export (or import) fills a lake of Parquet files, compute turns a day of it into
     hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three.
     """
-    environ, now = context.obj or (os.environ, datetime.now(UTC))
-    context.obj = Invocation(config_path, environ, now)
+    environ, now, log = context.obj or (os.environ, datetime.now(UTC), _new_log())
+    log.command = context.invoked_subcommand or ""
+    context.obj = Invocation(config_path, environ, now, log)
 
 
 @cli.command()
@@ -117,7 +59,7 @@ def demo(invocation: Invocation, /, out: Path) -> None:
 
     Example: gpureport demo --out out/demo
     """
-    _print_paths(pipeline.demo(invocation.config(), out, invocation.now))
+    print_paths(pipeline.demo(invocation.config(), out, invocation.now))
 
 
 @cli.command()
@@ -127,19 +69,20 @@ def demo(invocation: Invocation, /, out: Path) -> None:
 @prometheus_options
 @cluster_options
 @NO_KUBERNETES
+@LOG_FORMAT
 @click.pass_obj
 def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
     """Fetch one UTC day from a Prometheus-compatible server into the lake, and the cluster's state of this moment.
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
     """
-    config = invocation.config(prometheus__headers=_headers(headers), **flags)
-    chosen = _finished_day(invocation, day)
+    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    chosen = finished_day(invocation, day)
     beside = pipeline.Beside() if no_kubernetes else pipeline.snapshot_beside(config, invocation.environ, invocation.now)
     exported = pipeline.export(config, invocation.environ, chosen)
     for line in pipeline.describe_export(exported):
-        _say(line)
-    beside.conclude(_say)
+        invocation.say(line)
+    beside.conclude(invocation.say)
     click.echo(str(config.lake))
 
 
@@ -147,6 +90,7 @@ def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], n
 @cluster_options
 @LAKE
 @CLUSTER
+@LOG_FORMAT
 @click.pass_obj
 def snapshot(invocation: Invocation, /, **flags: Any) -> None:
     """Read the Kubernetes state of this moment into the lake; run it every few minutes, for claims vanish with their pods.
@@ -155,7 +99,7 @@ def snapshot(invocation: Invocation, /, **flags: Any) -> None:
     """
     config = invocation.config(**flags)
     for line in pipeline.describe_snapshot(pipeline.take_snapshot(config, invocation.environ, invocation.now)):
-        _say(line)
+        invocation.say(line)
     click.echo(str(config.lake))
 
 
@@ -181,7 +125,7 @@ def import_(
     if kubernetes:
         at = parse_instant(observed_at) if observed_at else None
         for line in pipeline.describe_snapshot(pipeline.import_state(config, kubernetes, at, invocation.now)):
-            _say(line)
+            invocation.say(line)
     if files:
         _import_samples(invocation, config, files)
     click.echo(str(config.lake))
@@ -190,14 +134,15 @@ def import_(
 def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path]) -> None:
     imported = pipeline.import_files(config, files, invocation.now)
     days = ", ".join(map(str, imported.days))
-    _say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
+    invocation.say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
     for metric, count in imported.nameless.items():
-        _say(f"warning: {count:,} values of {metric} have no UUID label, so they are nobody's and were left out")
+        invocation.say(f"warning: {count:,} values of {metric} have no UUID label, so they are nobody's and were left out")
 
 
 @cli.command()
 @DATE
 @LAKE
+@LOG_FORMAT
 @click.pass_obj
 def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
     """Turn one day of the lake into hourly facts, for every cluster in it.
@@ -205,8 +150,8 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
     Example: gpureport compute --date 2026-11-20
     """
     config = invocation.config(**flags)
-    for line in pipeline.compute(config, _finished_day(invocation, day)):
-        _say(line)
+    for line in pipeline.compute(config, finished_day(invocation, day)):
+        invocation.say(line)
     click.echo(str(config.lake / "facts"))
 
 
@@ -224,6 +169,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 @click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
 @click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
 @click.option("--fail-on", "report__fail_on", help="Exit 3 for findings of a code (GR101) or severity (info, warning, critical).")
+@LOG_FORMAT
 @click.pass_obj
 def report(invocation: Invocation, /, since: str, until: str | None, **flags: Any) -> None:
     """Write report.html, csv/, report.json and gpureport.duckdb from the facts of a window.
@@ -233,7 +179,7 @@ def report(invocation: Invocation, /, since: str, until: str | None, **flags: An
     config = invocation.config(**flags)
     start = parse_instant(since)
     window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
-    _print_paths(pipeline.report(config, window, config.out, invocation.now))
+    print_paths(pipeline.report(config, window, config.out, invocation.now))
 
 
 @cli.command()
@@ -244,15 +190,16 @@ def report(invocation: Invocation, /, since: str, until: str | None, **flags: An
 @prometheus_options
 @cluster_options
 @NO_KUBERNETES
+@LOG_FORMAT
 @click.pass_obj
 def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
     """Export, compute and report a day (default: yesterday), filling days that are missing; what a CronJob calls.
 
     Example: gpureport run --prometheus-url http://prometheus:9090
     """
-    config = invocation.config(prometheus__headers=_headers(headers), **flags)
-    chosen = _finished_day(invocation, day)
-    _print_paths(pipeline.run(config, invocation.environ, chosen, invocation.now, _say, with_state=not no_kubernetes))
+    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    chosen = finished_day(invocation, day)
+    print_paths(pipeline.run(config, invocation.environ, chosen, invocation.now, invocation.say, with_state=not no_kubernetes))
 
 
 @cli.command()
@@ -333,11 +280,11 @@ def doctor(
     is_past = bool(flags["lake"] or day)
     if is_past and (flags["kubernetes__kubeconfig"] or flags["kubernetes__context"]):
         raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
-    config = invocation.config(prometheus__headers=_headers(headers), **flags)
-    lake_day = pipeline.LakeDay(_finished_day(invocation, day), cluster) if flags["lake"] else None
-    at = min(invocation.now, day_start(_finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
+    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    lake_day = pipeline.LakeDay(finished_day(invocation, day), cluster) if flags["lake"] else None
+    at = min(invocation.now, day_start(finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
     with_state = not (is_past or no_kubernetes)
-    _say(pipeline.doctor(config, invocation.environ, lake_day, at, output, with_state))
+    invocation.say(pipeline.doctor(config, invocation.environ, lake_day, at, output, with_state))
 
 
 @cli.command()
@@ -361,7 +308,7 @@ def simulate(invocation: Invocation, /, out: Path | None, lake: Path | None, clu
     if out is None and lake is None:
         raise UsageError("nothing to write; give --out for files, --lake for a lake, or both")
     config = invocation.config(cluster=cluster)
-    _print_paths(pipeline.simulate(config, plan, out, lake, invocation.now.date()))
+    print_paths(pipeline.simulate(config, plan, out, lake, invocation.now.date()))
 
 
 @cli.command()
@@ -384,44 +331,24 @@ def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window |
     return window, Window(parse_instant(times["earlier_since"]), end)
 
 
-def _finished_day(invocation: Invocation, /, text: str | None) -> date:
-    """The day asked for, or yesterday; a day that has not begun is a UsageError."""
-    today = invocation.now.date()
-    day = parse_date(text) if text else today - timedelta(days=1)
-    if day > today:
-        raise UsageError(f"{day} has not begun (today is {today} UTC); give an earlier --date")
-    return day
-
-
-def _headers(texts: Sequence[str]) -> dict[str, str] | None:
-    pairs = [text.partition(":") for text in texts]
-    if bad := [name for name, colon, _ in pairs if not (colon and name.strip())]:
-        raise UsageError(f"--header {bad[0]!r} is not 'Name: value'")
-    return {name.strip(): value.strip() for name, _, value in pairs} or None
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)
-
-
-def _print_paths(paths: Sequence[Path]) -> None:
-    for path in paths:
-        click.echo(str(path))
+def _new_log() -> Log:
+    return Log(clock=lambda: datetime.now(UTC), run_id=uuid4().hex)
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None) -> int:
     """Run a command; the exit code of the contract (0, 1 failure, 2 usage, 3 findings, 4 coverage, 5 source)."""
-    shared = (os.environ if environ is None else environ, now or datetime.now(UTC))
+    log = _new_log()
+    shared = (os.environ if environ is None else environ, now or datetime.now(UTC), log)
     try:
         cli.main(args=None if arguments is None else list(arguments), obj=shared, standalone_mode=False)
     except GpureportError as error:
-        click.echo(f"gpureport: {error}", err=True)
+        log.fail(str(error), error.exit_code)
         return error.exit_code
     except click.ClickException as error:
         error.show()
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("gpureport: interrupted; nothing half-written is left, run again", err=True)
+        log.fail("interrupted; nothing half-written is left, run again", GpureportError.exit_code)
         return GpureportError.exit_code
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,3 +6,11 @@ DEPLOY_TOOLS := .cache/deploy-tools
 
 deploy-tools: $(VENV)/.installed ## Install helm, kubernetes-validate and hadolint into .cache/deploy-tools
 	@sh tests/install-deploy-tools.sh $(PY) $(DEPLOY_TOOLS)
+
+.PHONY: lock image-steps
+
+lock: $(VENV)/.installed ## Write the image's lock files anew, by hash, from pyproject.toml and constraints.txt
+	@sh deploy/lock.sh $(PY)
+
+image-steps: $(VENV)/.installed-dev deploy-tools ## Run the Containerfile's steps without a container engine, as its user (root only)
+	@GPUREPORT_IMAGE_STEPS=1 $(PY) -m pytest tests/deploy/test_image.py -q

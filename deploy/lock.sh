@@ -1,0 +1,14 @@
+#!/bin/sh
+# The image's lock files: what constraints.txt pins, with the hashes of every wheel. Argument: a Python with pip.
+set -eu
+cd "$(dirname "$0")/.."
+tools=$(mktemp -d)
+trap 'rm -rf "$tools"' EXIT
+"$1" -m pip install --quiet --disable-pip-version-check --target "$tools" uv==0.13.8
+lock() {
+    "$tools/bin/uv" pip compile --quiet --upgrade --python-version 3.11 --python-platform linux --only-binary :all: \
+        --generate-hashes --no-header --no-annotate --constraint constraints.txt "$1" -o "$2"
+}
+lock pyproject.toml deploy/requirements.lock
+printf 'hatchling\ncyclonedx-bom\n' > "$tools/build-tools.in"
+lock "$tools/build-tools.in" deploy/build-tools.lock

@@ -1,0 +1,124 @@
+"""What the commands share: the configuration with its flags, the clock, the log, and groups of options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpureport.config import Config, load_config
+from gpureport.errors import UsageError
+from gpureport.log import Log
+from gpureport.window import parse_date
+
+FORMATS = click.Choice(["table", "json", "csv"])
+
+
+class Invocation:
+    """What every command shares: configuration file, environment, the clock read once, and the log."""
+
+    def __init__(self, config_path: Path | None, environ: Mapping[str, str], now: datetime, log: Log) -> None:
+        self.config_path = config_path
+        self.environ = environ
+        self.now = now
+        self.log = log
+
+    def config(self, **flags: Any) -> Config:
+        """The configuration with these flags over it; a double underscore stands for the dot of a section."""
+        dotted = {name.replace("__", "."): value for name, value in flags.items()}
+        config, warnings = load_config(self.config_path, self.environ, dotted)
+        self.log.format = config.log_format
+        for warning in warnings:
+            self.log.warn(warning)
+        return config
+
+    def say(self, line: str) -> None:
+        """One line of the log."""
+        self.log.say(line)
+
+
+LAKE = click.option("--lake", type=click.Path(path_type=Path), help="Folder of the lake (default: lake).")
+CLUSTER = click.option("--cluster", help="Name under which the cluster stands in the lake.")
+OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write into (default: out).")
+DATE = click.option("--date", "day", help="UTC day, as 2026-11-20.")
+LOG_FORMAT = click.option("--log-format", type=click.Choice(["text", "json"]), help="How the log on standard error is written.")
+FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_default=True, help="How rows are printed.")
+
+
+def connection_options(command: Any) -> Any:
+    """The options that say where Prometheus is; secrets come from files or the environment alone."""
+    for option in reversed(
+        [
+            click.option("--prometheus-url", "prometheus__url", help="Base URL, as http://prometheus:9090."),
+            click.option(
+                "--read-path",
+                "prometheus__read_path",
+                type=click.Choice(["auto", "remote-read", "matrix", "victoria-metrics"]),
+                help="How samples are fetched (default: auto, by probing).",
+            ),
+            click.option("--bearer-token-file", "prometheus__bearer_token_file", help="File with a bearer token."),
+            click.option("--bearer-token-env", "prometheus__bearer_token_env", help="Variable with a bearer token."),
+            click.option("--username", "prometheus__username", help="User for basic authentication."),
+            click.option("--password-file", "prometheus__password_file", help="File with the user's password."),
+            click.option("--ca-file", "prometheus__ca_file", help="CA certificates to trust, PEM."),
+            click.option("--cert-file", "prometheus__cert_file", help="Client certificate, PEM."),
+            click.option("--key-file", "prometheus__key_file", help="Client key, PEM."),
+            click.option("--header", "headers", multiple=True, help="Extra header, as 'X-Scope-OrgID: team'. Repeatable."),
+            click.option("--http-config", "prometheus__http_config_file", help="promtool's HTTP client file (YAML)."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def cluster_options(command: Any) -> Any:
+    """The options that say which Kubernetes cluster to read."""
+    for option in (
+        click.option("--context", "kubernetes__context", help="Context of the kubeconfig (default: its current one)."),
+        click.option(
+            "--kubeconfig", "kubernetes__kubeconfig", help="Kubeconfig (default: KUBECONFIG, ~/.kube/config, or the pod's own)."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Leave the cluster's state alone: no snapshot, no look at it.")
+
+
+def prometheus_options(command: Any) -> Any:
+    """The options of an export."""
+    for option in (
+        click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Keep every raw sample too."),
+        click.option("--concurrency", "prometheus__max_concurrency", type=int, help="Worker processes and connections."),
+    ):
+        command = option(command)
+    return connection_options(command)
+
+
+def finished_day(invocation: Invocation, /, text: str | None) -> date:
+    """The day asked for, or yesterday; a day that has not begun is a UsageError."""
+    today = invocation.now.date()
+    day = parse_date(text) if text else today - timedelta(days=1)
+    if day > today:
+        raise UsageError(f"{day} has not begun (today is {today} UTC); give an earlier --date")
+    return day
+
+
+def parse_headers(texts: Sequence[str]) -> dict[str, str] | None:
+    """The headers of repeated ``--header 'Name: value'``; None for none, UsageError for what is not so."""
+    pairs = [text.partition(":") for text in texts]
+    if bad := [name for name, colon, _ in pairs if not (colon and name.strip())]:
+        raise UsageError(f"--header {bad[0]!r} is not 'Name: value'")
+    if any(name.strip().lower() == "authorization" for name, _, _ in pairs):  # every user of the machine can read a command line
+        raise UsageError("a secret does not belong on a command line; give it by --bearer-token-file or --http-config")
+    return {name.strip(): value.strip() for name, _, value in pairs} or None
+
+
+def print_paths(paths: Sequence[Path]) -> None:
+    """Paths, a line each, on standard output."""
+    for path in paths:
+        click.echo(str(path))
