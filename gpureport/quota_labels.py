@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gpureport.fairshare.model import Pod, Quota, Terms
 from gpureport.fairshare.nos import Used
-from gpureport.fairshare.nos_labels import OVER_QUOTA, labelled
+from gpureport.fairshare.nos_labels import ORDER, OVER_QUOTA, labelled
 from gpureport.fairshare.nos_preemption import Situation, exposures
 from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 
@@ -53,12 +53,15 @@ _WATCH = "select cluster, start_at, end_at from clean.quota_watch order by all"
 Row = dict[str, Any]
 
 
-def quota_label_tables(con: duckdb.DuckDBPyConnection) -> dict[str, pa.Table]:
-    """Labels and exposures of every cluster that nos' quotas govern, in the time in which its pods are known."""
+def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = ORDER) -> dict[str, pa.Table]:
+    """Labels and exposures of every cluster that nos' quotas govern, in the time in which its pods are known.
+
+    ``order`` is that in which a quota's pods are counted: nos' own, unless somebody asks what another would do.
+    """
     labels, exposed = _Spans(), _Spans()
     pods, terms, watch = (_by_cluster(con, statement) for statement in (_PODS, _TERMS, _WATCH))
     for cluster in sorted(terms):
-        scene = _Scene(cluster, pods[cluster], terms[cluster], watch[cluster])
+        scene = _Scene(cluster, pods[cluster], terms[cluster], watch[cluster], order)
         for moment in scene.moments():
             labels.step(moment.start_at, moment.end_at, moment.labels)
             exposed.step(moment.start_at, moment.end_at, moment.exposures())
@@ -151,8 +154,9 @@ def _sum(requests: Iterable[Mapping[str, float]]) -> dict[str, float]:
 class _Scene:
     """The pods and quotas of one cluster over time; only what an instant changes is reckoned anew."""
 
-    def __init__(self, cluster: str, pods: list[Row], terms: list[Row], watch: list[Row]) -> None:
+    def __init__(self, cluster: str, pods: list[Row], terms: list[Row], watch: list[Row], order: Sequence[str]) -> None:
         self._cluster = cluster
+        self._order = order
         self._terms = terms
         self._watch = watch
         self._changes: dict[datetime, list[Row]] = defaultdict(list)
@@ -189,7 +193,7 @@ class _Scene:
     def _label(self, quotas: Iterable[Quota], changed: Collection[str]) -> None:
         for quota in quotas:
             if quota.name in changed:
-                found = labelled(quota, self._pods[quota.name].values())
+                found = labelled(quota, self._pods[quota.name].values(), self._order)
                 self._labels[quota.name] = {(self._cluster, quota.name, each.pod.uid): each.label for each in found}
 
     def _quotas(self, at: datetime) -> tuple[Quota, ...]:

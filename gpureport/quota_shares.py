@@ -9,8 +9,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from gpureport.fairshare.model import Holding, Quota, Share, Terms
+from gpureport.fairshare.model import Holding, Share
 from gpureport.fairshare.shares import fair_shares
+from gpureport.quota_rows import QuotaRows, Row
 from gpureport.rule_tables import QUOTA_SHARE
 
 _STEPS = """
@@ -29,25 +30,9 @@ left join facts.quota_capacity as capacity
 order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
 """
 _STEP = ("cluster", "system", "resource", "flavor", "start_at")
-_QUOTA = (
-    "system",
-    "quota",
-    "parent",
-    "is_parent",
-    "namespaces",
-    "tree",
-    "priority",
-    "may_lend",
-    "created_at_ms",
-    "uid",
-    "resource",
-)
-_TERMS = ("guaranteed_native", "cap_native", "weight", "deserved_native", "borrowing_limit_native", "lending_limit_native")
 _ROWS_AT_ONCE = 20_000
 BY_DEMAND = ("koordinator", "volcano", "kai")
 """Systems whose rules share out by what is asked for."""
-
-Row = dict[str, Any]
 
 
 def quota_share_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
@@ -71,7 +56,7 @@ class _Reckoner:
     """Remembers quotas, which change rarely, and answers, which recur."""
 
     def __init__(self) -> None:
-        self._quotas: dict[tuple[Any, ...], Quota] = {}
+        self._quotas = QuotaRows()
         self._answers: dict[tuple[Any, ...], dict[str, Share]] = {}
 
     def step(self, rows: Sequence[Row]) -> Iterator[Row]:
@@ -87,7 +72,7 @@ class _Reckoner:
         first = rows[0]
         if first["system"] in BY_DEMAND and any(row["demanded_native"] is None for row in rows):
             return {row["quota"]: Share(None, "demand_unknown") for row in rows}
-        holdings = [Holding(self._quota(row), _demanded(row), row["delivered_native"]) for row in rows]
+        holdings = [Holding(self._quotas.quota(row), _demanded(row), row["delivered_native"]) for row in rows]
         key = (
             first["system"],
             first["resource"],
@@ -97,22 +82,3 @@ class _Reckoner:
         if key not in self._answers:
             self._answers[key] = fair_shares(first["system"], first["resource"], holdings, first["capacity_native"])
         return self._answers[key]
-
-    def _quota(self, row: Row) -> Quota:
-        key = (*(str(row[name]) for name in _QUOTA), *(row[name] for name in _TERMS))
-        if key not in self._quotas:
-            terms = {row["resource"]: Terms(*(row[name] for name in _TERMS))}
-            self._quotas[key] = Quota(
-                system=row["system"],
-                name=row["quota"],
-                terms=terms,
-                parent=row["parent"],
-                is_parent=row["is_parent"],
-                namespaces=tuple(row["namespaces"]),
-                tree=row["tree"],
-                priority=row["priority"],
-                may_lend=row["may_lend"],
-                created_at_ms=row["created_at_ms"],
-                uid=row["uid"],
-            )
-        return self._quotas[key]

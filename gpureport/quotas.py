@@ -5,18 +5,19 @@ What a day holds is not cut into parts: whether one quota was fair is a question
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 import duckdb
 import pyarrow as pa
 
+from gpureport.fairshare.nos_labels import ORDER
 from gpureport.lake import Lake, Partition, views
 from gpureport.query import Query, build, needed
 from gpureport.quota_amounts import quota_native_table, quota_unit_table
 from gpureport.quota_labels import quota_label_tables
 from gpureport.quota_shares import quota_share_table
-from gpureport.rule_tables import RULE_TABLES
+from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.window import Window, day_start, plain
 
 QUOTA_FACTS = ("facts.quota_hour", "facts.quota_starvation", "facts.quota_pair_hour", "facts.quota_pod_hour")
@@ -27,6 +28,7 @@ TELEMETRY = ("sample", "series")
 _TERMS = "clean.quota_span"
 _KNOWN = ("clean.quota_watch", "clean.quota_reported")
 _AMOUNTS = (*_KNOWN, "clean.quota_member", "clean.quota_node")
+_LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
 _STEPS = ("facts.quota_moment", "facts.quota_capacity", "facts.quota_free")
 
 
@@ -50,10 +52,12 @@ def build_quota_facts(
     gb_per_gpu: float,
     window: Window,
     given: Collection[str] = (),
+    pod_order: Sequence[str] = ORDER,
 ) -> None:
     """Build ``QUOTA_FACTS`` of a window and all that is behind them over ``lake.*``; tables that are ``given`` stand already.
 
-    With ``clean.quota_span`` or ``facts.quota_pod_span`` given, the same rules answer for other quotas or other pods.
+    With ``clean.quota_span`` or ``facts.quota_pod_span`` given, the same rules answer for other quotas or other pods;
+    with another ``pod_order`` nos' operator counts pods in that order.
     """
     built = set(given)
     _build(con, queries, [_TERMS], built)
@@ -67,8 +71,9 @@ def build_quota_facts(
     _put(con, built, "facts.quota_unit", quota_unit_table(con, gb_per_gpu))
     _build(con, queries, _STEPS, built)
     _put(con, built, "facts.quota_share", quota_share_table(con))
-    for name, rows in quota_label_tables(con).items():
-        _put(con, built, name, rows)
+    if not built.issuperset(_LABELS):
+        for name, rows in quota_label_tables(con, pod_order).items():
+            _put(con, built, name, rows)
     _build(con, queries, QUOTA_FACTS, built)
 
 

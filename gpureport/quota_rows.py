@@ -1,0 +1,51 @@
+"""Rows of ``facts.quota_moment`` as the quotas that the schedulers' rules know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpureport.fairshare.model import Quota, Terms
+
+TERMS = ("guaranteed_native", "cap_native", "weight", "deserved_native", "borrowing_limit_native", "lending_limit_native")
+"""Columns of a quota's terms, in the order of ``model.Terms``."""
+_IDENTITY = (
+    "system",
+    "quota",
+    "parent",
+    "is_parent",
+    "namespaces",
+    "tree",
+    "priority",
+    "may_lend",
+    "created_at_ms",
+    "uid",
+    "resource",
+)
+
+Row = dict[str, Any]
+
+
+class QuotaRows:
+    """Quotas by what rows say of them: one object for all that say the same, for quotas change rarely."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], Quota] = {}
+
+    def quota(self, row: Row) -> Quota:
+        """The row's quota, with its terms of the row's resource; ``created_at_ms`` stands beside the table's own columns."""
+        key = (*(str(row[name]) for name in _IDENTITY), *(row[name] for name in TERMS))
+        if key not in self._known:
+            self._known[key] = Quota(
+                system=row["system"],
+                name=row["quota"],
+                terms={row["resource"]: Terms(*(row[name] for name in TERMS))},
+                parent=row["parent"],
+                is_parent=row["is_parent"],
+                namespaces=tuple(row["namespaces"]),
+                tree=row["tree"],
+                priority=row["priority"],
+                may_lend=row["may_lend"],
+                created_at_ms=row["created_at_ms"],
+                uid=row["uid"],
+            )
+        return self._known[key]
