@@ -134,4 +134,4 @@ def _in_namespace(stage: Stage, script: str, environ: dict[str, str]) -> subproc
         mount --bind {stage.root}/python {python}
         """
     command = ["unshare", "--mount", "sh", "-euc", f"{shown}\n{script}"]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=900)
+    return subprocess.run(command, env=environ, check=False, capture_output=True, text=True, timeout=900)

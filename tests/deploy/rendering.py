@@ -33,7 +33,9 @@ def helm(values: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """``rendered`` and ``lint``, or ``error``, of the chart with these values."""
     python = tool("DEPLOY_TOOLS_PYTHON", TOOLS / "bin" / "python")
     command = [python, Path(__file__).with_name("helm_render.py"), CHART]
-    asked = subprocess.run(command, input=yaml.safe_dump(dict(values or {})), capture_output=True, text=True, timeout=120)
+    asked = subprocess.run(
+        command, input=yaml.safe_dump(dict(values or {})), check=False, capture_output=True, text=True, timeout=120
+    )
     if "No module named" in asked.stderr:
         pytest.skip("helm is not here: `make deploy-tools` could not have it")
     assert asked.returncode == 0, asked.stderr
@@ -55,7 +57,7 @@ def kustomization(name: str) -> list[Manifest]:
     kubectl = os.environ.get("KUBECTL_BIN") or shutil.which("kubectl")
     if not kubectl:
         pytest.skip("kubectl is not here: install it, or set KUBECTL_BIN")
-    made = subprocess.run([kubectl, "kustomize", KUSTOMIZE / name], capture_output=True, text=True, timeout=120)
+    made = subprocess.run([kubectl, "kustomize", KUSTOMIZE / name], check=False, capture_output=True, text=True, timeout=120)
     assert made.returncode == 0, made.stderr
     return list(yaml.safe_load_all(made.stdout))
 

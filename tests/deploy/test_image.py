@@ -24,7 +24,9 @@ def pins(text: str) -> dict[str, str]:
 
 
 def test_hadolint_has_nothing_against_it() -> None:
-    told = subprocess.run([tool("HADOLINT_BIN", TOOLS / "bin" / "hadolint"), CONTAINERFILE], capture_output=True, text=True)
+    told = subprocess.run(
+        [tool("HADOLINT_BIN", TOOLS / "bin" / "hadolint"), CONTAINERFILE], check=False, capture_output=True, text=True
+    )
     assert (told.returncode, told.stdout) == (0, "")
 
 
