@@ -12,7 +12,7 @@ include tests/browser.mk
 include tests/deploy.mk
 include bench/bench.mk
 
-.PHONY: help install demo test lint bench docs clean
+.PHONY: help install demo test review-month lint bench docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -31,11 +31,15 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 install: $(VENV)/.installed ## Install gpureport into .venv
 
-demo: $(VENV)/.installed ## Write a report of the bundled H200 recording to out/demo (no network, no cluster)
+demo: $(VENV)/.installed ## Write reports of the bundled H200 recording (out/demo) and of a simulated month (out/demo-month)
 	@$(VENV)/bin/gpureport demo --out out/demo
+	@$(VENV)/bin/gpureport demo --simulated-month --out out/demo-month
 
 test: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
+
+review-month: $(VENV)/.installed-dev ## Test the findings of 300 simulated GPUs over 30 days (minutes)
+	@$(PY) -m pytest tests/simulate/test_review.py -p no:cacheprovider --review-gpus 300 --review-days 30
 
 lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL style
 	@$(VENV)/bin/ruff format --check .

@@ -52,14 +52,18 @@ def cli(context: click.Context, config_path: Path | None) -> None:
 
 
 @cli.command()
-@click.option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True, help="Folder to write into.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write into (default: out/demo, or out/demo-month).")
+@click.option("--simulated-month", is_flag=True, help="Of 30 simulated days of 24 GPUs with trouble in known places (a minute).")
 @click.pass_obj
-def demo(invocation: Invocation, /, out: Path) -> None:
-    """Report on the bundled recording of a real H200; needs no network and no cluster.
+def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool) -> None:
+    """Report on the bundled recording of a real H200, or on a simulated month; needs no network and no cluster.
 
     Example: gpureport demo --out out/demo
     """
-    print_paths(pipeline.demo(invocation.config(), out, invocation.now))
+    if simulated_month:
+        print_paths(pipeline.demo_month(invocation.config(), out or Path("out/demo-month"), invocation.now))
+    else:
+        print_paths(pipeline.demo(invocation.config(), out or Path("out/demo"), invocation.now))
 
 
 @cli.command()
@@ -294,6 +298,7 @@ def doctor(
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
 @click.option("--step-seconds", type=int, default=30, show_default=True, help="Time between scrapes.")
 @click.option("--signals", default="14", show_default=True, help="How many signals the exporter gives: 14, or all.")
+@click.option("--scenario", default="mixed", show_default=True, help="mixed: trouble at random; review: in known places.")
 @click.option("--mig-share", type=float, default=0.1, show_default=True, help="Share of GPUs split into MIG instances.")
 @click.option("--sharing-share", type=float, default=0.1, show_default=True, help="Share of GPUs with several holders.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for OpenMetrics, Kubernetes JSON and truth.json.")

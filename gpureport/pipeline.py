@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gpureport.report.header import Header
 
 DEMO_CLUSTER = "h200-recording"
+DEMO_MONTH = date(2026, 10, 1)
 DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
 
 Say = Callable[[str], None]
@@ -69,6 +70,22 @@ def demo(config: Config, out: Path, now: datetime) -> list[Path]:
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
     compute(own, DEMO_WINDOW.start_at.date())
     return report(own, DEMO_WINDOW, out, now)
+
+
+def demo_month(config: Config, out: Path, now: datetime, days: int = 30) -> list[Path]:
+    """A simulated month of 24 GPUs through compute and report; the files written, ``truth.json`` of what was planted last."""
+    from gpureport.simulate import fill_lake, review_plan, write_truth
+
+    plan = review_plan(24, days, DEMO_MONTH)
+    own = config.model_copy(update={"lake": out / "lake", "cluster": "simulated"})
+    with out_errors(out):
+        fill_lake(plan, own.lake, own.cluster)
+        truth = write_truth(plan, out)
+    with _progress("compute a month") as progress:
+        for number, day in enumerate(plan.dates):
+            compute(own, day)
+            progress(number + 1, plan.days)
+    return [*report(own, plan.window, out, now), truth]
 
 
 def import_files(config: Config, files: Sequence[Path], now: datetime) -> Imported:

@@ -8,7 +8,7 @@ from gpureport.simulate.batches import simulate_batches
 from gpureport.simulate.kubernetes import write_kubernetes
 from gpureport.simulate.lake_fill import fill_lake
 from gpureport.simulate.openmetrics import write_openmetrics
-from gpureport.simulate.plan import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals
+from gpureport.simulate.plan import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals, review_plan
 from gpureport.simulate.truth import write_truth
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "SimulationPlan",
     "choose_signals",
     "fill_lake",
+    "review_plan",
     "simulate_batches",
     "write_kubernetes",
     "write_openmetrics",

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpureport.simulate.hardware import MODEL_OF_NODE, GpuModel, MigProfile
 from gpureport.simulate.plan import GPUS_PER_NODE, SimulationPlan
+from gpureport.simulate.roles import is_cut
 
 SHARING_REPLICAS = 4
 SHARED_MEMORY_RATIO = 1 / SHARING_REPLICAS
@@ -108,6 +109,8 @@ def _gpu(plan: SimulationPlan, number: int, node_index: int, is_dra: bool) -> Gp
     is_split = not is_dra and bool(model.mig_layout) and _is_chosen(number, plan.mig_share, 0.5)
     is_shared = not is_dra and not is_split and _is_chosen(number, plan.sharing_share, 0.9)
     instances = model.mig_layout if is_split else ()
+    if is_cut(plan, node_index, number % GPUS_PER_NODE):
+        instances = model.mig_layout[:1]
     return Gpu(number % GPUS_PER_NODE, f"GPU-{stable_uuid(plan, 'gpu', number)}", model, is_shared, instances)
 
 

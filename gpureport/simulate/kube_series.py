@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
 from gpureport.simulate.inventory import SHARING_REPLICAS, Node
 from gpureport.simulate.labels import scrape_labels
+from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import Day
 from gpureport.simulate.workload import Pod
 from gpureport.window import DAY_MS
@@ -28,7 +29,7 @@ def kube_series(day: Day) -> SeriesBatch:
     times = day.start_ms + _PHASE_MS + np.arange(DAY_MS // step_ms, dtype=np.int64) * step_ms
     parts = [*_node_parts(day.node, times)]
     for pod in day.story.pods:
-        parts += _pod_parts(pod, times)
+        parts += _pod_parts(day.plan, pod, times)
     offsets = np.concatenate([[0], np.cumsum([part[1].size for part in parts])]).astype(np.int64)
     return SeriesBatch(
         [labels for labels, _, _ in parts],
@@ -60,8 +61,10 @@ def _node_parts(node: Node, times: NDArray[np.int64]) -> Iterator[Part]:
         yield _part("kube_node_status_allocatable", labels, times, count)
 
 
-def _pod_parts(pod: Pod, times: NDArray[np.int64]) -> Iterator[Part]:
+def _pod_parts(plan: SimulationPlan, pod: Pod, times: NDArray[np.int64]) -> Iterator[Part]:
     listed = times[times >= pod.life.created * 1000]
+    if kept := plan.finished_listed_hours:
+        listed = listed[listed < (pod.life.end + kept * 3600) * 1000]
     if not listed.size:
         return
     own = {"namespace": pod.namespace, "pod": pod.name, "uid": pod.uid}

@@ -47,6 +47,9 @@ SIGNALS_ALL = (
 """Everything that an exporter with a full counter file shows of these GPUs."""
 
 
+SCENARIOS = ("mixed", "review")
+
+
 def choose_signals(text: str) -> tuple[str, ...]:
     """Metric names for ``14``, ``all`` or a comma-separated list; UsageError for a name that is not simulated."""
     if text == "14":
@@ -67,7 +70,9 @@ class SimulationPlan:
 
     Shares are of GPUs (``mig_share``, ``sharing_share``) or nodes (``dra_share``), 0..1, spread evenly.
     ``pod_life_factor``: pods live so many times longer than the usual mix, in which a GPU sees three or four a day.
-    ``kube_state_step_seconds`` = 0 leaves the kube-state-metrics series out. Anything impossible is a UsageError.
+    ``kube_state_step_seconds`` = 0 leaves the kube-state-metrics series out; finished pods stay in them for
+    ``finished_listed_hours``, 0 for ever. ``scenario``: mixed draws trouble at random, review plants it in known places
+    (``roles``), so that what a report must find is known to the hour. Anything impossible is a UsageError.
     """
 
     gpus: int
@@ -81,6 +86,8 @@ class SimulationPlan:
     dra_share: float = 0.125
     pod_life_factor: float = 1.0
     kube_state_step_seconds: int = 60
+    finished_listed_hours: int = 0
+    scenario: str = "mixed"
 
     def __post_init__(self) -> None:
         _check_count("gpus", self.gpus, 1, 1_000_000)
@@ -94,6 +101,9 @@ class SimulationPlan:
         if not 0.1 <= self.pod_life_factor <= 1000:
             raise UsageError(f"pod-life-factor is {self.pod_life_factor}; give a number from 0.1 to 1000")
         choose_signals(",".join(self.signals))
+        _check_count("finished-listed-hours", self.finished_listed_hours, 0, 100_000)
+        if self.scenario not in SCENARIOS:
+            raise UsageError(f"scenario is {self.scenario!r}; give {' or '.join(SCENARIOS)}")
 
     @property
     def node_count(self) -> int:
@@ -129,6 +139,23 @@ class SimulationPlan:
     def end_second(self) -> int:
         """End in seconds since the epoch, itself outside."""
         return to_ms(self.window.end_at) // 1000
+
+
+def review_plan(gpus: int, days: int, start_date: date, step_seconds: int = 300) -> SimulationPlan:
+    """A cluster with trouble in known places: whole GPUs but where instances are part of the trouble, no claims."""
+    return SimulationPlan(
+        gpus,
+        days,
+        start_date,
+        step_seconds=step_seconds,
+        mig_share=0,
+        sharing_share=0,
+        dra_share=0,
+        pod_life_factor=3,
+        kube_state_step_seconds=step_seconds,
+        finished_listed_hours=2,
+        scenario="review",
+    )
 
 
 def _check_count(name: str, value: int, least: int, most: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpureport.simulate.inventory import Node, make_node
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.planted import Planted, make_planted
+from gpureport.simulate.review import review_planted, review_pods
 from gpureport.simulate.workload import Pod, first_step, make_pods
 from gpureport.window import DAY_MS
 
@@ -63,6 +64,9 @@ class Day:
 def node_story(plan: SimulationPlan, index: int) -> NodeStory:
     """One node's story, made from the plan and the node's number alone."""
     node = make_node(plan, index)
+    if plan.scenario == "review":
+        planted = review_planted(plan, node)
+        return NodeStory(plan, node, planted, tuple(review_pods(plan, node, planted)))
     planted = make_planted(plan, node)
     return NodeStory(plan, node, planted, tuple(make_pods(plan, node, planted)))
 

@@ -42,7 +42,7 @@ KINDS = (
     Kind("jupyter", "notebooks", "notebook", 0.15, (0.10, 0.60), 0.10, 0.25, (0.02, 0.30), (30, 480), "bursts"),
     Kind("sweep", "data", "worker", 0.18, (0.40, 0.90), 0.05, 0.35, (0.10, 0.70), (15, 120), "steady"),
 )
-NAMESPACES = tuple(sorted({kind.namespace for kind in KINDS}))
+NAMESPACES = tuple(sorted({kind.namespace for kind in KINDS} | {"search", "vision"}))
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,9 @@ def _second(plan: SimulationPlan, step: int) -> int:
 
 def _draw_life(plan: SimulationPlan, start: int, downs: list[tuple[int, int]], draw: np.random.Generator) -> Life:
     """Nothing starts while the driver is being reloaded, and a reload ends what runs."""
-    kind = KINDS[int(draw.choice(len(KINDS), p=[kind.weight for kind in KINDS]))]
+    kinds = [kind for kind in KINDS if kind.rhythm != "none" or plan.scenario == "mixed"]
+    whole = sum(kind.weight for kind in kinds)
+    kind = kinds[int(draw.choice(len(kinds), p=[kind.weight / whole for kind in kinds]))]
     minutes, wait = int(draw.integers(*kind.life_minutes)), int(draw.integers(3, 600))
     length = int(minutes * 60 * plan.pod_life_factor) + int(draw.integers(60))
     start = next((up + wait for down, up in downs if down <= start < up), start)
@@ -191,7 +193,8 @@ def _draw_phase(plan: SimulationPlan, slot: Slot, life: Life, draw: np.random.Ge
     first = first_step(plan, life.start)
     steps = first_step(plan, life.end) - 1 - first
     is_whole = slot.resource == "nvidia.com/gpu" and not slot.is_shared
-    if not is_whole or life.kind.rhythm != "steady" or chance > 0.5 or steps < 60:
+    is_drawn = plan.scenario == "mixed" and life.kind.rhythm == "steady"
+    if not is_whole or not is_drawn or chance > 0.5 or steps < 60:
         return None
     start = first + 2 + int(where * steps * 0.5)
     end = start + 4 + int(length * steps * 0.35)

@@ -20,6 +20,12 @@ from gpureport.window import parse_instant, to_ms
 PLAN = SimulationPlan(gpus=24, days=2, start_date=date(2026, 11, 18), seed=7, step_seconds=60, signals=SIGNALS_ALL)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How large a cluster ``test_review`` looks at; known where this folder is named on the command line."""
+    parser.addoption("--review-gpus", type=int, default=24)
+    parser.addoption("--review-days", type=int, default=2)
+
+
 @dataclass(frozen=True)
 class Series:
     """One series: labels, times in milliseconds and values."""
