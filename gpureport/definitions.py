@@ -6,6 +6,7 @@ Plain values, read by the page, by ``docs/figures.md`` and by the tests that hol
 from __future__ import annotations
 
 from gpureport.figure import Figure
+from gpureport.quota_figures import QUOTA_FIGURES, QUOTA_REASONS
 from gpureport.scheduler_figures import SCHEDULER_FIGURES
 
 REASONS = {
@@ -47,8 +48,7 @@ REASONS = {
     "not_applicable": "values came that mean not applicable: an integer type's largest (AMD)",
     "over_total": "memory used and free came to more than the total: one of them is wrong",
     "dead": "the counter stood at exactly 0 for an hour or more of work that others show",
-    "no_such_notion": "the quota's system has no such number",
-    "capacity_unknown": "how much there is to share is not known: no nodes were looked at, or they are another tree's",
+    **QUOTA_REASONS,
     "ambiguous_unit": "a share that may be percent, on a day that does not tell which",
 }
 """The codes in ``unknown_reasons`` and in ``report.coverage``, each with a sentence for people."""
@@ -276,5 +276,6 @@ FIGURES = {
         (("energy_joules", "sm_active_ratio"), ("power_watts", "sm_active_ratio")),
     ),
     **SCHEDULER_FIGURES,
+    **QUOTA_FIGURES,
 }
 """Every figure of the report tables, in the order of the tables; seconds behind a ratio are named after it."""

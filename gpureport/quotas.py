@@ -18,9 +18,15 @@ from gpureport.quota_amounts import quota_native_table, quota_unit_table
 from gpureport.quota_labels import quota_label_tables
 from gpureport.quota_shares import quota_share_table
 from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
-from gpureport.window import Window, day_start, plain
+from gpureport.window import Window, plain
 
-QUOTA_FACTS = ("facts.quota_hour", "facts.quota_starvation", "facts.quota_pair_hour", "facts.quota_pod_hour")
+QUOTA_FACTS = (
+    "facts.quota_hour",
+    "facts.quota_starvation",
+    "facts.quota_pair_hour",
+    "facts.quota_pod_hour",
+    "facts.quota_eviction",
+)
 """What is kept of them."""
 TELEMETRY = ("sample", "series")
 """The lake's tables that a day of stands for itself; of the others the day before and the day after tell of it too."""
@@ -36,14 +42,26 @@ def quota_facts_of_day(
     con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query], gb_per_gpu: float
 ) -> dict[str, pa.Table]:
     """``QUOTA_FACTS`` of one cluster and day, made in an empty database."""
-    day, one_day = partition.date, timedelta(days=1)
+    day = Window.of_day(partition.date)
+    quota_lake(con, lake, queries, day, [partition.cluster])
+    build_quota_facts(con, queries, gb_per_gpu, day)
+    return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
+
+
+def quota_lake(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    queries: Mapping[str, Query],
+    window: Window,
+    clusters: Collection[str] | None = None,
+) -> None:
+    """Open as ``lake.*`` what the quotas of a window are known by: telemetry of its days, state of the days around it too."""
     reads = {
         name.removeprefix("lake.") for query in needed(queries, QUOTA_FACTS) for name in query.reads if name.startswith("lake.")
     }
-    views(con, lake, sorted(reads.intersection(TELEMETRY)), [partition.cluster], [day])
-    views(con, lake, sorted(reads.difference(TELEMETRY)), [partition.cluster], [day - one_day, day, day + one_day])
-    build_quota_facts(con, queries, gb_per_gpu, Window(day_start(day), day_start(day) + one_day))
-    return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
+    days, one_day = list(window.days()), timedelta(days=1)
+    views(con, lake, sorted(reads.intersection(TELEMETRY)), clusters, days)
+    views(con, lake, sorted(reads.difference(TELEMETRY)), clusters, [days[0] - one_day, *days, days[-1] + one_day])
 
 
 def build_quota_facts(

@@ -36,6 +36,14 @@ TABLES = {
         "Waiting for accelerators",
         "How long pods waited for a place and then to run, by GPU model and size of the request.",
     ),
+    "quota_fair_share": (
+        "Quotas",
+        "Who was guaranteed what, who got it, who lent and borrowed, who was short; integrals over the time that is known. "
+        "Never add rows of several schedulers or resources, nor those that contain others.",
+    ),
+    "quota_pair": ("Short while others borrowed", "Inferred: no scheduler records whose loss was whose gain."),
+    "quota_fairness": ("How even it was", "Derived: held over due, the lesser of fair share and demand, as one number."),
+    "quota_pod": ("Pods and their quotas", "Waiting, held, in and over quota; who might have preempted them."),
     "dra_claim": ("Resource claims", "What claims had, and what of it was used."),
     "device_allocation": ("How devices were asked for", "What each container asked for, was given, and used."),
     "device": ("Devices", "Every GPU and MIG instance that was seen: what it is, how busy, how strained, how much energy."),

@@ -39,6 +39,8 @@
 --   lent_native_hours              ∫ its part of what others borrowed, inferred
 --   fair_share_native_hours        ∫ what it may have by its scheduler's rules
 --   shared_delivered_native_hours  ∫ held while the fair share was known
+--   due_native_hours               ∫ least of fair share and asked for, while both were known
+--   due_delivered_native_hours     ∫ held in that time
 --   entitled_native_hours          ∫ part of the fair share beyond its own
 --   over_entitlement_native_hours  ∫ held beyond the fair share
 --   unmet_native_hours             ∫ short of what it was guaranteed and asked for
@@ -54,7 +56,8 @@ with step as (
         *,
         epoch_ms(end_at - start_at) / 1000 as seconds,
         seconds / 3600 as hours,
-        least(guaranteed_native, demanded_native) as honourable_native
+        least(guaranteed_native, demanded_native) as honourable_native,
+        fair_share_native is not null and demanded_native is not null as is_due
     from facts.quota_step
 )
 
@@ -90,6 +93,8 @@ select
     sum(lent_native * hours) as lent_native_hours,
     sum(fair_share_native * hours) as fair_share_native_hours,
     sum(delivered_native * hours) filter (where fair_share_native is not null) as shared_delivered_native_hours,
+    sum(least(fair_share_native, demanded_native) * hours) filter (where is_due) as due_native_hours,
+    sum(delivered_native * hours) filter (where is_due) as due_delivered_native_hours,
     sum(entitled_native * hours) as entitled_native_hours,
     sum(over_entitlement_native * hours) as over_entitlement_native_hours,
     sum(unmet_native * hours) as unmet_native_hours,

@@ -1,0 +1,73 @@
+"""What the figures of the quotas' tables are, and why one may be absent."""
+
+from __future__ import annotations
+
+from gpureport.figure import Figure
+
+QUOTA_REASONS = {
+    "no_such_notion": "the quota's system has no such number",
+    "capacity_unknown": "how much there is to share is not known: no nodes were looked at, or they are another tree's",
+    "demand_unknown": "what waits is not known: the scheduler's pods cannot be told by their queue, and it does not say",
+    "no_limit": "there is no hard limit, or none that is known",
+    "unlimited": "all is guaranteed: the quota names no number",
+    "contains_others": "what the quota has is that of those that it contains: see theirs",
+    "nothing_due": "nothing was guaranteed and asked for, or nothing was shared out",
+    "not_observed": "nothing that was read tells of it",
+    "not_held_by_pods": "no telemetry of GPUs that its pods are known to have held",
+}
+_SYSTEM = "its scheduler has no such notion"
+_SHARE = "its scheduler has no such number, or demand or capacity is not known"
+
+QUOTA_FIGURES = {
+    "guaranteed_gpu_hours": Figure(
+        "∫ min (nos, scheduler-plugins, Koordinator), nominalQuota (Kueue), the larger of deserved and guarantee (Volcano), "
+        "quota (KAI) dt, in GPUs",
+        absent="a ResourceQuota guarantees nothing; all is guaranteed",
+    ),
+    "cap_gpu_hours": Figure("∫ max, nominalQuota + borrowingLimit, capability, limit or hard dt, in GPUs", absent="no limit"),
+    "demanded_gpu_hours": Figure(
+        "∫ requests of its pods from creation to end dt; else what its scheduler says; in GPUs",
+        absent="it is not known what waits",
+    ),
+    "delivered_gpu_hours": Figure("∫ requests of its pods from binding to end dt; else what its scheduler says; in GPUs"),
+    "borrowed_gpu_hours": Figure(
+        "∫ max(0, held - its own) dt; its own is what is guaranteed, in Volcano deserved", absent=_SYSTEM
+    ),
+    "lent_gpu_hours": Figure(
+        "∫ lendable × min(1, Σ borrowed ÷ Σ lendable) dt over its pool, lendable = max(0, its own - held): inferred",
+        absent=_SYSTEM,
+    ),
+    "fair_share_gpu_hours": Figure(
+        "∫ what the scheduler says, else what its rules give with all quotas as they are at the time, dt", absent=_SHARE
+    ),
+    "entitled_gpu_hours": Figure("∫ max(0, fair share - its own) dt: nos' guaranteed over-quota", absent=_SHARE),
+    "over_entitlement_gpu_hours": Figure("∫ max(0, held - fair share) dt", absent=_SHARE),
+    "unmet_gpu_hours": Figure("∫ max(0, min(guaranteed, demanded) - held) dt", absent="no guarantee; it is not known what waits"),
+    "violated_gpu_hours": Figure(
+        "∫ min(unmet, free GPUs on nodes with room for the smallest request that waits + what others of its pool borrow) dt",
+        absent="unmet is absent; free GPUs are not known and borrowers alone do not cover it",
+    ),
+    "guarantee_honoured_ratio": Figure(
+        "∫ min(held, guaranteed, demanded) dt ÷ ∫ min(guaranteed, demanded) dt", absent="nothing was due"
+    ),
+    "over_quota_share_ratio": Figure("guaranteed ÷ Σ guaranteed of its pool", absent="no guarantee"),
+    "reclaim_seconds_avg": Figure(
+        "mean of s short, from the first lack to the last, of times that ended and in which others borrowed",
+        absent="no such time",
+    ),
+    "reclaim_seconds_max": Figure("longest of them", absent="no such time"),
+    "lost_gpu_hours": Figure(
+        "h × GPUs that pods held in the window before they were evicted or preempted; what they had saved is not known",
+        absent="no look at a pod said that it was",
+    ),
+    "borrowed_idle_gpu_hours": Figure(
+        "allocated_idle_gpu_hours of its pods × borrowed ÷ held: inferred", absent="no telemetry of its pods; no such notion"
+    ),
+    "over_quota_gpu_hours": Figure("h × GPUs that it held while over quota by nos' rules", absent=_SYSTEM),
+    "contested_gpu_hours": Figure("∫ min(unmet, what others borrow) × the borrower's part of what is borrowed dt: inferred"),
+    "contested_gpus_max": Figure("largest of that at any instant: inferred"),
+    "due_gpu_hours": Figure("Σ ∫ min(fair share, demanded) dt", absent=_SHARE),
+    "fairness_gap_ratio": Figure("largest less smallest of held ÷ due over quotas: derived", absent=f"{_SHARE}; nothing was due"),
+    "jain_ratio": Figure("(Σ x)² ÷ (n Σ x²) of x = held ÷ due over quotas: derived", absent=f"{_SHARE}; nothing was due"),
+}
+"""The figures of ``report.quota_fair_share``, ``quota_pod``, ``quota_pair`` and ``quota_fairness``."""
