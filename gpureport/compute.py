@@ -49,10 +49,7 @@ KEPT = (
     "facts.idle_power_hour",
     "facts.power_hour",
     "facts.device_power_hour",
-    "facts.claim_device",
-    "facts.claim_use",
-    "facts.pod_wait",
-    "facts.scheduler_hour",
+    *KEPT_ONCE,
     *QUOTA_FACTS,
 )
 """The facts that compute writes; the other facts exist only while it runs, or only for a report."""

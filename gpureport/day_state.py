@@ -16,11 +16,11 @@ TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
 _COUNTED = ("facts.scheduler_hour",)
 """What is counted from ``_STEPS`` when these are cut to the day; they themselves are not needed any more then."""
 _STEPS = "facts.demand_step"
-_KEPT_SPANS = ("facts.claim_device", "facts.claim_use", "facts.pod_wait")
-KEPT_ONCE = (*_KEPT_SPANS, *_COUNTED)
+_KEPT = ("facts.claim_device", "facts.claim_hour", "facts.claim_reservation", "facts.claim_use", "facts.pod_wait")
+KEPT_ONCE = (*_KEPT, *_COUNTED)
 """Facts that are made here and kept, once for all parts."""
-_OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing", "facts.outage", "facts.reservation")
-_AROUND_THE_DAY = (*_KEPT_SPANS, "facts.stated_use")
+_OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing", "facts.outage")
+_AROUND_THE_DAY = (*_KEPT, "facts.reservation", "facts.stated_use")
 """What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
 
 
@@ -35,14 +35,14 @@ def state_of_day(
 def state_around_day(
     con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query]
 ) -> dict[str, pa.Table]:
-    """By table the spans that are known by looks, as far as they are of the partition's day."""
+    """By table what is known by looks, as far as it is of the partition's day."""
     day, one_day = partition.date, timedelta(days=1)
     _build(con, lake, partition, queries, (*_AROUND_THE_DAY, *_COUNTED), [day - one_day, day, day + one_day])
-    return {table: _cut_to_day(con, table, day) for table in _AROUND_THE_DAY} | _counted(con, queries, day)
+    return {table: _of_day(con, table, day) for table in _AROUND_THE_DAY} | _counted(con, queries, day)
 
 
 def _counted(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], day: date) -> dict[str, pa.Table]:
-    con.register("_cut", _cut_to_day(con, _STEPS, day))
+    con.register("_cut", _of_day(con, _STEPS, day))
     con.execute(f"create or replace table {_STEPS} as from _cut")
     for table in _COUNTED:
         build(con, queries[table], {})
@@ -66,7 +66,10 @@ def _build(
         build(con, query, {})
 
 
-def _cut_to_day(con: duckdb.DuckDBPyConnection, table: str, day: date) -> pa.Table:
+def _of_day(con: duckdb.DuckDBPyConnection, table: str, day: date) -> pa.Table:
+    """The hours of the day; of a table of spans, each as far as it is of the day."""
     start, end = f"timestamp '{day}'", f"timestamp '{day + timedelta(days=1)}'"
+    if "hour_start_at" in con.table(table).columns:
+        return con.sql(f"from {table} where hour_start_at >= {start} and hour_start_at < {end}").to_arrow_table()
     cut = f"greatest(start_at, {start}) as start_at, least(end_at, {end}) as end_at"
     return con.sql(f"select * replace ({cut}) from {table} where start_at < {end} and end_at > {start}").to_arrow_table()

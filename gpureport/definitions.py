@@ -24,6 +24,8 @@ REASONS = {
     "not_estimated": "what it cost cannot be told from what is measured",
     "not_found": "there was no such finding in that window",
     "not_configured": "no price or factor is configured for it (prices, carbon)",
+    "pods_not_listed": "pods may not be listed, so nothing tells which containers ran with it",
+    "labels_only": "known by labels of telemetry alone, which do not say it",
     "no_time": "no time of it was measured",
     "none_allocatable": "no node has any of it to give, so there is nothing to divide by",
     "not_active": "it was never active while it held the device",

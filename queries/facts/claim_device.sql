@@ -1,24 +1,22 @@
--- Which devices of the telemetry resource claims held, and when.
+-- Which devices resource claims held, and when: by the cluster's own objects, else by what telemetry says of them.
 --
--- The device of a claim is (driver, pool, device); its UUID is what the driver's slice says of it, a MIG instance's that of its GPU. Where
--- the slice gives none, the GPU at the same PCI address of the same node is it. Which instance of a GPU it is no driver says:
--- the only one of its profile; else the one on which the exporter names a pod that reserved the claim;
--- else instances and devices of the profile are taken in order, which may be wrong and is marked.
+-- Claims vanish with their pods; between looks the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
+-- What was looked at stands before what was named, for the same claim and time.
 --
--- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
--- reads:  clean.claim_allocation, lake.claim_consumer, lake.device, lake.device_label, lake.owner_label
+-- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, start_at
+-- reads:  clean.claim_label, facts.claim_match
 -- params:
--- source: clean.claim_allocation; ResourceSlices; labels of the device's series (PCI address, GPU_I_PROFILE)
+-- source: facts.claim_match; clean.claim_label
 -- columns:
 --   cluster              cluster name
 --   namespace            namespace of the claim
 --   claim                claim's name; names recur
---   claim_uid            claim's uid
---   driver               DRA driver
---   pool                 the driver's pool
---   device               device's name in the pool
+--   claim_uid            claim's uid; '' where only labels name it
+--   driver               DRA driver; '' where unknown
+--   pool                 the driver's pool; '' where unknown
+--   device               device's name in the pool, else its UUID and instance
 --   share_id             share of a device that may be allocated several times, or ''
---   request              request of the claim that it answers
+--   request              request of the claim that it answers; '' where unknown
 --   subrequest           alternative that was taken, or ''
 --   is_admin_access      for watching only: takes nothing
 --   is_extended_resource made by the scheduler for a pod's extended resource: the same devices, once
@@ -28,254 +26,98 @@
 --   gpu_model            model, '' where unknown
 --   device_uuid          UUID of the physical GPU; '' where nothing tells
 --   gpu_instance_id      MIG instance; '' for the whole GPU; null where it cannot be told
---   matched_by           uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
+--   matched_by           as in facts.claim_match; labels
 --   start_at             UTC, start of the allocation
 --   end_at               UTC, its end, outside it
---   start_source         as in clean.claim_allocation
---   end_source           as in clean.claim_allocation
---   end_uncertainty_seconds  s, how much earlier it may have ended
-with offered as (
-    select
-        cluster,
-        driver,
-        pool,
-        device,
-        node_name,
-        device_type,
-        profile,
-        gpu_model,
-        device_uuid,
-        pci_bus_id,
-        max(observed_at)::timestamp as last_at
-    from lake.device
-    group by all
-),
-
--- As the slices said last before the allocation's end, else first after it.
-described as (
-    select
-        allocation.cluster,
-        allocation.claim_uid,
-        allocation.driver,
-        allocation.pool,
-        allocation.device,
-        allocation.share_id,
-        allocation.request,
-        allocation.start_at,
-        arg_max(offered, if(offered.last_at <= allocation.end_at, 1, -1) * epoch_ms(offered.last_at)) as found
-    from clean.claim_allocation as allocation
-    inner join offered
+--   start_source         as in clean.claim_allocation; labels
+--   end_source           as in clean.claim_allocation; labels
+--   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
+with named as (
+    select label.*
+    from clean.claim_label as label
+    anti join facts.claim_match as match
         on
-            allocation.cluster = offered.cluster
-            and allocation.driver = offered.driver
-            and allocation.pool = offered.pool
-            and allocation.device = offered.device
-    group by all
+            label.cluster = match.cluster
+            and label.namespace = match.namespace
+            and label.claim = match.claim
+            and label.start_at < match.end_at
+            and label.end_at > match.start_at
 ),
 
-label as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        max(node_name) as node_name,
-        max(gpu_instance_profile) as profile,
-        max(right(lower(pci_bus_id), 12)) as pci_bus_id
-    from lake.device_label
-    group by cluster, device_uuid, gpu_instance_id
-),
-
-placed as (
-    select
-        cluster,
-        node_name,
-        pci_bus_id,
-        max(device_uuid) as device_uuid
-    from label
-    where pci_bus_id != ''
-    group by cluster, node_name, pci_bus_id
-    having count(distinct device_uuid) = 1
-),
-
-held as (
-    select
-        allocation.*,
-        coalesce(described.found.node_name, '') as node_name,
-        coalesce(described.found.device_type, '') as device_type,
-        coalesce(described.found.profile, '') as profile,
-        coalesce(described.found.gpu_model, '') as gpu_model,
-        coalesce(nullif(described.found.device_uuid, ''), placed.device_uuid, '') as device_uuid,
-        coalesce(described.found.device_uuid, '') = '' and placed.device_uuid is not null as is_by_address
-    from clean.claim_allocation as allocation
-    left join described
-        on
-            allocation.cluster = described.cluster
-            and allocation.claim_uid = described.claim_uid
-            and allocation.driver = described.driver
-            and allocation.pool = described.pool
-            and allocation.device = described.device
-            and allocation.share_id = described.share_id
-            and allocation.request = described.request
-            and allocation.start_at = described.start_at
-    left join placed
-        on
-            allocation.cluster = placed.cluster
-            and described.found.node_name = placed.node_name
-            and right(lower(described.found.pci_bus_id), 12) = placed.pci_bus_id
-),
-
-instance as (
+-- Several containers may be named beside one claim.
+opened as (
     select
         *,
-        count(*) over (partition by cluster, device_uuid, profile) as instance_count
-    from label
-    where gpu_instance_id != ''
+        coalesce(start_at > max(end_at) over (
+            partition by cluster, namespace, claim, device_uuid, gpu_instance_id
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from named
 ),
 
--- Instances on which the exporter names a pod that reserved the claim.
-named as (
-    select
-        held.cluster,
-        held.claim_uid,
-        held.device_uuid,
-        held.profile,
-        min(held.device) as device,
-        min(instance.gpu_instance_id) as gpu_instance_id
-    from held
-    inner join lake.claim_consumer as consumer
-        on
-            held.cluster = consumer.cluster
-            and held.claim_uid = consumer.claim_uid
-            and consumer.consumer_resource = 'pods'
-    inner join lake.owner_label as owner
-        on
-            held.cluster = owner.cluster
-            and held.device_uuid = owner.device_uuid
-            and held.namespace = owner.namespace
-            and consumer.consumer = owner.pod
-            and owner.pod_uid in ('', consumer.consumer_uid)
-            and owner.start_at < held.end_at
-            and owner.end_at > held.start_at
-    inner join instance
-        on
-            owner.cluster = instance.cluster
-            and owner.device_uuid = instance.device_uuid
-            and owner.gpu_instance_id = instance.gpu_instance_id
-            and held.profile = instance.profile
-    where held.device_type = 'mig'
-    group by held.cluster, held.claim_uid, held.device_uuid, held.profile
-    having count(distinct instance.gpu_instance_id) = 1 and count(distinct held.device) = 1
-),
-
-ordered_instance as (
+numbered as (
     select
         *,
-        row_number() over (
-            partition by cluster, device_uuid, profile
-            order by try_cast(gpu_instance_id as integer), gpu_instance_id
+        count(*) filter (where is_new) over (
+            partition by cluster, namespace, claim, device_uuid, gpu_instance_id
+            order by start_at, end_at
+            rows between unbounded preceding and current row
         ) as number
-    from instance
-    anti join named
-        on
-            instance.cluster = named.cluster
-            and instance.device_uuid = named.device_uuid
-            and instance.gpu_instance_id = named.gpu_instance_id
-),
-
--- The end of a device's name is where on the GPU it lies.
-partition_device as (
-    select distinct
-        cluster,
-        driver,
-        pool,
-        device,
-        device_uuid,
-        profile
-    from offered
-    where device_type = 'mig'
-),
-
-ordered_device as (
-    select
-        cluster,
-        driver,
-        pool,
-        device,
-        device_uuid,
-        profile,
-        row_number() over (
-            partition by cluster, device_uuid, profile
-            order by try_cast(regexp_extract(device, '(\d+)$', 1) as integer), device
-        ) as number
-    from partition_device
-    anti join named
-        on
-            partition_device.cluster = named.cluster
-            and partition_device.device_uuid = named.device_uuid
-            and partition_device.device = named.device
+    from opened
 )
 
 select
-    held.cluster,
-    held.namespace,
-    held.claim,
-    held.claim_uid,
-    held.driver,
-    held.pool,
-    held.device,
-    held.share_id,
-    held.request,
-    held.subrequest,
-    held.is_admin_access,
-    held.is_extended_resource,
-    held.node_name,
-    held.device_type,
-    held.profile,
-    held.gpu_model,
-    held.device_uuid,
-    case
-        when held.device_type != 'mig' then ''
-        when sole.gpu_instance_id is not null then sole.gpu_instance_id
-        when named.gpu_instance_id is not null then named.gpu_instance_id
-        else ordered_instance.gpu_instance_id
-    end as gpu_instance_id,
-    case
-        when held.device_uuid = '' then ''
-        when held.device_type != 'mig' then if(held.is_by_address, 'pci address', 'uuid')
-        when sole.gpu_instance_id is not null then 'only instance of the profile'
-        when named.gpu_instance_id is not null then 'instance with labels of the pod'
-        when ordered_instance.gpu_instance_id is not null then 'order of instances'
-        else ''
-    end as matched_by,
-    held.start_at,
-    held.end_at,
-    held.start_source,
-    held.end_source,
-    held.end_uncertainty_seconds
-from held
-left join instance as sole
-    on
-        held.cluster = sole.cluster
-        and held.device_uuid = sole.device_uuid
-        and held.profile = sole.profile
-        and sole.instance_count = 1
-left join named
-    on
-        held.cluster = named.cluster
-        and held.claim_uid = named.claim_uid
-        and held.device_uuid = named.device_uuid
-        and held.profile = named.profile
-left join ordered_device
-    on
-        held.cluster = ordered_device.cluster
-        and held.driver = ordered_device.driver
-        and held.pool = ordered_device.pool
-        and held.device = ordered_device.device
-        and held.device_uuid = ordered_device.device_uuid
-        and held.profile = ordered_device.profile
-left join ordered_instance
-    on
-        held.cluster = ordered_instance.cluster
-        and held.device_uuid = ordered_instance.device_uuid
-        and held.profile = ordered_instance.profile
-        and ordered_device.number = ordered_instance.number
+    cluster,
+    namespace,
+    claim,
+    claim_uid,
+    driver,
+    pool,
+    device,
+    share_id,
+    request,
+    subrequest,
+    is_admin_access,
+    is_extended_resource,
+    node_name,
+    device_type,
+    profile,
+    gpu_model,
+    device_uuid,
+    gpu_instance_id,
+    matched_by,
+    start_at,
+    end_at,
+    start_source,
+    end_source,
+    end_uncertainty_seconds
+from facts.claim_match
+union all by name
+select
+    cluster,
+    namespace,
+    claim,
+    '' as claim_uid,
+    max(driver) as driver,
+    max(pool) as pool,
+    max(device) as device,
+    '' as share_id,
+    '' as request,
+    '' as subrequest,
+    false as is_admin_access,
+    false as is_extended_resource,
+    max(node_name) as node_name,
+    if(gpu_instance_id = '', 'gpu', 'mig') as device_type,
+    max(profile) as profile,
+    max(gpu_model) as gpu_model,
+    device_uuid,
+    gpu_instance_id,
+    'labels' as matched_by,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    'labels' as start_source,
+    'labels' as end_source,
+    null as end_uncertainty_seconds
+from numbered
+group by cluster, namespace, claim, device_uuid, gpu_instance_id, number

@@ -1,12 +1,12 @@
--- When a resource claim had a GPU allocated to it, whether or not a container used it: spans of one claim that do not overlap.
+-- When a resource claim had a GPU or MIG instance allocated to it, whether or not a container used it: spans of one claim that do not overlap.
 --
--- An allocation that was looked at stands until the claim's cluster was looked at again, for 15 minutes at most. Claims for watching
--- only (admin access) take nothing. MIG instances are left out: their claims do not say which instance they were given.
+-- Claims for watching only (admin access) take nothing. Where pods may not be listed nothing tells whether a container used the device, so
+-- such claims are left out, as are those of which only labels tell: these name whoever used it.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, claim_uid, start_at
--- reads:  lake.claim_consumer, lake.claim_device, lake.device, lake.node
+-- reads:  clean.state_look, facts.claim_device, facts.claim_reservation
 -- params:
--- source: ResourceClaim status.allocation and status.reservedFor; UUIDs by ResourceSlice
+-- source: facts.claim_device; ResourceClaim status.reservedFor
 -- columns:
 --   cluster          cluster name
 --   device_uuid      UUID of the physical GPU
@@ -15,92 +15,37 @@
 --   claim_uid        uid of the claim
 --   start_at         UTC, start of the span
 --   end_at           UTC, its end, outside it
---   pod              pod that reserved it; '' where none did
+--   pod              pod that reserved it; '' where none did, or a group of pods
 --   pod_uid          its uid
-with look as (
-    select distinct
-        cluster,
-        observed_at
-    from lake.node
-    union
-    select distinct
-        cluster,
-        observed_at
-    from lake.claim_device
-),
-
-followed as (
-    select
-        *,
-        lead(observed_at) over (
-            partition by cluster
-            order by observed_at
-        ) as next_at
-    from look
-),
-
-consumer as (
+with allocated as (
     select
         cluster,
+        device_uuid,
+        gpu_instance_id,
         namespace,
+        claim,
         claim_uid,
-        observed_at,
-        min({ 'pod': consumer, 'pod_uid': consumer_uid }) as first
-    from lake.claim_consumer
-    where consumer_resource = 'pods'
-    group by all
-),
-
-gpu as (
-    select
-        cluster,
-        driver,
-        pool,
-        device,
-        observed_at,
-        max(device_uuid) as device_uuid
-    from lake.device
-    where device_type = 'gpu' and device_uuid != ''
-    group by all
-),
-
-allocated as (
-    select
-        claim_device.cluster,
-        gpu.device_uuid,
-        claim_device.namespace,
-        claim_device.claim_uid,
-        claim_device.observed_at::timestamp as start_at,
-        least(
-            coalesce(followed.next_at, claim_device.observed_at + interval 15 minute), claim_device.observed_at + interval 15 minute
-        )::timestamp as end_at,
-        consumer.first
-    from lake.claim_device
-    inner join followed
-        on
-            claim_device.cluster = followed.cluster
-            and claim_device.observed_at = followed.observed_at
-    inner join gpu
-        on
-            claim_device.cluster = gpu.cluster
-            and claim_device.driver = gpu.driver
-            and claim_device.pool = gpu.pool
-            and claim_device.device = gpu.device
-            and claim_device.observed_at = gpu.observed_at
-    left join consumer
-        on
-            claim_device.cluster = consumer.cluster
-            and claim_device.namespace = consumer.namespace
-            and claim_device.claim_uid = consumer.claim_uid
-            and claim_device.observed_at = consumer.observed_at
-    where not claim_device.is_admin_access
+        start_at,
+        end_at
+    from facts.claim_device as held
+    where
+        claim_uid != '' and device_uuid != '' and gpu_instance_id is not null and not is_admin_access
+        and exists (
+            select 1
+            from clean.state_look as look
+            where
+                look.cluster = held.cluster
+                and look.kind = 'pods'
+                and look.observed_at < held.end_at
+                and look.stands_until_at > held.start_at
+        )
 ),
 
 opened as (
     select
         *,
         coalesce(start_at > max(end_at) over (
-            partition by cluster, device_uuid, namespace, claim_uid
+            partition by cluster, device_uuid, gpu_instance_id, namespace, claim_uid
             order by start_at, end_at
             rows between unbounded preceding and 1 preceding
         ), true) as is_new
@@ -111,22 +56,61 @@ numbered as (
     select
         *,
         count(*) filter (where is_new) over (
-            partition by cluster, device_uuid, namespace, claim_uid
+            partition by cluster, device_uuid, gpu_instance_id, namespace, claim_uid
             order by start_at, end_at
             rows between unbounded preceding and current row
         ) as number
     from opened
+),
+
+stretch as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        claim,
+        claim_uid,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from numbered
+    group by cluster, device_uuid, gpu_instance_id, namespace, claim, claim_uid, number
+),
+
+consumer as (
+    select
+        stretch.cluster,
+        stretch.namespace,
+        stretch.claim_uid,
+        stretch.start_at,
+        min({ 'pod': reservation.consumer, 'pod_uid': reservation.consumer_uid }) as first
+    from stretch
+    inner join facts.claim_reservation as reservation
+        on
+            stretch.cluster = reservation.cluster
+            and stretch.namespace = reservation.namespace
+            and stretch.claim = reservation.claim
+            and reservation.claim_uid in ('', stretch.claim_uid)
+            and reservation.consumer_resource = 'pods'
+            and reservation.start_at < stretch.end_at
+            and reservation.end_at > stretch.start_at
+    group by all
 )
 
 select
-    cluster,
-    device_uuid,
-    '' as gpu_instance_id,
-    namespace,
-    claim_uid,
-    min(start_at) as start_at,
-    max(end_at) as end_at,
-    coalesce(min(first.pod), '') as pod,
-    coalesce(min(first.pod_uid), '') as pod_uid
-from numbered
-group by cluster, device_uuid, namespace, claim_uid, number
+    stretch.cluster,
+    stretch.device_uuid,
+    stretch.gpu_instance_id,
+    stretch.namespace,
+    stretch.claim_uid,
+    stretch.start_at,
+    stretch.end_at,
+    coalesce(consumer.first.pod, '') as pod,
+    coalesce(consumer.first.pod_uid, '') as pod_uid
+from stretch
+left join consumer
+    on
+        stretch.cluster = consumer.cluster
+        and stretch.namespace = consumer.namespace
+        and stretch.claim_uid = consumer.claim_uid
+        and stretch.start_at = consumer.start_at

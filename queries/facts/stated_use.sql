@@ -27,7 +27,7 @@ with unfound as (
         cluster,
         pod_uid
     from facts.claim_use
-    where device_uuid = '' or gpu_instance_id is null
+    where not is_admin_access and (device_uuid = '' or gpu_instance_id is null)
 ),
 
 stated as (
@@ -50,6 +50,8 @@ stated as (
         on
             use.cluster = unfound.cluster
             and use.pod_uid = unfound.pod_uid
+    -- What labels alone say is not said again; watching takes nothing.
+    where use.claim_uid != '' and not use.is_admin_access
     group by all
     union all by name
     select
