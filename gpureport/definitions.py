@@ -23,6 +23,7 @@ REASONS = {
     "idle_unknown": "nothing tells what the device draws at idle: it was never seen free, nor was another of its model",
     "not_estimated": "what it cost cannot be told from what is measured",
     "not_found": "there was no such finding in that window",
+    "no_smaller": "no MIG profile of its model is large enough, or the model has none",
     "not_configured": "no price or factor is configured for it (prices, carbon)",
     "pods_not_listed": "pods may not be listed, so nothing tells which containers ran with it",
     "labels_only": "known by labels of telemetry alone, which do not say it",
@@ -144,6 +145,13 @@ FIGURES = {
         ("sm_active_ratio",),
     ),
     "effective_change_gpu_hours": Figure("effective_gpu_hours − earlier_effective_gpu_hours", ("sm_active_ratio",)),
+    "freed_gpu_hours": Figure(
+        "held h × (1 − 1 ÷ instances of the profile that fit on a GPU)",
+        ("sm_active_ratio", "sm_occupancy_ratio", "dram_active_ratio", "fb_used_bytes"),
+    ),
+    "busiest_sm_active_ratio": Figure("largest mean of an hour with ten minutes or more of it", ("sm_active_ratio",)),
+    "busiest_sm_occupancy_ratio": Figure("largest mean of an hour with ten minutes or more of it", ("sm_occupancy_ratio",)),
+    "busiest_dram_active_ratio": Figure("largest mean of an hour with ten minutes or more of it", ("dram_active_ratio",)),
     "difference_gpu_hours": Figure("capacity less the nine buckets: 0, or the program is wrong"),
     "coverage_ratio": Figure(
         "seen s ÷ s that could have been seen: the window's for a device, the holder's life on it for a container",

@@ -55,6 +55,12 @@ class Thresholds(BaseModel):
     latency_sm_ratio: float = Field(0.25, gt=0, le=1, description="mean SM activity below which that is so")
     throttle_ratio: float = Field(0.05, ge=0, le=1, description="share of time held back by power or heat")
     hw_throttle_ratio: float = Field(0.01, ge=0, le=1, description="share of time held back by the hardware itself")
+    fit_hours_min: float = Field(
+        24.0, ge=0, description="h for which a container must have held its GPU before a smaller one is named"
+    )
+    fit_headroom_ratio: float = Field(
+        0.2, ge=0, le=10, description="share by which a smaller instance or model must be larger than what was needed"
+    )
 
 
 class Suppression(BaseModel):
@@ -89,6 +95,16 @@ def xid_classes() -> list[dict[str, str]]:
     return _rows("xid.csv")
 
 
+def mig_profiles() -> list[dict[str, str]]:
+    """How GPU models split into MIG instances: slices of compute and memory, how many of a profile fit on a GPU, source."""
+    return _rows("mig_profile.csv")
+
+
+def gpu_models() -> list[dict[str, str]]:
+    """What GPU models can do: memory, its bandwidth, dense FP16 tensor throughput, source."""
+    return _rows("gpu_model.csv")
+
+
 def parameters(
     thresholds: Thresholds, suppressions: Iterable[Suppression], memory_threshold_ratio: float = 0.9
 ) -> dict[str, Any]:
@@ -101,6 +117,8 @@ def parameters(
         "thresholds": json.dumps(values),
         "finding_rules": json.dumps(told),
         "xid_classes": json.dumps(xid_classes()),
+        "mig_profiles": json.dumps(mig_profiles()),
+        "gpu_models": json.dumps(gpu_models()),
         "suppressions": json.dumps([each.model_dump(mode="json") for each in suppressions], sort_keys=True),
     }
 

@@ -10,7 +10,7 @@ import pytest
 from golden_case import NOON, NOW, report_rows
 
 from gpureport.cli import main
-from gpureport.findings import SEVERITIES, rules
+from gpureport.findings import SEVERITIES, gpu_models, mig_profiles, rules
 from gpureport.resources import QUERIES
 
 OWNER = 'namespace="research",pod="idler-0",container="main"'
@@ -127,3 +127,16 @@ def test_every_xid_class_has_a_source_and_a_date() -> None:
     assert {row["class"] for row in rows} == {"application", "driver", "firmware", "memory", "interconnect", "bus", "hardware"}
     assert all(row["source"] and row["as_of"] and row["meaning"] and row["severity"] in SEVERITIES for row in rows)
     assert len({row["code"] for row in rows}) == len(rows)
+
+
+def test_mig_profiles_fit_on_their_gpu_as_often_as_told_and_no_more_often() -> None:
+    for row in mig_profiles():
+        compute, memory = (int(row[f"{kind}_slices_total"]) // int(row[f"{kind}_slices"]) for kind in ("compute", "memory"))
+        assert 1 <= int(row["instances_max"]) <= min(compute, memory)
+        assert row["profile"].startswith(f"{row['compute_slices']}g.")
+        assert row["source"] and row["as_of"]
+
+
+def test_every_gpu_model_has_a_source_and_a_date() -> None:
+    assert all(row["source"] and row["as_of"] and float(row["fp16_tensor_teraflops"]) > 0 for row in gpu_models())
+    assert len({row["gpu_model"] for row in gpu_models()}) == len(gpu_models())

@@ -27,6 +27,10 @@ TABLES = {
         "Against the window before: a finding is the same where all it is about is.",
     ),
     "boundness": ("What limits the work", "By rules that each row states; no score."),
+    "rightsizing": (
+        "Would it fit a smaller GPU?",
+        "Containers alone on one GPU: what their busiest hour needed, and the MIG profile or smaller model in which that fits.",
+    ),
     "scheduler_pressure": (
         "Scheduler pressure",
         "What was asked of the scheduler and what there was, hour by hour, in OpenCost's sense and in Kubernetes' own. "
