@@ -33,6 +33,7 @@ from gpureport.config import Config
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
 from gpureport.row_printing import Output
+from gpureport.whatif_command import whatif
 from gpureport.window import Window, day_start, parse_instant
 
 
@@ -250,6 +251,9 @@ def diff(
         return
     window, earlier = _compared_windows(times)
     pipeline.diff_windows(config, window, earlier, show, output)
+
+
+cli.add_command(whatif)
 
 
 @cli.command()

@@ -36,6 +36,7 @@ from gpureport.lake import Lake, open_lake, views
 from gpureport.lake.change import LakeBusyError, exclusive_run, pack_observations
 from gpureport.look_back import window_before
 from gpureport.query import Query, load
+from gpureport.quotas import quota_lake
 from gpureport.resources import RECORDING
 from gpureport.row_printing import Output
 from gpureport.schema_docs import render_schema
@@ -48,6 +49,7 @@ from gpureport.window import Window, day_start, parse_date, parse_instant, rfc33
 if TYPE_CHECKING:
     from gpureport.doctor import Evidence
     from gpureport.report.header import Header
+    from gpureport.whatif import Question
 
 DEMO_CLUSTER = "h200-recording"
 DEMO_MONTH = date(2026, 10, 1)
@@ -265,6 +267,20 @@ def diff_reports(config: Config, earlier: Path, now: Path, only: str | None, out
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         queries = compare_reports(con, earlier, now, judged_by)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
+
+
+def what_if(config: Config, window: Window, question: Question, output: Output, say: Say) -> None:
+    """Print what quotas would have come to, had they been otherwise; LakeError where the lake knows no quota of the window."""
+    from gpureport.whatif import answer as answer_question
+    from gpureport.whatif import notes, print_answer
+
+    lake, queries = open_lake(config.lake), load()
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        quota_lake(con, lake, queries, window, [question.cluster] if question.cluster else None)
+        found = answer_question(con, queries, config.quota.nos.gpu_memory_gb_per_gpu, window, question)
+    for note in notes(found, question, window) if output != "json" else ():
+        say(note)
+    print_answer(found, question, window, output, sys.stdout)
 
 
 def sql(config: Config, statement: str | None, output: Output, now: datetime) -> None:

@@ -117,9 +117,9 @@ def resolved(change: Change, known: Mapping[Pool, Collection[str]]) -> dict[Pool
 
 
 def _quota_meant(name: str, known: Mapping[Pool, Collection[str]]) -> tuple[str, list[Pool]]:
-    """The one quota of this name, or of this name in some namespace, and the pools that it stands in."""
+    """The one quota of this name, or of this name in some namespace, or of the namespace; and the pools that it stands in."""
     every = sorted({quota for quotas in known.values() for quota in quotas})
-    matches = [name] if name in every else [each for each in every if each.rpartition("/")[2] == name]
+    matches = [name] if name in every else [each for each in every if name in (each.rpartition("/")[2], each.partition("/")[0])]
     if not matches:
         shown = ", ".join(every[:_SHOWN]) + (", …" if len(every) > _SHOWN else "")
         raise UsageError(f"there is no quota {name!r} in the window; there are {shown or 'none at all'}")

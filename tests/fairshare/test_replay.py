@@ -78,6 +78,13 @@ def test_a_quota_is_found_by_its_name_or_by_its_name_in_a_namespace():
     }
 
 
+def test_a_quota_is_found_by_its_namespace_where_that_has_one():
+    known = {GB: ["research/q", "serving/q"]}
+    assert resolved(Change((parse_setting("quota.serving.min=1"),)), known)[GB].settings[0].quota == "serving/q"
+    with pytest.raises(UsageError, match="several quotas 'q'"):
+        resolved(Change((parse_setting("quota.q.min=1"),)), known)
+
+
 def test_a_quota_of_several_resources_wants_one_named():
     [(pool, change)] = resolved(Change((parse_setting("quota.research/a.min[nvidia.com/gpu]=1"),)), KNOWN).items()
     assert (pool, change.settings[0].value) == (GPUS, 1)

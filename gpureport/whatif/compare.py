@@ -1,0 +1,184 @@
+"""Recorded, replayed as it was, and replayed as it would be: three outcomes of each quota, by one and the same SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import duckdb
+
+from gpureport.errors import LakeError, UsageError
+from gpureport.fairshare.change import Change, Pool, Term, changed, doubts, resolved
+from gpureport.query import Query, build, needed
+from gpureport.quota_rows import QuotaRows, Row
+from gpureport.quotas import build_quota_facts
+from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
+from gpureport.whatif.moments import replay_moments
+from gpureport.whatif.question import Question
+from gpureport.window import Window
+
+OUTCOME = "facts.quota_outcome"
+_SPANS = "clean.quota_span"
+_POOLS = """
+select cluster, system, resource, flavor, list(distinct quota order by quota)
+from facts.quota_moment
+group by all
+order by all
+"""
+_LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
+_AFTER_REPLAY = (
+    "facts.quota_share",
+    "facts.quota_step",
+    "facts.quota_hour",
+    "facts.quota_starvation",
+    "facts.quota_pair_hour",
+    OUTCOME,
+)
+_AFTER_LABELS = (*_LABELS, "facts.quota_pod_hour")
+_LATEST = """
+select
+    *,
+    epoch_ms(created_at) as created_at_ms
+from recorded_moment
+qualify row_number() over (partition by cluster, system, resource, flavor, quota order by start_at desc) = 1
+"""
+_COLUMNS: Mapping[Term, str] = {
+    "guaranteed": "guaranteed_native",
+    "cap": "cap_native",
+    "weight": "weight",
+    "deserved": "deserved_native",
+    "borrowing_limit": "borrowing_limit_native",
+    "lending_limit": "lending_limit_native",
+}
+_NODE_GPUS = """
+select mode(gpus)
+from (
+    select max(native.amount_gpus) as gpus
+    from clean.quota_node as node
+    inner join facts.quota_native as native
+        on native.system = '' and map([node.resource], [node.offered_native])::text = native.requests
+    where native.amount_gpus > 0
+    group by node.cluster, node.node_name
+)
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Outcomes by quota of each variant, and what was left out of the replays."""
+
+    recorded: list[Row]
+    replayed: list[Row]
+    changed: list[Row]
+    left_out_seconds: Mapping[str, float]
+    """By a code of ``definitions.REASONS``."""
+    changed_quotas: Collection[tuple[str, str, str]]
+    """Cluster, system and name of those that the question names."""
+    systems: Collection[str]
+    doubts: Collection[str] = ()
+    """What a scheduler might refuse of the quotas as changed."""
+
+
+def answer(
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], gb_per_gpu: float, window: Window, question: Question
+) -> Answer:
+    """The outcomes of the window's quotas; ``lake.*`` stands on the connection (``quotas.quota_lake``).
+
+    LakeError where nothing is known of quotas, UsageError for a quota that is not there.
+    """
+    _build_recorded(con, queries, gb_per_gpu, window, question)
+    changes = resolved(question.change, _pools(con))
+    added = question.added_gpus + question.added_nodes * (_node_gpus(con) if question.added_nodes else 0)
+    con.execute("create or replace table recorded_moment as from facts.quota_moment")
+    con.execute("create or replace table recorded_capacity as from facts.quota_capacity")
+    recorded = _outcome(con, queries)
+    left_out = _replay(con, queries, {}, 0.0)
+    build_quota_facts(con, queries, gb_per_gpu, window, _standing(queries, _AFTER_REPLAY))
+    replayed = _outcome(con, queries)
+    _replay(con, queries, changes, added)
+    _change_terms(con, changes)
+    build_quota_facts(con, queries, gb_per_gpu, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
+    quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
+    systems = sorted({row["system"] for row in recorded})
+    return Answer(recorded, replayed, _outcome(con, queries), left_out, quotas, systems, _doubts(con, changes))
+
+
+def _build_recorded(
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], gb_per_gpu: float, window: Window, question: Question
+) -> None:
+    """All facts of the quotas that the question is about, of the window alone."""
+    there = set()
+    for query in needed(queries, [_SPANS]):
+        build(con, query, {})
+        there.add(query.table)
+    con.execute(
+        f"delete from {_SPANS} where ($cluster != '' and cluster != $cluster) or ($system != '' and system != $system)",
+        {"cluster": question.cluster, "system": question.system},
+    )
+    build_quota_facts(con, queries, gb_per_gpu, window, there)
+    if not con.execute("select 1 from facts.quota_moment limit 1").fetchone():
+        raise LakeError(
+            f"the lake knows of no quota and its pods in {window}; gpureport snapshot (or import --kubernetes) reads them, "
+            "and --cluster and --system leave out others"
+        )
+    build(con, queries["facts.quota_outside"], {})
+
+
+def _pools(con: duckdb.DuckDBPyConnection) -> dict[Pool, list[str]]:
+    rows = con.execute(_POOLS).fetchall()
+    return {Pool(*pool): quotas for *pool, quotas in rows}
+
+
+def _node_gpus(con: duckdb.DuckDBPyConnection) -> float:
+    """GPUs that most nodes have."""
+    row = con.execute(_NODE_GPUS).fetchone()
+    if row is None or row[0] is None:
+        raise UsageError("no node of the window is known, so its GPUs are not; say how many GPUs more with --add-gpus")
+    return float(row[0])
+
+
+def _replay(
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], changes: Mapping[Pool, Change], added_gpus: float
+) -> dict[str, float]:
+    con.execute("create or replace table facts.quota_capacity as from recorded_capacity")
+    build(con, queries["facts.quota_usable"], {"added_gpus": added_gpus})
+    left_out = replay_moments(con, changes)
+    con.execute("create or replace table facts.quota_capacity as from facts.quota_usable")
+    return left_out
+
+
+def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> None:
+    """The same in ``clean.quota_span``, from which labels are made."""
+    where = "cluster = $cluster and system = $system and resource = $resource and flavor = $flavor and quota = $quota"
+    for pool, change in changes.items():
+        for setting in change.settings:
+            con.execute(
+                f"update {_SPANS} set {_COLUMNS[setting.term]} = $value where {where}",
+                {**pool._asdict(), "quota": setting.quota, "value": setting.value},
+            )
+        for name in change.removed:
+            con.execute(f"delete from {_SPANS} where {where}", {**pool._asdict(), "quota": name})
+
+
+def _doubts(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> list[str]:
+    """Of the quotas that are set, as they stand last in the window."""
+    rows = QuotaRows()
+    latest = con.sql(_LATEST).to_arrow_table().to_pylist()
+    named = {(pool, name) for pool, change in changes.items() for name in change.quotas()}
+    quotas = [
+        (changed(rows.quota(row), pool.resource, changes[pool]), pool.resource)
+        for row in latest
+        if ((pool := Pool(*(row[name] for name in Pool._fields))), row["quota"]) in named
+    ]
+    return [doubt for quota, resource in quotas for doubt in doubts([quota], resource)]
+
+
+def _standing(queries: Mapping[str, Query], rebuilt: Collection[str]) -> set[str]:
+    """Every table but those."""
+    return {*queries, *(table.name for table in RULE_TABLES)} - set(rebuilt)
+
+
+def _outcome(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> list[Row]:
+    build(con, queries[OUTCOME], {})
+    rows: list[Row] = con.sql(f"from {OUTCOME} order by cluster, system, resource, flavor, quota").to_arrow_table().to_pylist()
+    return rows

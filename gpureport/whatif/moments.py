@@ -1,0 +1,130 @@
+"""The recorded steps of quotas as a replay takes them, and what it finds, in their place."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, islice
+
+import duckdb
+import pyarrow as pa
+
+from gpureport.fairshare.change import NO_CHANGE, Change, Pool
+from gpureport.fairshare.model import Holding, Terms
+from gpureport.fairshare.replay import Step, replay
+from gpureport.quota_rows import TERMS, QuotaRows, Row
+from gpureport.window import from_ms, plain
+
+_RECORDED = """
+select
+    moment.*,
+    epoch_ms(moment.start_at) as start_ms,
+    epoch_ms(moment.end_at) as end_ms,
+    epoch_ms(moment.created_at) as created_at_ms,
+    usable.capacity_native
+from recorded_moment as moment
+left join facts.quota_usable as usable
+    on
+        moment.cluster = usable.cluster
+        and moment.system = usable.system
+        and moment.resource = usable.resource
+        and moment.start_at >= usable.start_at
+        and moment.start_at < usable.end_at
+order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
+"""
+_PUT_BACK = """
+create or replace table facts.quota_moment as
+select moment.* replace (
+    replayed.parent as parent,
+    replayed.guaranteed_native as guaranteed_native,
+    replayed.cap_native as cap_native,
+    replayed.weight as weight,
+    replayed.deserved_native as deserved_native,
+    replayed.borrowing_limit_native as borrowing_limit_native,
+    replayed.lending_limit_native as lending_limit_native,
+    replayed.delivered_native as delivered_native,
+    null::double as waiting_native,
+    null::double as reported_share_native
+)
+from recorded_moment as moment
+inner join replayed
+    using (cluster, system, resource, flavor, quota, start_at)
+"""
+_ROWS_AT_ONCE = 20_000
+_BOUND_BY_MIN = ("nos", "scheduler-plugins")
+"""Their quotas share what all min together are, so the nodes need not be known."""
+_REPLAYED = pa.schema(
+    [
+        *((name, pa.string()) for name in (*Pool._fields, "quota")),
+        ("start_at", pa.timestamp("us")),
+        ("parent", pa.string()),
+        *((name, pa.float64()) for name in (*TERMS, "delivered_native")),
+    ]
+)
+
+
+def replay_moments(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> dict[str, float]:
+    """Put ``recorded_moment`` through the systems' rules with the changes made, into ``facts.quota_moment``.
+
+    ``facts.quota_usable`` is what there is to share. Tells the seconds that had to be left out by why: ``capacity_unknown``,
+    ``demand_unknown``.
+    """
+    left_out: dict[str, float] = defaultdict(float)
+    found = _replayed(_recorded(con), changes, left_out)
+    batches = [pa.RecordBatch.from_pylist(rows, _REPLAYED) for rows in iter(lambda: list(islice(found, _ROWS_AT_ONCE)), [])]
+    con.register("replayed", pa.Table.from_batches(batches, _REPLAYED))
+    con.execute(_PUT_BACK)
+    con.unregister("replayed")
+    return dict(left_out)
+
+
+def _recorded(con: duckdb.DuckDBPyConnection) -> Iterator[Row]:
+    for batch in con.sql(_RECORDED).to_arrow_reader(_ROWS_AT_ONCE):
+        rows: list[Row] = batch.to_pylist()
+        yield from rows
+
+
+def _replayed(rows: Iterable[Row], changes: Mapping[Pool, Change], left_out: dict[str, float]) -> Iterator[Row]:
+    for pool, of_pool in groupby(rows, key=lambda row: Pool(*(row[name] for name in Pool._fields))):
+        for step in replay(pool.system, pool.resource, _steps(of_pool, left_out), changes.get(pool, NO_CHANGE)):
+            yield from _rows(pool, step)
+
+
+def _steps(rows: Iterable[Row], left_out: dict[str, float]) -> Iterator[Step]:
+    """The steps of one system's resource; those of which too little is known are left out and counted."""
+    quotas = QuotaRows()
+    for _, step in groupby(rows, key=lambda row: row["start_ms"]):
+        there = list(step)
+        first = there[0]
+        capacity = first["capacity_native"]
+        if capacity is None and first["system"] in _BOUND_BY_MIN:
+            capacity = math.inf
+        if why := _unknown(there, capacity):
+            left_out[why] += (first["end_ms"] - first["start_ms"]) / 1000
+            continue
+        holdings = [Holding(quotas.quota(row), row["demanded_native"], row["delivered_native"]) for row in there]
+        yield Step(first["start_ms"], first["end_ms"], holdings, capacity)
+
+
+def _unknown(rows: Iterable[Row], capacity: float | None) -> str:
+    if any(row["demanded_native"] is None or row["delivered_native"] is None for row in rows):
+        return "demand_unknown"
+    return "capacity_unknown" if capacity is None else ""
+
+
+def _rows(pool: Pool, step: Step) -> Iterator[Row]:
+    same = {**pool._asdict(), "start_at": plain(from_ms(step.start_ms))}
+    for each in step.holdings:
+        terms = each.quota.terms.get(pool.resource, Terms())
+        said = (
+            terms.guaranteed,
+            terms.cap,
+            terms.weight,
+            terms.deserved,
+            terms.borrowing_limit,
+            terms.lending_limit,
+            each.delivered,
+        )
+        names = (*TERMS, "delivered_native")
+        yield {**same, "quota": each.quota.name, "parent": each.quota.parent, **dict(zip(names, said, strict=True))}

@@ -1,0 +1,66 @@
+"""What somebody asks: quotas that differ, nodes that are added, another order of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpureport.errors import UsageError
+from gpureport.fairshare.change import Change, parse_setting
+from gpureport.fairshare.nos_labels import ORDER, in_order
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything that is to be different, and where."""
+
+    change: Change
+    added_gpus: float = 0
+    added_nodes: int = 0
+    """Nodes of as many GPUs as most nodes have."""
+    pod_order: tuple[str, ...] = ORDER
+    cluster: str = ""
+    """The one that is asked about; '' for all."""
+    system: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would be different."""
+        return self.change == Change() and not self.added_gpus and not self.added_nodes and self.pod_order == ORDER
+
+    def words(self) -> list[str]:
+        """The question as a list of what is different."""
+        settings = [
+            f"{each.quota}: {each.term}{f' of {each.resource}' if each.resource else ''} is "
+            f"{'none' if each.value is None else f'{each.value:g}'}"
+            for each in self.change.settings
+        ]
+        return [
+            *settings,
+            *(f"{name}: removed" for name in self.change.removed),
+            *([f"{self.added_gpus:g} GPUs more"] if self.added_gpus else []),
+            *([f"{self.added_nodes} nodes more"] if self.added_nodes else []),
+            *([f"pods are counted by {', '.join(self.pod_order)}"] if self.pod_order != ORDER else []),
+        ]
+
+
+def parse_question(
+    settings: Sequence[str],
+    removed: Sequence[str],
+    added_gpus: float = 0,
+    added_nodes: int = 0,
+    pod_order: str = "",
+    cluster: str | None = None,
+    system: str | None = None,
+) -> Question:
+    """The question of a command line; UsageError for one that asks nothing or cannot be."""
+    for name, value in (("--add-gpus", added_gpus), ("--add-nodes", added_nodes)):
+        if value < 0:
+            raise UsageError(f"{name} {value:g} cannot be; give a number from 0 on (fewer are not asked for here)")
+    order = tuple(each.strip() for each in pod_order.split(",")) if pod_order else ORDER
+    in_order([], order)
+    change = Change(tuple(map(parse_setting, settings)), tuple(name.removeprefix("quota.") for name in removed))
+    question = Question(change, added_gpus, added_nodes, order, cluster or "", system or "")
+    if question.is_empty:
+        raise UsageError("nothing is to be different; say what with --set, --remove, --add-gpus, --add-nodes or --pod-order")
+    return question

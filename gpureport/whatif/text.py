@@ -1,0 +1,124 @@
+"""The three outcomes side by side: for a terminal, as CSV, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from gpureport import formats
+from gpureport.definitions import REASONS
+from gpureport.fairshare.allocation import ASSUMPTIONS
+from gpureport.fairshare.replay import UNKNOWABLE
+from gpureport.quota_rows import Row
+from gpureport.row_printing import Output, print_rows
+from gpureport.whatif.compare import Answer
+from gpureport.whatif.question import Question
+from gpureport.window import Window, rfc3339
+
+KEY = ("cluster", "system", "resource", "flavor", "quota")
+VARIANTS = ("recorded", "replayed", "changed")
+"""What was; what the rules make of the recorded demand; what they make of it with the change."""
+NAMES = (*KEY, "figure", *VARIANTS, "difference")
+_DIGITS = 9
+_RECORDED_PODS = ("over_quota_gpu_hours", "exposed_pod_count")
+
+
+def side_by_side(answer: Answer) -> list[Row]:
+    """A row for each quota and figure: its value in each variant, and changed less replayed; null where one is unknown."""
+    return [
+        {**{name: rows[0][name] for name in KEY}, "figure": figure, **_values(figure, rows)}
+        for rows in zip(answer.recorded, answer.replayed, answer.changed, strict=True)
+        for figure in rows[0]
+        if figure not in KEY
+    ]
+
+
+def _values(figure: str, rows: Sequence[Row]) -> Row:
+    recorded, replayed, changed = (_rounded(row[figure]) for row in rows)
+    difference = None if changed is None or replayed is None else _rounded(changed - replayed)
+    return {"recorded": recorded, "replayed": replayed, "changed": changed, "difference": difference}
+
+
+def _rounded(found: float | None) -> float | None:
+    """Nine significant digits, as all output; what is left of a difference of equals is 0."""
+    if found is None or isinstance(found, int):
+        return found
+    return 0.0 if abs(found) < 10**-_DIGITS else float(f"{found:.{_DIGITS}g}")
+
+
+def print_answer(answer: Answer, question: Question, window: Window, output: Output, out: TextIO) -> None:
+    """The rows; a terminal's are those of quotas that are named or come out otherwise, in the words of people."""
+    rows = side_by_side(answer)
+    if output == "json":
+        json.dump(_whole(answer, question, window, rows), out, indent=1, ensure_ascii=False, allow_nan=False)
+        out.write("\n")
+    elif output == "csv":
+        print_rows(NAMES, [[row[name] for name in NAMES] for row in rows], "csv", out)
+    else:
+        _print_table(answer, rows, out)
+
+
+def notes(answer: Answer, question: Question, window: Window) -> list[str]:
+    """What was asked, what the figures cannot know, and what was left out: a sentence each."""
+    return [
+        f"{window}: {'; '.join(question.words())}.",
+        "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as asked.",
+        *(f"{system}: {ASSUMPTIONS[system]}." for system in answer.systems),
+        *UNKNOWABLE,
+        *([_LABELS_NOTE] if "nos" in answer.systems else []),
+        *(f"warning: {doubt}" for doubt in answer.doubts),
+        *(
+            f"warning: {formats.duration(seconds)} were left out of the replays: {REASONS[why]}"
+            for why, seconds in sorted(answer.left_out_seconds.items())
+        ),
+    ]
+
+
+_LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} are of the pods that ran, at the times when they ran, under the changed quotas."
+
+
+def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Row]) -> dict[str, Any]:
+    return {
+        "start_at": rfc3339(window.start_at),
+        "end_at": rfc3339(window.end_at),
+        "asked": question.words(),
+        "assumptions": {system: ASSUMPTIONS[system] for system in answer.systems},
+        "unknowable": list(UNKNOWABLE),
+        "doubts": list(answer.doubts),
+        "left_out_seconds": {why: _rounded(seconds) for why, seconds in sorted(answer.left_out_seconds.items())},
+        "outcomes": rows,
+    }
+
+
+def _print_table(answer: Answer, rows: Sequence[Row], out: TextIO) -> None:
+    """Headings that are the same in all rows are left out."""
+    shown = [row for row in rows if _is_told(row, rows, answer)]
+    keys = [name for name in KEY if name == "quota" or len({row[name] for row in rows}) > 1]
+    names = [*keys, "figure", *VARIANTS, "difference"]
+    print_rows(names, [[*(row[name] for name in keys), *_cells(row)] for row in shown], "table", out)
+
+
+def _is_told(row: Row, rows: Sequence[Row], answer: Answer) -> bool:
+    """Rows of quotas that are named or differ, but for figures that are 0 or unknown throughout."""
+    if not any(row[variant] for variant in VARIANTS):
+        return False
+    key = [row[name] for name in KEY]
+    is_named = (row["cluster"], row["system"], row["quota"]) in answer.changed_quotas
+    return is_named or any(each["difference"] for each in rows if [each[name] for name in KEY] == key)
+
+
+def _cells(row: Row) -> list[str]:
+    figure = row["figure"]
+    unit = formats.unit(figure)
+    shown = [
+        formats.duration(row[name]) if figure.endswith("_seconds") else formats.value(figure, row[name]) for name in VARIANTS
+    ]
+    difference = row["difference"]
+    if difference is None or difference == 0:
+        told = formats.UNKNOWN if difference is None else "="
+    else:
+        size = formats.duration(abs(difference)) if figure.endswith("_seconds") else formats.value(figure, abs(difference))
+        told = f"{'+' if difference > 0 else '−'}{size}"
+    name = formats.words(figure.removesuffix("_gpu_hours").removesuffix("_ratio").removesuffix("_seconds").removesuffix("_count"))
+    return [f"{name}, {unit}" if unit and unit != "s" else name, *shown, told]

@@ -1,0 +1,51 @@
+"""``gpureport whatif``: what somebody would change, into one pipeline call."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpureport import pipeline
+from gpureport.cli_options import FORMAT, LAKE, Invocation
+from gpureport.row_printing import Output
+from gpureport.whatif import parse_question
+from gpureport.window import Window, parse_instant
+
+
+@click.command()
+@click.option("--since", required=True, help="Start: a UTC day, or a time as 2026-11-20T23:51:40Z.")
+@click.option("--until", help="End, itself outside the window (default: a day after the start).")
+@click.option("--set", "settings", multiple=True, help="quota.NAME.TERM=VALUE, as quota.team-a.min=20. Repeatable.")
+@click.option("--remove", "removed", multiple=True, help="A quota that is not to be there. Repeatable.")
+@click.option("--add-gpus", "added_gpus", type=float, default=0.0, help="GPUs more than there were.")
+@click.option("--add-nodes", "added_nodes", type=int, default=0, help="Nodes more, of as many GPUs as most nodes have.")
+@click.option("--pod-order", default="", help="nos: order in which pods are counted, as creation,-priority,request,name.")
+@click.option("--cluster", help="Only this cluster.")
+@click.option("--system", help="Only the quotas of this system: nos, kueue, koordinator, volcano, kai, …")
+@LAKE
+@FORMAT
+@click.pass_obj
+def whatif(
+    invocation: Invocation,
+    /,
+    since: str,
+    until: str | None,
+    output: Output,
+    lake: Path | None,
+    **asked: Any,
+) -> None:
+    """Replay the recorded demand through the schedulers' rules with other quotas, and print the outcomes side by side.
+
+    Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' takes a cap or limit away. A
+    terminal shows the quotas that are named or come out otherwise, CSV and JSON all of them.
+
+    Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
+    """
+    question = parse_question(**asked)
+    config = invocation.config(lake=lake)
+    start = parse_instant(since)
+    window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
+    pipeline.what_if(config, window, question, output, invocation.say)

@@ -1,0 +1,170 @@
+"""``gpureport whatif`` from lists of three clusters to its figures; the window is 10:00–10:30, and 32 GB are a GPU."""
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+from seed_cluster import make_lake
+
+from gpureport.cli import main
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+WINDOW = ["--since", "2026-11-20T10:00:00Z", "--until", "2026-11-20T10:30:00Z"]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    return make_lake(tmp_path_factory.mktemp("seed"), NOW)
+
+
+@pytest.fixture
+def ask(lake, capsys):
+    """The command's exit code, output and errors; ``window`` replaces 10:00–10:30."""
+
+    def run(*arguments, window=WINDOW):
+        code = main(["whatif", *window, "--lake", str(lake), *arguments], environ={}, now=NOW)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def outcomes(ask):
+    """Values by quota and figure: recorded, replayed, changed."""
+
+    def read(*arguments, **more):
+        code, out, _ = ask(*arguments, "-o", "csv", **more)
+        assert code == 0
+        return {
+            (row["quota"], row["figure"]): tuple(
+                float(row[name]) if row[name] else None for name in ("recorded", "replayed", "changed")
+            )
+            for row in csv.DictReader(io.StringIO(out))
+        }
+
+    return read
+
+
+def gpu_hours(*stretches):
+    """Of (GB, minutes)."""
+    return pytest.approx(sum(gb * minutes for gb, minutes in stretches) / 60 / 32)
+
+
+def test_the_documents_story_as_recorded_replayed_and_without_a_lender(outcomes):
+    found = outcomes("--cluster", "lab", "--remove", "c")
+    # Recorded, a's fifth pod waits for two minutes; a replay takes back at once what a is guaranteed: 50 from 10:10 on.
+    # Without c there is nothing to borrow: a has its 40 and b its 10.
+    assert found["a/q", "delivered_gpu_hours"] == (
+        gpu_hours((40, 12), (50, 18)),
+        gpu_hours((40, 10), (50, 20)),
+        gpu_hours((40, 30)),
+    )
+    assert found["b/q", "delivered_gpu_hours"] == (
+        gpu_hours((40, 12), (30, 18)),
+        gpu_hours((40, 10), (30, 20)),
+        gpu_hours((10, 30)),
+    )
+    assert found["b/q", "borrowed_gpu_hours"] == (gpu_hours((30, 12), (20, 18)), gpu_hours((30, 10), (20, 20)), 0)
+    assert found["c/q", "lent_gpu_hours"] == (gpu_hours((30, 30)), gpu_hours((30, 30)), None)
+    assert found["c/q", "guaranteed_gpu_hours"][2] is None
+
+
+def test_a_min_that_covers_what_was_borrowed_takes_pods_out_of_reach(outcomes):
+    found = outcomes("--cluster", "lab", "--set", "quota.b.min=40")
+    # b's four pods are in quota then; a's fifth finds 80 GB in use and no part of what is over: all is guaranteed and asked for.
+    assert found["b/q", "delivered_gpu_hours"][2] == gpu_hours((40, 30))
+    assert found["a/q", "delivered_gpu_hours"][2] == gpu_hours((40, 30))
+    assert found["b/q", "over_quota_gpu_hours"] == (gpu_hours((30, 12), (20, 18)), gpu_hours((30, 12), (20, 18)), 0)
+    # Three of b's pods are over quota at 10:10, when a's fifth pod waits for its fair share.
+    assert found["b/q", "exposed_pod_count"] == (3, 3, 0)
+
+
+def test_the_announced_pod_order_changes_who_is_over_quota(outcomes):
+    key = ("team/q", "over_quota_gpu_hours")
+    # Older first: 20 GB in quota, then 10 over. Younger first: 10 in quota, then 20 over.
+    assert outcomes("--cluster", "order", "--pod-order=-creation")[key] == (
+        gpu_hours((10, 30)),
+        gpu_hours((10, 30)),
+        gpu_hours((20, 30)),
+    )
+
+
+def test_a_node_more_serves_who_waits_and_what_is_held_outside_is_not_there(outcomes):
+    # Four of the five GPUs are there for queues: 2 each. With five more x has all six that it asks for.
+    found = outcomes("--cluster", "kai", "--add-nodes", "1")
+    assert found["x", "delivered_gpu_hours"] == (1, 1, 3)
+    assert found["y", "delivered_gpu_hours"] == (1, 1, 1)
+    assert outcomes("--cluster", "kai", "--add-gpus", "3")["x", "delivered_gpu_hours"] == (1, 1, 2.5)
+
+
+def test_a_removed_queue_does_not_run(outcomes):
+    found = outcomes("--cluster", "kai", "--remove", "y")
+    assert (found["x", "delivered_gpu_hours"][2], found["y", "delivered_gpu_hours"][2]) == (2, 0)
+
+
+def test_half_a_window_and_the_other_half_are_the_whole(outcomes):
+    cut = "2026-11-20T10:12:00Z"
+    whole, first, second = (
+        outcomes("--cluster", "lab", "--set", "quota.a.max=45", window=["--since", since, "--until", until])
+        for since, until in ((WINDOW[1], WINDOW[3]), (WINDOW[1], cut), (cut, WINDOW[3]))
+    )
+    for key, values in whole.items():
+        if key[1].endswith(("_gpu_hours", "_seconds")):
+            assert [a + b for a, b in zip(first[key], second[key], strict=True)] == pytest.approx(list(values), abs=1e-9), key
+
+
+def test_a_terminal_shows_what_is_named_or_differs_and_says_what_cannot_be_known(ask):
+    code, out, err = ask("--cluster", "kai", "--set", "quota.x.quota=4")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["quota", "figure", "recorded", "replayed", "changed", "difference"]
+    assert ["x", "guaranteed,", "GPU-h", "1", "1", "2", "+1"] in lines
+    assert not any(line[0] == "y" for line in lines)  # both hold 2 of 4 as before, and guarantees are now more than there is
+    assert "x: guaranteed is 4" in err
+    assert "Demand stays as recorded" in err
+    assert "kai: the fair share is taken back at once" in err
+
+
+def test_json_holds_the_question_the_assumptions_and_all_outcomes(ask):
+    code, out, err = ask("--cluster", "lab", "--set", "quota.b.max=5", "-o", "json")
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (answer["asked"], answer["doubts"]) == (["b: cap is 5"], ["b/q: max 5 is below min 10"])
+    assert list(answer["assumptions"]) == ["nos"]
+    assert len(answer["unknowable"]) == 3
+    assert {row["quota"] for row in answer["outcomes"]} == {"a/q", "b/q", "c/q"}
+
+
+def test_the_same_question_has_the_same_answer(ask):
+    assert ask("--set", "quota.x.limit=3", "-o", "json") == ask("--set", "quota.x.limit=3", "-o", "json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        ([], 2, "nothing is to be different"),
+        (["--set", "quota.z.min=1"], 2, "there is no quota 'z' in the window; there are a/q, b/q, c/q, team/q, x, y"),
+        (["--set", "quota.q.min=1"], 2, "several quotas 'q': a/q, b/q, c/q, team/q; name one of them in full"),
+        (["--remove", "quota.z"], 2, "there is no quota 'z'"),
+        (["--set", "quota.a.min=much"], 2, "'much' is no number"),
+        (["--set", "quota.a.min=-3"], 2, "-3 cannot be"),
+        (["--set", "a=3"], 2, "is not quota.NAME.TERM=VALUE"),
+        (
+            ["--set", "quota.a.min[nvidia.com/gpu]=3"],
+            2,
+            "'a/q' says nothing of 'nvidia.com/gpu'; it does of nos.nebuly.com/gpu-memory",
+        ),
+        (["--add-gpus", "-1"], 2, "--add-gpus -1 cannot be"),
+        (["--pod-order", "age"], 2, "'age' is no criterion"),
+        (["--add-nodes", "1", "--cluster", "elsewhere"], 1, "the lake knows of no quota"),
+        (["--add-nodes", "1", "--system", "kueue"], 1, "the lake knows of no quota"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(ask, arguments, code, why):
+    got, out, err = ask(*arguments)
+    assert (got, out) == (code, "")
+    assert why in err
+    assert err.count("\n") == 1
