@@ -13,14 +13,21 @@ from gpureport.query import Query, build, needed
 
 TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
 """The lake's tables beside ``device_sample`` that are made from samples: a day of them stands for itself."""
-_COUNTED = ("facts.scheduler_hour",)
+_STEPS = ("facts.demand_step", "facts.node_room")
+_COUNTED = ("facts.room_look", "facts.scheduler_hour")
 """What is counted from ``_STEPS`` when these are cut to the day; they themselves are not needed any more then."""
-_STEPS = "facts.demand_step"
-_KEPT = ("facts.claim_device", "facts.claim_hour", "facts.claim_reservation", "facts.claim_use", "facts.pod_wait")
+_KEPT = (
+    "facts.claim_device",
+    "facts.claim_hour",
+    "facts.claim_reservation",
+    "facts.claim_use",
+    "facts.device_room",
+    "facts.pod_wait",
+)
 KEPT_ONCE = (*_KEPT, *_COUNTED)
 """Facts that are made here and kept, once for all parts."""
 _OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing", "facts.outage")
-_AROUND_THE_DAY = (*_KEPT, "facts.reservation", "facts.stated_use")
+_AROUND_THE_DAY = (*_KEPT, "facts.reservation", "facts.stated_use", "facts.stranding")
 """What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
 
 
@@ -42,8 +49,9 @@ def state_around_day(
 
 
 def _counted(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], day: date) -> dict[str, pa.Table]:
-    con.register("_cut", _of_day(con, _STEPS, day))
-    con.execute(f"create or replace table {_STEPS} as from _cut")
+    for table in _STEPS:
+        con.register("_cut", _of_day(con, table, day))
+        con.execute(f"create or replace table {table} as from _cut")
     for table in _COUNTED:
         build(con, queries[table], {})
     return {table: con.sql(f"from {table}").to_arrow_table() for table in _COUNTED}

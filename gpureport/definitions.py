@@ -120,7 +120,9 @@ FIGURES = {
     "allocated_busy_gpu_hours": Figure("h held and active while SM activity is not known", _ACTIVITY, ways=_ANY_ACTIVITY),
     "allocated_idle_gpu_hours": Figure("h held and not active", _ACTIVITY, ways=_ANY_ACTIVITY),
     "reserved_idle_gpu_hours": Figure("h that a resource claim had and no container held"),
-    "stranded_gpu_hours": Figure("h that nobody had and on which nothing can be placed: slices of which no MIG instance is made"),
+    "stranded_gpu_hours": Figure(
+        "h that nobody had and that no pod that the scheduler refused could have; slices of which no MIG instance is made"
+    ),
     "free_gpu_hours": Figure("h that nobody had"),
     "unknown_gpu_hours": Figure("h not seen; or held with no signal of activity; or active with nobody named; or without labels"),
     "unavailable_gpu_hours": Figure("h in which the node was not ready or cordoned, or the GPU unhealthy or tainted"),

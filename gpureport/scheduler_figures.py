@@ -58,5 +58,39 @@ def _waits() -> dict[str, Figure]:
     return found | longest | {"waiting_seconds_max": waiting}
 
 
-SCHEDULER_FIGURES = _pressure() | _waits()
-"""The figures of ``report.scheduler_pressure`` and ``report.pod_wait``."""
+def _room() -> dict[str, Figure]:
+    """What is left, every five minutes, of what nodes that take pods have to give."""
+    best = "units that one node has left, the most of any node"
+    fits = {
+        f"fits_{units}_ratio": Figure(f"looks, every five minutes, at which a node had {units} or more units left ÷ looks")
+        for units in (1, 2, 4, 8)
+    }
+    return {
+        "free_units_avg": Figure("mean over looks of Σ schedulable - held units over nodes"),
+        "free_units_min": Figure("least of any look: Σ schedulable - held units over nodes"),
+        "largest_request_units_avg": Figure(f"mean over looks of {best}"),
+        "largest_request_units_min": Figure(f"least of any look: {best}"),
+        "largest_request_units_max": Figure(f"most of any look: {best}"),
+        "fragmentation_ratio": Figure(
+            "1 - largest request that fits ÷ all that is free; over time of the sums over looks", absent="nothing is free"
+        ),
+        **fits,
+        "fitting_8_pod_count_avg": Figure("mean over looks of Σ ⌊free units ÷ 8⌋ over nodes"),
+    }
+
+
+def _koordinators() -> dict[str, Figure]:
+    """What Koordinator says of its devices; memory is null for devices that have none."""
+    none = "the device has no memory, or nothing tells how much"
+    return {
+        "free_core_percent_avg": Figure("∫ free computing power dt ÷ s in which the device was looked at"),
+        "memory_bytes": Figure("gpu-memory of the device; of a node Σ over fit devices", absent=none),
+        "held_memory_bytes": Figure("Σ gpu-memory of the pods that have a part, shares of memory × the device's", absent=none),
+        "free_memory_bytes": Figure("memory - held, 0 where the device is not fit", absent=none),
+        "free_memory_bytes_avg": Figure("∫ free memory dt ÷ s in which the device was looked at", absent=none),
+        "largest_memory_bytes": Figure("most free memory of any one device", absent=none),
+    }
+
+
+SCHEDULER_FIGURES = _pressure() | _waits() | _room() | _koordinators()
+"""The figures of the tables about the scheduler: pressure, waits, what is left, what of Koordinator's devices is free."""

@@ -21,19 +21,21 @@ ACTIVE = ("effective", "ineffective", "busy")
 ACTIVITIES = (*ACTIVE, "inactive", "untold", "unseen")
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
 
-State = tuple[str, bool, bool, str, bool, str]
-"""outage, is_reserved, is_unsliced, activity, is_held, label_cause"""
+State = tuple[str, bool, bool, str, str, bool, str]
+"""outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause"""
 
 STATES: list[State] = [
     state
-    for state in product(("", "cordoned"), (False, True), (False, True), ACTIVITIES, (False, True), ("", "no_pod_labels"))
-    if not (state[1] and state[4])  # who holds it has taken it up: it is no longer merely reserved
+    for state in product(
+        ("", "cordoned"), (False, True), (False, True), ("", "fragmented"), ACTIVITIES, (False, True), ("", "no_pod_labels")
+    )
+    if not (state[1] and state[5])  # who holds it has taken it up: it is no longer merely reserved
 ]
 
 
 def bucket_of(state: State) -> str:
     """The first that holds, in the order in which they are defined."""
-    outage, is_reserved, is_unsliced, activity, is_held, label_cause = state
+    outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause = state
     is_named = is_held or (activity not in ACTIVE and (is_reserved or not label_cause))
     steps = [
         ("unavailable", outage != ""),
@@ -43,7 +45,7 @@ def bucket_of(state: State) -> str:
         ("allocated_ineffective", activity == "ineffective"),
         ("allocated_busy", activity == "busy"),
         ("reserved_idle", is_reserved),
-        ("stranded", is_unsliced),
+        ("stranded", is_unsliced or stranding != ""),
         ("free", True),
     ]
     return next(name for name, holds in steps if holds)
@@ -55,19 +57,19 @@ def con() -> duckdb.DuckDBPyConnection:
     with duckdb.connect() as con:
         con.execute(
             "create schema facts; create table facts.ledger_hour (cluster varchar, device_uuid varchar, gpu_instance_id varchar, "
-            "hour_start_at timestamp, outage varchar, is_reserved boolean, is_unsliced boolean, activity varchar, "
-            "namespace varchar, pod varchar, pod_uid varchar, gpu_seconds double)"
+            "hour_start_at timestamp, outage varchar, is_reserved boolean, is_unsliced boolean, stranding varchar, "
+            "activity varchar, namespace varchar, pod varchar, pod_uid varchar, gpu_seconds double)"
         )
         con.execute(
             "create table facts.window_capacity (cluster varchar, node_name varchar, device_uuid varchar, day date, "
             "gpu_model varchar, device_count bigint, capacity_seconds double, unseen_seconds double, unseen_cause varchar)"
         )
         con.execute("create table facts.window_holder_day (cluster varchar, device_uuid varchar, day date, cause varchar)")
-        for number, (outage, is_reserved, is_unsliced, activity, is_held, label_cause) in enumerate(STATES):
+        for number, (outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause) in enumerate(STATES):
             pod = "p" if is_held or is_reserved else ""
             con.execute(
-                "insert into facts.ledger_hour values ('c', $1, '1', '2026-03-01 05:00', $2, $3, $4, $5, $6, $6, '', 3600)",
-                [str(number), outage, is_reserved, is_unsliced, activity, pod],
+                "insert into facts.ledger_hour values ('c', $1, '1', '2026-03-01 05:00', $2, $3, $4, $5, $6, $7, $7, '', 3600)",
+                [str(number), outage, is_reserved, is_unsliced, stranding, activity, pod],
             )
             con.execute(
                 "insert into facts.window_capacity values ('c', 'n', $1, '2026-03-01', 'm', 1, 3600, 0, 'unseen')", [str(number)]

@@ -64,6 +64,7 @@ DEFAULTS = {
     "sharing_mode": "exclusive",
     "sharing_evidence": "",
     "certainty": "certain",
+    "stranding": "",
     "flavor": "",
     "parent": "",
     "tree": "",

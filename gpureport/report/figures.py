@@ -40,6 +40,12 @@ TABLES = {
         "Waiting for accelerators",
         "How long pods waited for a place and then to run, by GPU model and size of the request.",
     ),
+    "fragmentation": (
+        "What was left",
+        "Free accelerators and the largest request that still fitted on one node, by looks every five minutes.",
+    ),
+    "node_free": ("Koordinator's nodes", "What fit devices add up to, what of it is free, and the largest request that fits."),
+    "device_free": ("Koordinator's devices", "Health, topology, and what of each device is given out and free."),
     "quota_fair_share": (
         "Quotas",
         "Who was guaranteed what, who got it, who lent and borrowed, who was short; integrals over the time that is known. "

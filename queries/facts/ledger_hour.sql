@@ -1,4 +1,4 @@
--- The GPU-seconds of each hour by all that decides on their bucket: usable, held, reserved, active, how effectively.
+-- The GPU-seconds of each hour by all that decides on their bucket: usable, held, reserved, wanted, active, how effectively.
 --
 -- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of stands
 -- beside them as unsliced. Several holders of one unit have equal parts. Hours are cut where holders change and where the GPU becomes
@@ -7,8 +7,8 @@
 -- An instance counts for as long as its labels stood, which is how it is known that one was not seen. What the samples of an instance
 -- go beyond the GPU's own, or beyond its slices while it is partitioned anew, is cut.
 --
--- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, activity, namespace, pod, pod_uid
--- reads:  clean.device_run, facts.device_hour, facts.device_outage, facts.held_piece, facts.piece_saturation, facts.reservation, facts.segment_saturation
+-- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid
+-- reads:  clean.device_run, facts.device_hour, facts.device_outage, facts.held_piece, facts.piece_saturation, facts.reservation, facts.segment_saturation, facts.stranded_gpu
 -- params:
 -- source: facts.segment_saturation, facts.piece_saturation; slices by GPU_I_PROFILE
 -- columns:
@@ -19,6 +19,7 @@
 --   outage           why the GPU could not be used (facts.device_outage); '' where it could
 --   is_reserved      a claim has it and no container
 --   is_unsliced      no MIG instance is made of it
+--   stranding        why nobody who waited could have it (facts.stranded_gpu); '' where nobody waited, or one could
 --   activity         inactive, effective, ineffective, busy (SM activity unknown), untold (no signal tells), or unseen
 --   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
@@ -283,6 +284,7 @@ seen as (
         coalesce(outage.cause, '') as outage,
         coalesce(taken.is_reserved, false) as is_reserved,
         unit.is_unsliced,
+        if(taken.pod is null and unit.gpu_instance_id = '' and not unit.is_unsliced, coalesce(stranding.cause, ''), '') as stranding,
         unit.activity,
         coalesce(taken.namespace, '') as namespace,
         coalesce(taken.pod, '') as pod,
@@ -295,6 +297,12 @@ seen as (
             and unit.device_uuid = outage.device_uuid
             and unit.start_at >= outage.start_at
             and unit.start_at < outage.end_at
+    left join facts.stranded_gpu as stranding
+        on
+            unit.cluster = stranding.cluster
+            and unit.device_uuid = stranding.device_uuid
+            and unit.start_at >= stranding.start_at
+            and unit.start_at < stranding.end_at
     left join taken
         on
             unit.cluster = taken.cluster
@@ -345,6 +353,7 @@ select
     outage,
     is_reserved,
     is_unsliced,
+    stranding,
     activity,
     namespace,
     pod,
@@ -361,6 +370,7 @@ select
     outage,
     false as is_reserved,
     false as is_unsliced,
+    '' as stranding,
     'unseen' as activity,
     '' as namespace,
     '' as pod,

@@ -1,13 +1,13 @@
--- The hours of a device in which its owners change, or whether it is reserved or usable, cut at the changes; an hour without a change
--- has no row here.
+-- The hours of a device in which its owners change, or whether it is reserved, usable or stranded, cut at the changes; an hour without a
+-- change has no row here.
 --
 -- Cuts are the board's: a change on one MIG instance cuts the pieces of the board and of its siblings too, which
 -- loses nothing, for sums add.
 --
 -- grain:  cluster, device_uuid, start_at
--- reads:  facts.device_outage, facts.ownership, facts.reservation
+-- reads:  facts.device_outage, facts.ownership, facts.reservation, facts.stranded_gpu
 -- params:
--- source: facts.ownership, facts.device_outage, facts.reservation
+-- source: facts.ownership, facts.device_outage, facts.reservation, facts.stranded_gpu
 -- columns:
 --   cluster        cluster name
 --   device_uuid    UUID of the physical GPU
@@ -32,6 +32,12 @@ with change as (
         device_uuid,
         unnest([start_at, end_at]) as changed_at
     from facts.reservation
+    union all
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from facts.stranded_gpu
 ),
 
 cut as (

@@ -21,7 +21,7 @@
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   day              UTC day
 --   bucket           unavailable, unknown, allocated_idle, effective, allocated_ineffective, allocated_busy, reserved_idle, stranded or free
---   cause            why it is unavailable (not_ready, cordoned, …), unknown (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced); '' else
+--   cause            why it is unavailable (not_ready, cordoned, …), unknown (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); '' else
 --   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
 --   pod_uid          its uid; '' where unknown
@@ -37,6 +37,7 @@ with daily as (
         outage,
         is_reserved,
         is_unsliced,
+        stranding,
         activity,
         namespace,
         pod,
@@ -104,6 +105,7 @@ placed as (
         '' as outage,
         false as is_reserved,
         false as is_unsliced,
+        '' as stranding,
         'unseen' as activity,
         '' as namespace,
         '' as pod,
@@ -122,7 +124,8 @@ flagged as (
         activity != 'unseen' as is_seen,
         pod != '' and not is_reserved as is_held,
         activity in ('effective', 'ineffective', 'busy') as is_active,
-        activity != 'untold' as is_told
+        activity != 'untold' as is_told,
+        is_unsliced or stranding != '' as is_stranded
     from placed
     where gpu_seconds > 0
 ),
@@ -158,11 +161,11 @@ bucketed as (
                 },
                 {
                     'bucket': 'stranded',
-                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and is_unsliced
+                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and is_stranded
                 },
                 {
                     'bucket': 'free',
-                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and not is_unsliced
+                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and not is_stranded
                 }
             ] if entry.holds
         ]) as bucket
@@ -182,7 +185,7 @@ select
         when bucket = 'unknown' and is_held then 'no_activity_signal'
         when bucket = 'unknown' and label_cause != '' then label_cause
         when bucket = 'unknown' then 'nobody_named'
-        when bucket = 'stranded' then 'unsliced'
+        when bucket = 'stranded' then if(is_unsliced, 'unsliced', stranding)
         else ''
     end as cause,
     namespace,

@@ -20,7 +20,7 @@
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   day              UTC day
 --   bucket           unavailable, unknown, allocated_idle, effective, allocated_ineffective, allocated_busy, reserved_idle, stranded or free
---   cause            why it is unavailable (not_ready, cordoned, …), unknown (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced); '' else
+--   cause            why it is unavailable (not_ready, cordoned, …), unknown (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); '' else
 --   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
 --   pod_uid          its uid; '' where unknown

@@ -118,3 +118,34 @@ def test_gauges_are_switched_off_one_by_one(lake: Path, tmp_path: Path) -> None:
                               pending_request_units_max, unscheduled_pod_count_max
                        from report.scheduler_pressure where resource = 'nvidia.com/gpu' and hour_start_at = '2026-11-21 01:00'"""
         assert rows(con, statement) == [(None, None, "disabled", 3, 1)]
+
+
+def test_what_is_left_fits_no_pod_that_waits(report: duckdb.DuckDBPyConnection) -> None:
+    statement = f"""select resource, free_units_avg, largest_request_units_max, fragmentation_ratio from report.fragmentation
+                    where resource in ('{CLASS}', 'nvidia.com/gpu') order by resource"""
+    # gpu-6 and gpu-7 of gpu-node-1; one of gpu-node-3's two.
+    assert rows(report, statement) == [(CLASS, 2, 2, 0), ("nvidia.com/gpu", 1, 1, 0)]
+
+
+def test_koordinators_devices_say_what_is_free_of_them(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select minor, is_healthy, health_reason, numa_node, pcie_id, held_core_percent, free_core_percent,
+                          free_memory_bytes, pod_count
+                   from report.device_free where device_type = 'gpu' order by minor"""
+    assert rows(report, statement) == [
+        (0, False, "Xid79", 0, "0000:00", 0, 0, 0, 0),
+        (1, True, "", 0, "0000:01", 50, 50, 21_474_836_500, 1),  # half of 40Gi, to nine digits
+        (2, True, "", 1, "0000:02", 100, 0, 0, 1),
+        (3, True, "", 1, "0000:03", 100, 0, 0, 1),
+    ]
+
+
+def test_koordinators_node_says_what_would_still_fit(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select device_type, device_count, healthy_device_count, core_percent, memory_ratio_percent, free_core_percent,
+                          largest_percent, largest_minors
+                   from report.node_free order by device_type"""
+    # Its node offers 300 of gpu-core: the fit ones. koord-half-0 left the other half of device 1.
+    assert rows(report, statement) == [
+        ("fpga", 1, 1, 100, None, 100, 100, "0"),
+        ("gpu", 4, 3, 300, 300, 50, 50, "1"),
+        ("rdma", 1, 1, 100, None, 100, 100, "0"),
+    ]

@@ -1,0 +1,153 @@
+-- When the free accelerators of a node could not be given to any pod that the scheduler had found no place for, and why.
+--
+-- Pods that ask for a resource of the node, and more than it has left: it is fragmented, or, where no node has as many in all, the request is larger
+-- than any node. Or the node has enough and the scheduler refuses still: then its own words tell of something else that is short, for
+-- which node they do not say. Pods that are held back before the scheduler sees them strand nothing. Koordinator's shares
+-- of devices are left out: which fit is told device by device (facts.device_room).
+--
+-- grain:  cluster, node_name, resource, source, start_at
+-- reads:  clean.claim_ask, clean.kube_ask, clean.look_ask, facts.node_room, lake.pod
+-- params:
+-- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; facts.node_room
+-- columns:
+--   cluster      cluster name
+--   node_name    node
+--   resource     extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   source       snapshot or kube-state-metrics
+--   start_at     UTC, start of the span
+--   end_at       UTC, its end, outside it
+--   cause        fragmented, larger_than_any_node, cpu, memory, taint, affinity or refused
+--   wanted_units  units that the smallest of the refused pods asks for
+--   free_units   units that the node has left
+with refused as (
+    select
+        cluster,
+        'snapshot' as source,
+        resource,
+        pod_uid,
+        effective_units,
+        start_at,
+        end_at
+    from clean.look_ask
+    where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
+    union all by name
+    select
+        cluster,
+        'snapshot' as source,
+        resource,
+        pod_uid,
+        effective_units,
+        start_at,
+        end_at
+    from clean.claim_ask
+    where stage = 'refused'
+    union all by name
+    select
+        cluster,
+        'kube-state-metrics' as source,
+        resource,
+        pod_uid,
+        effective_units,
+        start_at,
+        end_at
+    from clean.kube_ask
+    where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
+),
+
+said as (
+    select
+        cluster,
+        pod_uid,
+        arg_max(unschedulable_message, observed_at) as message
+    from lake.pod
+    where unschedulable_message != ''
+    group by all
+),
+
+bound as (
+    select
+        cluster,
+        source,
+        resource,
+        unnest([start_at, end_at]) as changed_at
+    from refused
+),
+
+span as (
+    select distinct
+        cluster,
+        source,
+        resource,
+        changed_at as start_at,
+        lead(changed_at) over (partition by cluster, source, resource order by changed_at) as end_at
+    from bound
+),
+
+-- The smallest that waits: if that cannot be placed, none can.
+wanted as (
+    select
+        span.cluster,
+        span.source,
+        span.resource,
+        span.start_at,
+        span.end_at,
+        min(refused.effective_units) as wanted_units,
+        coalesce(arg_min(said.message, (refused.effective_units, refused.pod_uid)), '') as message
+    from span
+    inner join refused
+        on
+            span.cluster = refused.cluster
+            and span.source = refused.source
+            and span.resource = refused.resource
+            and span.start_at >= refused.start_at
+            and span.start_at < refused.end_at
+    left join said
+        on
+            refused.cluster = said.cluster
+            and refused.pod_uid = said.pod_uid
+    where span.start_at < span.end_at and refused.effective_units > 0
+    group by all
+),
+
+largest as (
+    select
+        cluster,
+        source,
+        resource,
+        max(schedulable_units) as schedulable_units
+    from facts.node_room
+    group by all
+)
+
+select
+    room.cluster,
+    room.node_name,
+    room.resource,
+    room.source,
+    greatest(room.start_at, wanted.start_at) as start_at,
+    least(room.end_at, wanted.end_at) as end_at,
+    case
+        when wanted.wanted_units > largest.schedulable_units then 'larger_than_any_node'
+        when wanted.wanted_units > room.free_units then 'fragmented'
+        when contains(wanted.message, 'Insufficient cpu') then 'cpu'
+        when contains(wanted.message, 'Insufficient memory') then 'memory'
+        when contains(wanted.message, 'untolerated taint') then 'taint'
+        when contains(wanted.message, 'affinity/selector') then 'affinity'
+        else 'refused'
+    end as cause,
+    wanted.wanted_units,
+    room.free_units
+from facts.node_room as room
+inner join wanted
+    on
+        room.cluster = wanted.cluster
+        and room.source = wanted.source
+        and room.resource = wanted.resource
+        and room.start_at < wanted.end_at
+        and room.end_at > wanted.start_at
+inner join largest
+    on
+        room.cluster = largest.cluster
+        and room.source = largest.source
+        and room.resource = largest.resource
+where room.free_units > 0
