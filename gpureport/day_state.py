@@ -21,6 +21,7 @@ _KEPT = (
     "facts.claim_hour",
     "facts.claim_reservation",
     "facts.claim_use",
+    "facts.device_request",
     "facts.device_room",
     "facts.pod_wait",
 )

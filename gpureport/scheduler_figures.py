@@ -88,6 +88,14 @@ def _koordinators() -> dict[str, Figure]:
         "held_memory_bytes": Figure("Σ gpu-memory of the pods that have a part, shares of memory × the device's", absent=none),
         "free_memory_bytes": Figure("memory - held, 0 where the device is not fit", absent=none),
         "free_memory_bytes_avg": Figure("∫ free memory dt ÷ s in which the device was looked at", absent=none),
+        "requested_memory_bytes": Figure(
+            "bytes asked for of the device, else its asked share × memory_total_bytes, whole bytes",
+            absent="only computing power is asked for; a share is, and nothing tells of the device's memory",
+        ),
+        "used_memory_bytes": Figure("memory_used_bytes of report.accelerator", ("fb_used_bytes",), "see report.accelerator"),
+        "used_memory_bytes_max": Figure(
+            "memory_used_bytes_max of report.accelerator", ("fb_used_bytes",), "see report.accelerator"
+        ),
         "largest_memory_bytes": Figure("most free memory of any one device", absent=none),
     }
 

@@ -40,6 +40,10 @@ TABLES = {
         "Waiting for accelerators",
         "How long pods waited for a place and then to run, by GPU model and size of the request.",
     ),
+    "requested_use": (
+        "Asked for and used",
+        "What each container asked for of each of its GPUs, in percent and bytes, beside SM activity and memory in use.",
+    ),
     "fragmentation": (
         "What was left",
         "Free accelerators and the largest request that still fitted on one node, by looks every five minutes.",

@@ -4,9 +4,9 @@
 -- under those Koordinator does not know. Where more is given out than there is, nothing is free.
 --
 -- grain:  cluster, node_name, device_type, minor, device_id, start_at
--- reads:  clean.device_grant, clean.state_look, lake.koordinator_device
+-- reads:  clean.state_look, facts.device_grant, lake.koordinator_device
 -- params:
--- source: Koordinator's Device objects; clean.device_grant
+-- source: Koordinator's Device objects; facts.device_grant
 -- columns:
 --   cluster                  cluster name
 --   node_name                node
@@ -111,7 +111,7 @@ held as (
         sum(granted.memory_ratio_percent) as held_memory_ratio_percent,
         count(granted.pod_uid) as pod_count
     from device
-    left join clean.device_grant as granted
+    left join facts.device_grant as granted
         on
             device.cluster = granted.cluster
             and device.node_name = granted.node_name

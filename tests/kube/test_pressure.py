@@ -149,3 +149,16 @@ def test_koordinators_node_says_what_would_still_fit(report: duckdb.DuckDBPyConn
         ("gpu", 4, 3, 300, 300, 50, 50, "1"),
         ("rdma", 1, 1, 100, None, 100, 100, "0"),
     ]
+
+
+def test_what_was_asked_for_of_each_device_stands_beside_what_it_did(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select pod, left(device_uuid, 8), asked_as, requested_by, requested_core_percent, used_core_percent,
+                          unknown_reasons['used_core_percent'], problem
+                   from report.requested_use order by all"""
+    # The exporter of the test publishes no SM activity. Pods with claims ask by the piece.
+    half, both = "koordinator.sh/gpu-core: 50, koordinator.sh/gpu-memory-ratio: 50", "koordinator.sh/gpu-core: 200"
+    assert rows(report, statement) == [
+        ("koord-half-0", "GPU-c0d9", half, "container", 50, None, "not_collected", ""),
+        ("koord-two-0", "GPU-6d68", f"{both}, koordinator.sh/gpu-memory-ratio: 200", "container", 100, None, "not_collected", ""),
+        ("koord-two-0", "GPU-6fff", f"{both}, koordinator.sh/gpu-memory-ratio: 200", "container", 100, None, "not_collected", ""),
+    ]

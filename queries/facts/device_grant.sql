@@ -4,7 +4,7 @@
 -- stay, even where they contradict each other. Which container uses the device Koordinator does not say.
 --
 -- grain:  cluster, node_name, pod_uid, device_type, minor
--- reads:  clean.device_request, clean.state_look, lake.koordinator_device, lake.pod, lake.pod_device
+-- reads:  clean.state_look, facts.device_request, lake.koordinator_device, lake.pod, lake.pod_device
 -- params:
 -- source: Pod annotation scheduling.koordinator.sh/device-allocated; Device spec.devices[].resources
 -- columns:
@@ -82,7 +82,7 @@ told as (
             and given.node_name = device.node_name
             and given.device_type = device.device_type
             and given.minor = device.minor
-    left join clean.device_request as request
+    left join facts.device_request as request
         on
             given.cluster = request.cluster
             and given.namespace = request.namespace
