@@ -42,6 +42,10 @@ DEVICE_INFO = "device_info"
 """Signal of the metrics whose labels describe a device and whose value says nothing."""
 
 
+PUBLISHER_LABEL, PUBLISHER = "publisher", "gpureport"
+"""On gauges of ours whose names are OpenCost's: a run that read its own words as OpenCost's would agree with itself."""
+
+
 @dataclass(frozen=True)
 class Meaning:
     """One catalogue row: how a metric is read.
@@ -133,7 +137,9 @@ class Catalog:
         return self.metrics.get(metric) or ((self.divisors[metric],) if metric in self.divisors else ())
 
     def meaning(self, labels: Labels) -> Meaning | None:
-        """How a series is read; None for a metric, or labels, that the catalogue does not name."""
+        """How a series is read; None for a metric, or labels, that the catalogue does not name, and for what gpureport publishes."""
+        if labels.get(PUBLISHER_LABEL) == PUBLISHER:
+            return None
         for row in self.read_as(labels.get(METRIC_LABEL, "")):
             if not row.labels or row.matches(labels):
                 return row

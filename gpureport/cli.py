@@ -32,6 +32,7 @@ from gpureport.cli_options import (
 from gpureport.config import Config
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
+from gpureport.nightly_commands import prune, run
 from gpureport.row_printing import Output
 from gpureport.whatif_command import whatif
 from gpureport.window import Window, day_start, parse_instant
@@ -173,6 +174,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 )
 @click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
 @click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
+@click.option("--by", "report__by", help="Also a page for each value of this label of namespaces (team), or for each namespace.")
 @click.option("--fail-on", "report__fail_on", help="Exit 3 for findings of a code (GR101) or severity (info, warning, critical).")
 @LOG_FORMAT
 @click.pass_obj
@@ -187,24 +189,8 @@ def report(invocation: Invocation, /, since: str, until: str | None, **flags: An
     print_paths(pipeline.report(config, window, config.out, invocation.now))
 
 
-@cli.command()
-@DATE
-@LAKE
-@OUT
-@CLUSTER
-@prometheus_options
-@cluster_options
-@NO_KUBERNETES
-@LOG_FORMAT
-@click.pass_obj
-def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
-    """Export, compute and report a day (default: yesterday), filling days that are missing; what a CronJob calls.
-
-    Example: gpureport run --prometheus-url http://prometheus:9090
-    """
-    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
-    chosen = finished_day(invocation, day)
-    print_paths(pipeline.run(config, invocation.environ, chosen, invocation.now, invocation.say, with_state=not no_kubernetes))
+cli.add_command(run)
+cli.add_command(prune)
 
 
 @cli.command()

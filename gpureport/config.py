@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gpureport.errors import UsageError
 from gpureport.findings import Suppression, Thresholds
 from gpureport.log import LogFormat
+from gpureport.window import AGE
 
 PREFIX = "GPUREPORT_"
 DEFAULT_FILE = Path("gpureport.toml")
@@ -51,6 +52,8 @@ class Prometheus(_Section):
     key_file: str = ""
     insecure_skip_verify: bool = False
     headers: dict[str, str] = {}
+    match: dict[str, str] = {}
+    cluster_label: str = ""
     http_config_file: str = ""
     connect_timeout_seconds: float = Field(10.0, gt=0)
     read_timeout_seconds: float = Field(120.0, gt=0)
@@ -66,6 +69,7 @@ KubernetesSystem = Literal["dra", "kubernetes", "nos", "scheduler-plugins", "kue
 class Kubernetes(_Section):
     """How to reach the cluster's API server, and what to ask; credentials are the kubeconfig's or the service account's."""
 
+    enabled: bool = True
     kubeconfig: str = ""
     context: str = ""
     namespaces: tuple[Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")], ...] = ()
@@ -75,6 +79,14 @@ class Kubernetes(_Section):
     page_timeout_seconds: float = Field(300.0, gt=0)
     page_size: int = Field(500, gt=0, le=10_000)
     retries: int = Field(3, ge=0, le=20)
+
+
+class ClusterSource(_Section):
+    """One of several clusters: its servers, with the sections [prometheus] and [kubernetes] as what they do not say."""
+
+    name: str
+    prometheus: Prometheus = Prometheus()
+    kubernetes: Kubernetes = Kubernetes(enabled=False)
 
 
 class Export(_Section):
@@ -133,6 +145,7 @@ class Report(_Section):
     min_coverage_ratio: float = Field(0.0, ge=0, le=1)
     idle_policy: Literal["separate", "holder", "pool"] = "separate"
     fail_on: str = ""
+    by: str = ""
 
 
 class Scheduler(_Section):
@@ -148,6 +161,38 @@ class Link(_Section):
 
     pcie_bytes_per_second: float | None = Field(None, gt=0)
     nvlink_bytes_per_second: float | None = Field(None, gt=0)
+
+
+MetricName = Literal[
+    "gpureport_run_success",
+    "gpureport_run_exit_code",
+    "gpureport_run_last_success_timestamp_seconds",
+    "gpureport_run_duration_seconds",
+    "gpureport_run_samples_total",
+    "gpureport_run_coverage_ratio",
+    "gpureport_run_unknown_gpu_hours",
+    "cluster_gpu_pending_pod_count",
+    "cluster_gpu_pending_request_total",
+    "cluster_gpu_requested_allocatable_ratio",
+]
+
+
+class Metrics(_Section):
+    """Where a run publishes how it went."""
+
+    file: str = ""
+    pushgateway_url: str = Field("", pattern=r"^[^@]*$")
+    job: str = Field("gpureport", min_length=1)
+    username: str = ""
+    password_file: str = ""
+    leave_out: tuple[MetricName, ...] = ()
+
+
+class Retention(_Section):
+    """For how long samples and facts are kept, as 30d, 8w or 2y; without end where nothing is said."""
+
+    keep_samples: str = Field("", pattern=AGE)
+    keep_facts: str = Field("", pattern=AGE)
 
 
 class Config(_Section):
@@ -166,12 +211,28 @@ class Config(_Section):
     prices: Prices = Prices()
     carbon: Carbon = Carbon()
     compute: Compute = Compute()
+    metrics: Metrics = Metrics()
+    retention: Retention = Retention()
+    clusters: tuple[ClusterSource, ...] = ()
     report: Report = Report()
     scheduler: Scheduler = Scheduler()
     thresholds: Thresholds = Thresholds()
     suppressions: tuple[Suppression, ...] = ()
     signals: tuple[dict[str, str], ...] = ()
     links: dict[str, Link] = {}
+
+    def each_cluster(self) -> list[Config]:
+        """A configuration per cluster: one of all, or of those in ``clusters`` all or the one that ``cluster`` names."""
+        if not self.clusters:
+            return [self]
+        names = [each.name for each in self.clusters]
+        if "cluster" in self.model_fields_set and self.cluster not in names:
+            raise UsageError(f"no cluster {self.cluster!r} is configured; the configuration has {', '.join(names)}")
+        chosen = [each for each in self.clusters if "cluster" not in self.model_fields_set or each.name == self.cluster]
+        return [
+            self.model_copy(update={"cluster": each.name, "prometheus": each.prometheus, "kubernetes": each.kubernetes})
+            for each in chosen
+        ]
 
     @property
     def facts_hash(self) -> str:
@@ -193,10 +254,28 @@ def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[st
     for dotted, value in flags.items():
         if value is not None:
             _set(values, dotted.split("."), value)
+    _complete_clusters(values)
     try:
         return Config.model_validate(values), warnings
     except ValidationError as error:
         raise UsageError(f"configuration: {_first_problem(error)}") from None
+
+
+def _complete_clusters(values: dict[str, Any]) -> None:
+    """Give each of ``clusters`` what it leaves to the sections of all; Kubernetes is read only where the cluster names one.
+
+    Else every cluster would be given the state of the one in which the job runs.
+    """
+    clusters = values.get("clusters")
+    if not isinstance(clusters, list) or not all(isinstance(each, dict) for each in clusters):
+        return  # for pydantic to refuse
+    names = [each.get("name") for each in clusters]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"configuration: two clusters are named {twice[0]!r}")
+    for each in clusters:
+        each["prometheus"] = {**values.get("prometheus", {}), **each.get("prometheus", {})}
+        own = each.get("kubernetes", {"enabled": False})
+        each["kubernetes"] = {**values.get("kubernetes", {}), **own}
 
 
 def _read_file(path: Path | None) -> dict[str, Any]:

@@ -30,7 +30,9 @@ from gpureport.shape import DEVICE_LABELS, Reading, Tally, device_uuid, reading_
 from gpureport.sources.prometheus import (
     Connection,
     Group,
+    Matcher,
     PrometheusSettings,
+    Question,
     Server,
     list_series,
     one_of,
@@ -162,7 +164,8 @@ def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
 
 def _series(connection: Connection, settings: ExportSettings, day: date) -> tuple[list[Labels], tuple[str, ...]]:
     metrics = one_of(METRIC_LABEL, settings.catalog.asked)
-    series, warnings = list_series(connection, [metrics], Window.of_day(day).widened(MARGIN))
+    matchers = [metrics, *_scope(settings)]
+    series, warnings = list_series(connection, matchers, Window.of_day(day).widened(MARGIN))
     if not series:
         raise NoSeriesError(
             f"{connection.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
@@ -176,7 +179,17 @@ def _plan(connection: Connection, settings: ExportSettings, series: Sequence[Lab
     window = Window.of_day(day).widened(MARGIN)
     hourly = samples_per_hour(connection, series[0], window) or ASSUMED_SAMPLES_PER_HOUR
     samples_per_series = round(hourly * window.seconds / 3600)
-    return plan_groups(series, settings.samples_per_group, samples_per_series, _device_of(settings.catalog), DEVICE_LABELS)
+    groups = plan_groups(series, settings.samples_per_group, samples_per_series, _device_of(settings.catalog), DEVICE_LABELS)
+    return [Group(tuple(_within(question, _scope(settings)) for question in group.questions)) for group in groups]
+
+
+def _scope(settings: ExportSettings) -> tuple[Matcher, ...]:
+    """What every series must bear: of a server that holds several clusters, the one's label."""
+    return tuple(Matcher(name, "=", value) for name, value in sorted(settings.prometheus.match.items()))
+
+
+def _within(question: Question, scope: tuple[Matcher, ...]) -> Question:
+    return replace(question, matchers=(*question.matchers, *scope))
 
 
 def _device_of(catalog: Catalog) -> Callable[[Labels], str]:

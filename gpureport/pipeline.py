@@ -30,10 +30,9 @@ from gpureport.compute import (
 )
 from gpureport.config import Config
 from gpureport.errors import CoverageError, FindingError, IncompleteError, LakeError, OutputError, SourceError, UsageError
-from gpureport.export import Exported, ExportSettings, NoSeriesError, export_day
+from gpureport.export import Exported, ExportSettings, export_day
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
-from gpureport.lake.change import LakeBusyError, exclusive_run, pack_observations
 from gpureport.look_back import window_before
 from gpureport.query import Query, load
 from gpureport.quotas import quota_lake
@@ -164,10 +163,11 @@ def describe_export(exported: Exported) -> list[str]:
     return lines + [f"warning: {exported.day} may be partial: {warning}" for warning in exported.warnings]
 
 
-def compute(config: Config, day: date) -> list[str]:
-    """Facts of a day for every cluster that has it; failed checks, a line each. LakeError where none has."""
+def compute(config: Config, day: date, only: str | None = None) -> list[str]:
+    """Facts of a day for every cluster that has it, or one; failed checks, a line each. LakeError where none has."""
     lake = open_lake(config.lake)
-    clusters = sorted({each.cluster for each in lake.partitions("device_sample") if each.date == day})
+    held = {each.cluster for each in lake.partitions("device_sample") if each.date == day}
+    clusters = sorted(cluster for cluster in held if only in (None, cluster))
     if not clusters:
         raise LakeError(f"the lake at {config.lake} holds nothing for {day}; export or import that day first")
     lines = []
@@ -189,7 +189,7 @@ def report(config: Config, window: Window, out: Path, now: datetime) -> list[Pat
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         header, queries = _open_report(con, config, lake, window, now)
         with out_errors(out):
-            written = write_report(con, queries, header, out)
+            written = write_report(con, queries, header, out, _owners(con, config, lake, window))
         failing = findings.failing(con, config.report.fail_on)
     ratio = header.coverage_ratio or 0.0
     if ratio < config.report.min_coverage_ratio:
@@ -201,6 +201,30 @@ def report(config: Config, window: Window, out: Path, now: datetime) -> list[Pat
         listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
         raise FindingError(f"{out / 'report.html'} is written, and holds findings that fail the run (--fail-on): {listed}")
     return written
+
+
+def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window) -> dict[tuple[str, str], str] | None:
+    """Whose each namespace is, by its label as last seen in the window (report.by); None where no pages by owner are asked for.
+
+    UsageError where no namespace is known to bear the label.
+    """
+    label = config.report.by
+    if not label:
+        return None
+    if label == "namespace":
+        rows = con.execute("select distinct cluster, namespace, namespace from report.gpu_hour_ledger").fetchall()
+        return {(cluster, namespace): owner for cluster, namespace, owner in rows}
+    views(con, lake, ["namespace"], dates=list(window.days()))
+    rows = con.execute(
+        "select cluster, namespace, arg_max(labels[$label], observed_at) from lake.namespace "
+        "where labels[$label] is not null group by cluster, namespace",
+        {"label": label},
+    ).fetchall()
+    if not rows:
+        raise UsageError(
+            f"no namespace bore the label {label!r} in this window; run 'gpureport snapshot', or give --by namespace"
+        )
+    return {(cluster, namespace): owner for cluster, namespace, owner in rows}
 
 
 def _open_report(
@@ -384,50 +408,25 @@ def schema() -> str:
     return render_schema(load())
 
 
-def run(
-    config: Config, environ: Mapping[str, str], last_day: date, now: datetime, say: Say, with_state: bool = True
-) -> list[Path]:
-    """The nightly job: export and compute the day, the days missing before it and the recent ones that grew; then report it.
+def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> list[Config]:
+    """A configuration per cluster of a server that holds several, told apart by ``prometheus.cluster_label``.
 
-    With the state, a snapshot comes first; where that fails, the report is written all the same, and the error raised after it.
-    A second run at the same time leaves at once.
+    A server whose series do not bear the label is one cluster, which its external labels name. UsageError where they do not.
     """
-    try:
-        with exclusive_run(config.lake):
-            beside = snapshot_beside(config, environ, now) if with_state else Beside()
-            for day in _days_to_do(config, last_day):
-                try:
-                    _run_day(config, environ, day, say)
-                except NoSeriesError as error:
-                    if day == last_day:
-                        raise
-                    say(f"{day} stays missing: {error}")
-            written = report(config, Window.of_day(last_day), config.out, now)
-            pack_observations(open_lake(config.lake), now.date())
-            beside.conclude(say)
-            return written
-    except LakeBusyError:
-        say(f"another run over {config.lake} is at work; this one leaves")
-        return []
+    from gpureport.sources.prometheus import external_labels, label_values, open_connection
 
-
-def _days_to_do(config: Config, last_day: date) -> list[date]:
-    """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
-    held = {each.date for each in open_lake(config.lake, create=True).partitions("facts/device_hour")}
-    recent = [last_day - timedelta(days=back) for back in range(config.export.restate_days + 1)]
-    missing = [last_day - timedelta(days=back) for back in range(config.export.backfill_days + 1)]
-    first = min(held, default=last_day)
-    return sorted({last_day, *(day for day in recent if day in held), *(day for day in missing if first < day not in held)})
-
-
-def _run_day(config: Config, environ: Mapping[str, str], day: date, say: Say) -> None:
-    exported = export(config, environ, day, only_if_grown=True)
-    for line in describe_export(exported):
-        say(line)
-    computed = {each.date for each in open_lake(config.lake).partitions("facts/device_hour")}
-    if exported.is_written or day not in computed:
-        for line in compute(config, day):
-            say(line)
+    label = config.prometheus.cluster_label
+    connection = open_connection(config.prometheus, environ)
+    names = label_values(connection, label, _catalog(config).asked, Window.of_day(day))
+    if not names:
+        if label not in (external := external_labels(connection)):
+            raise UsageError(f"neither the series of {connection.url} nor its external labels bear {label!r}; set cluster")
+        return [config.model_copy(update={"cluster": external[label]})]
+    found = []
+    for name in names:
+        prometheus = config.prometheus.model_copy(update={"match": {**config.prometheus.match, label: name}})
+        found.append(config.model_copy(update={"cluster": name, "prometheus": prometheus}))
+    return found
 
 
 def _catalog(config: Config) -> Catalog:

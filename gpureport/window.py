@@ -125,3 +125,16 @@ def rfc3339(instant: datetime) -> str:
     """The instant as text, with Z, and milliseconds only where there are any."""
     text = instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return text.replace(".000Z", "Z")
+
+
+AGE = r"^([1-9]\d{0,3}[dwy])?$"
+"""Days, weeks or years, as 30d, 8w, 2y; or nothing."""
+
+
+def age_ago(today: date, age: str) -> date:
+    """The day that many days, weeks or calendar years before today; 29 February stands for 28 February."""
+    count, unit = int(age[:-1]), age[-1]
+    if unit != "y":
+        return today - timedelta(days=count * (7 if unit == "w" else 1))
+    day = 28 if (today.month, today.day) == (2, 29) else today.day
+    return date(today.year - count, today.month, day)

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Unpack Prometheus 2, Prometheus 3 and VictoriaMetrics from the machine's own Debian mirror into a folder, without root.
+# Unpack Prometheus 2, Prometheus 3, its Pushgateway and VictoriaMetrics from the machine's own Debian mirror into a folder, without root.
 #
 #   tests/fetch-servers.sh FOLDER
 #
-# What is there already, or named by PROMETHEUS_BIN, PROMTOOL_BIN, PROMETHEUS3_BIN, VICTORIA_METRICS_BIN, is left alone.
+# What is there already, or named by PROMETHEUS_BIN, PROMTOOL_BIN, PROMETHEUS3_BIN, PUSHGATEWAY_BIN, VICTORIA_METRICS_BIN, is left alone.
 # What cannot be had costs one line; the tests that need it are skipped and say so.
 set -eu
 mkdir -p "$1"
@@ -67,6 +67,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
     exit 0
 fi
 [ -n "${PROMETHEUS_BIN:-}" ] && [ -n "${PROMTOOL_BIN:-}" ] || fetch prometheus prometheus-2
+[ -n "${PUSHGATEWAY_BIN:-}" ] || fetch prometheus-pushgateway pushgateway
 [ -n "${VICTORIA_METRICS_BIN:-}" ] || fetch victoria-metrics victoria-metrics
 [ -n "${PROMETHEUS3_BIN:-}" ] || fetch_newer
 rm -rf "$state"

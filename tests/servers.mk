@@ -3,5 +3,5 @@ SERVERS := .cache/servers
 
 .PHONY: servers
 
-servers: ## Unpack Prometheus 2 and 3 and VictoriaMetrics into .cache/servers
+servers: ## Unpack Prometheus 2 and 3, its Pushgateway and VictoriaMetrics into .cache/servers
 	@sh tests/fetch-servers.sh $(SERVERS)

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -111,6 +111,24 @@ def pack_observations(lake: Lake, before: date) -> int:
             _swap(staged, lake.path / staged.relative_to(change.staging), change.staging / f".old-{joined}")
             joined += len(parts)
     return joined
+
+
+def remove_partitions(lake: Lake, partitions: Sequence[Sequence[Path]]) -> None:
+    """Remove files, a partition at a time; where they are all that their folder holds, a reader finds them all or none.
+
+    They are moved aside first, into the folder that the next change clears: a run that is killed leaves nothing half-removed.
+    """
+    if not partitions:
+        return
+    with disk_errors(lake.path), _locked(lake.path), _placing(lake.path), _staged(lake.path, _STAGING) as change:
+        for number, files in enumerate(partitions):
+            folder, aside = files[0].parent, change.staging / str(number)
+            if set(folder.iterdir()) == set(files):
+                folder.rename(aside)
+                continue
+            aside.mkdir()
+            for file in files:
+                file.rename(aside / file.name)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def names(lake: Path, table: str) -> list[str]:
 
 def test_a_day_that_is_over_is_one_file_a_table_and_every_row_is_there(lake: Path) -> None:
     before = everything(lake)
-    assert pack(lake) == 3 * 13
+    assert pack(lake) == 3 * 14
     assert names(lake, "pod") == ["observed-20261121.parquet"]
     assert names(lake, "source") == ["observed-20261121.parquet", "part-0000.parquet"]
     after = everything(lake)
@@ -64,7 +64,7 @@ def test_an_observation_that_comes_late_is_joined_the_next_time(lake: Path) -> N
     pack(lake)
     import_state(lake, RECORDING, "--observed-at", "2026-11-21T02:01:21Z")
     assert names(lake, "pod") == ["observed-20261121.parquet", "observed-20261121T020121000Z.parquet"]
-    assert pack(lake) == 2 * 13
+    assert pack(lake) == 2 * 14
     assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(4 * 21, 4)]
 
 
@@ -96,13 +96,12 @@ def test_a_damaged_part_is_named_and_nothing_is_lost(lake: Path) -> None:
     assert len(names(lake, "pod")) == 3
 
 
-def test_the_nightly_job_packs_what_is_over(tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its other work is shown elsewhere: here the day is exported and computed already."""
-    from gpureport import pipeline
-    from gpureport.config import Config
+def test_the_nightly_job_packs_what_is_over_even_where_there_is_nothing_to_report(tmp_path: Path, lake: Path) -> None:
+    from gpureport import nightly
+    from gpureport.config import Config, Kubernetes
 
-    monkeypatch.setattr(pipeline, "_days_to_do", lambda *_: [])
-    monkeypatch.setattr(pipeline, "report", lambda *_: [])
-    config = Config(lake=lake, out=tmp_path / "out")
-    pipeline.run(config, {}, DAY, datetime(2026, 11, 22, 1, 30, tzinfo=UTC), lambda _: None, with_state=False)
+    config = Config(lake=lake, out=tmp_path / "out", cluster="lab", kubernetes=Kubernetes(enabled=False))
+    plan = nightly.NightPlan(config, {}, DAY, datetime(2026, 11, 22, 1, 30, tzinfo=UTC))
+    with pytest.raises(LakeError):
+        nightly.report_and_tidy(plan, nightly.Watch(lambda: 0.0))
     assert names(lake, "pod") == ["observed-20261121.parquet"]

@@ -19,6 +19,7 @@ _PROGRAMS = {
     "PROMETHEUS_BIN": "prometheus-2/usr/bin/prometheus",
     "PROMTOOL_BIN": "prometheus-2/usr/bin/promtool",
     "PROMETHEUS3_BIN": "prometheus-3/usr/bin/prometheus",
+    "PUSHGATEWAY_BIN": "pushgateway/usr/bin/prometheus-pushgateway",
     "VICTORIA_METRICS_BIN": "victoria-metrics/usr/bin/victoria-metrics",
 }
 _READY_SECONDS = 30.0
@@ -89,6 +90,14 @@ def victoria_metrics(folder: Path, *flags: str) -> Iterator[str]:
         ]
 
     with _running(command, folder / "victoria-metrics.log", "/health") as url:
+        yield url
+
+
+@contextmanager
+def pushgateway(folder: Path) -> Iterator[str]:
+    """URL of an empty Pushgateway."""
+    binary = program("PUSHGATEWAY_BIN")
+    with _running(lambda port: [binary, f"--web.listen-address=127.0.0.1:{port}"], folder / "pushgateway.log", "/-/ready") as url:
         yield url
 
 

@@ -3,10 +3,10 @@
 from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.sources.prometheus.connection import Connection, NotServedError, TooMuchError, open_connection
 from gpureport.sources.prometheus.matcher import Matcher, one_of
-from gpureport.sources.prometheus.plan import Group, plan_groups
-from gpureport.sources.prometheus.probe import Server, probe
+from gpureport.sources.prometheus.plan import Group, Question, plan_groups
+from gpureport.sources.prometheus.probe import Server, external_labels, probe
 from gpureport.sources.prometheus.reading import Reading, read
-from gpureport.sources.prometheus.series_list import list_series, samples_per_hour
+from gpureport.sources.prometheus.series_list import label_values, list_series, samples_per_hour
 
 __all__ = [
     "Connection",
@@ -14,9 +14,12 @@ __all__ = [
     "Matcher",
     "NotServedError",
     "PrometheusSettings",
+    "Question",
     "Reading",
     "Server",
     "TooMuchError",
+    "external_labels",
+    "label_values",
     "list_series",
     "one_of",
     "open_connection",

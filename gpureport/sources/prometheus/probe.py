@@ -37,7 +37,7 @@ def probe(connection: Connection) -> Server:
     chosen = connection.settings.read_path
     path: ReadPath = _first_served(connection) if chosen == "auto" else chosen
     flavour = "VictoriaMetrics" if path == "victoria-metrics" else "Prometheus"
-    labels = _external_labels(connection) if path == "remote-read" else {}
+    labels = external_labels(connection) if path == "remote-read" else {}
     return Server(flavour, version, path, labels)
 
 
@@ -80,7 +80,7 @@ def _serves_export(connection: Connection) -> bool:
         return False
 
 
-def _external_labels(connection: Connection) -> Mapping[str, str]:
+def external_labels(connection: Connection) -> Mapping[str, str]:
     """From the server's own configuration; none where it does not show it."""
     try:
         text = (connection.json("/api/v1/status/config").get("data") or {}).get("yaml", "")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpureport.series import Labels
+from gpureport.series import METRIC_LABEL, Labels
 from gpureport.sources.prometheus.connection import Connection
-from gpureport.sources.prometheus.matcher import Matcher, selector
+from gpureport.sources.prometheus.matcher import Matcher, one_of, selector
 from gpureport.window import Window
 
 
@@ -15,6 +15,13 @@ def list_series(connection: Connection, matchers: Sequence[Matcher], window: Win
     form = {"match[]": selector(matchers), "start": window.start_ms / 1000, "end": window.end_ms / 1000}
     reply = connection.json("/api/v1/series", form)
     return list(reply.get("data") or []), list(reply.get("warnings") or [])
+
+
+def label_values(connection: Connection, label: str, metrics: Sequence[str], window: Window) -> list[str]:
+    """The values that a label has on series of these metrics, sorted; none where no series bears it."""
+    matchers = [one_of(METRIC_LABEL, metrics), Matcher(label, "!=", "")]
+    series, _ = list_series(connection, matchers, window)
+    return sorted({labels[label] for labels in series})
 
 
 def samples_per_hour(connection: Connection, labels: Labels, window: Window) -> int | None:

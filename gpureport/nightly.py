@@ -1,0 +1,191 @@
+"""The nightly job: every cluster's state and samples into the lake, their facts, the report, and what becomes of old days."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from gpureport import pipeline
+from gpureport.config import Config
+from gpureport.errors import GpureportError, SourceError
+from gpureport.export import NoSeriesError
+from gpureport.lake import open_lake
+from gpureport.lake.change import LakeBusyError, exclusive_run, pack_observations
+from gpureport.lake.retention import prune
+from gpureport.run_metrics import Night, publish
+from gpureport.window import Window
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Watch:
+    """How long each stage took, and what it brought."""
+
+    clock: Callable[[], float]
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    sample_counts: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time of the block to a stage."""
+        start = self.clock()
+        try:
+            yield
+        finally:
+            self.stage_seconds[name] = self.stage_seconds.get(name, 0.0) + self.clock() - start
+
+
+@dataclass(frozen=True)
+class NightPlan:
+    """What a night is to do: for which day, and whether Kubernetes is read."""
+
+    config: Config
+    environ: Mapping[str, str]
+    last_day: date
+    now: datetime
+    with_state: bool = True
+
+
+def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> list[Path]:
+    """Export and compute the day, the days missing before it and the recent ones that grew; then report it; the files written.
+
+    Then metrics of the run are published, whatever came of it; a second run at the same time leaves at once and publishes none.
+    """
+    watch = Watch(clock)
+    start = clock()
+    night = Night(plan.config.cluster, plan.now, 0)
+    try:
+        with exclusive_run(plan.config.lake):
+            try:
+                return _work(plan, say, watch)
+            except GpureportError as error:
+                night = replace(night, exit_code=error.exit_code)
+                raise
+            except BaseException:
+                night = replace(night, exit_code=GpureportError.exit_code)
+                raise
+            finally:
+                _publish(plan, replace(night, ended_at=plan.now + timedelta(seconds=clock() - start)), watch, say)
+    except LakeBusyError:
+        say(f"another run over {plan.config.lake} is at work; this one leaves")
+        return []
+
+
+def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Path]:
+    """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
+    failures: list[SourceError] = []
+    found_day = False
+    for config in each_source(plan.config, plan.environ, plan.last_day):
+        cluster = _Cluster(replace(plan, config=config), say, watch)
+        found_day = cluster.read(failures) or found_day
+    if failures and not found_day:
+        raise failures[0]
+    try:
+        written = report_and_tidy(plan, watch)
+    except GpureportError as error:
+        if failures:
+            say(f"warning: {error}")
+            raise failures[0] from error
+        raise
+    for failure in failures[1:]:
+        say(f"warning: {failure}")
+    if failures:
+        raise failures[0]
+    return written
+
+
+def report_and_tidy(plan: NightPlan, watch: Watch) -> list[Path]:
+    """The report, then what becomes of old days, whatever the report says of this one."""
+    try:
+        with watch.stage("report"):
+            return pipeline.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
+    finally:
+        with watch.stage("housekeeping"):
+            lake = open_lake(plan.config.lake)
+            pack_observations(lake, plan.now.date())
+            prune(lake, plan.config.retention, plan.now.date())
+
+
+def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterator[Config]:
+    """A configuration per cluster: those that are configured, each again per value of its ``prometheus.cluster_label``."""
+    for each in config.each_cluster():
+        yield from pipeline.clusters_by_label(each, environ, day) if each.prometheus.cluster_label else [each]
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """A night of one cluster."""
+
+    plan: NightPlan
+    say: Say
+    watch: Watch
+
+    def read(self, failures: list[SourceError]) -> bool:
+        """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
+        self._look(failures)
+        days = self._days_to_do()
+        try:
+            return [self._do(day) for day in days][-1]
+        except SourceError as error:
+            failures.append(error)
+        return False
+
+    def _look(self, failures: list[SourceError]) -> None:
+        plan = self.plan
+        if not (plan.with_state and plan.config.kubernetes.enabled):
+            return
+        with self.watch.stage("snapshot"):
+            beside = pipeline.snapshot_beside(plan.config, plan.environ, plan.now)
+        for line in beside.lines:
+            self.say(line)
+        if beside.failure:
+            failures.append(beside.failure)
+
+    def _days_to_do(self) -> list[date]:
+        """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
+        last, export = self.plan.last_day, self.plan.config.export
+        held = self._computed()
+        recent = [last - timedelta(days=back) for back in range(export.restate_days + 1)]
+        missing = [last - timedelta(days=back) for back in range(export.backfill_days + 1)]
+        first = min(held, default=last)
+        return sorted({last, *(day for day in recent if day in held), *(day for day in missing if first < day not in held)})
+
+    def _computed(self) -> set[date]:
+        lake = open_lake(self.plan.config.lake, create=True)
+        return {each.date for each in lake.partitions("facts/device_hour") if each.cluster == self.plan.config.cluster}
+
+    def _do(self, day: date) -> bool:
+        """Samples and facts of a day; False for an earlier day of which the server knows nothing."""
+        config = self.plan.config
+        try:
+            with self.watch.stage("export"):
+                exported = pipeline.export(config, self.plan.environ, day, only_if_grown=True)
+        except NoSeriesError as error:
+            if day == self.plan.last_day:
+                raise
+            self.say(f"{day} stays missing: {error}")
+            return False
+        self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
+        for line in pipeline.describe_export(exported):
+            self.say(line)
+        if exported.is_written or day not in self._computed():
+            with self.watch.stage("compute"):
+                for line in pipeline.compute(config, day, config.cluster):
+                    self.say(line)
+        return True
+
+
+def _publish(plan: NightPlan, night: Night, watch: Watch, say: Say) -> None:
+    database = plan.config.out / "gpureport.duckdb"
+    done = replace(
+        night,
+        stage_seconds=watch.stage_seconds,
+        sample_counts=dict(watch.sample_counts),
+        database=database if night.is_success and database.exists() else None,
+    )
+    publish(done, plan.config.metrics, lambda text: say(f"warning: {text}"))

@@ -1,0 +1,84 @@
+"""The commands of the nightly job and of a lake that grows old: run, prune."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpureport import nightly
+from gpureport.cli_options import (
+    CLUSTER,
+    DATE,
+    LAKE,
+    LOG_FORMAT,
+    NO_KUBERNETES,
+    OUT,
+    Invocation,
+    cluster_options,
+    finished_day,
+    parse_headers,
+    print_paths,
+    prometheus_options,
+)
+from gpureport.errors import UsageError
+from gpureport.lake import open_lake
+from gpureport.lake.retention import prune as prune_lake
+
+
+def retention_options(command: Any) -> Any:
+    """For how long what is kept."""
+    for option in (
+        click.option("--keep-facts", "retention__keep_facts", help="Remove facts older than this, as 2y (default: keep all)."),
+        click.option("--keep-samples", "retention__keep_samples", help="Remove samples and state older than this, as 30d."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@DATE
+@LAKE
+@OUT
+@CLUSTER
+@prometheus_options
+@cluster_options
+@NO_KUBERNETES
+@retention_options
+@click.option("--metrics-file", "metrics__file", help="Write the run's own metrics here, for node_exporter's textfile collector.")
+@click.option("--pushgateway-url", "metrics__pushgateway_url", help="Push the run's own metrics there.")
+@LOG_FORMAT
+@click.pass_obj
+def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
+    """Export, compute and report a day (default: yesterday), filling days that are missing; what a CronJob calls.
+
+    Example: gpureport run --prometheus-url http://prometheus:9090 --keep-samples 30d --keep-facts 2y
+    """
+    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    chosen = finished_day(invocation, day)
+    plan = nightly.NightPlan(config, invocation.environ, chosen, invocation.now, with_state=not no_kubernetes)
+    print_paths(nightly.run(plan, invocation.say, time.monotonic))
+
+
+@click.command()
+@LAKE
+@retention_options
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.pass_obj
+def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
+    """Remove samples and facts that are older than they are to be kept; nothing else, and nothing that gpureport did not write.
+
+    Example: gpureport prune --lake lake --keep-samples 30d --keep-facts 2y --dry-run
+    """
+    config = invocation.config(**flags)
+    if not (config.retention.keep_samples or config.retention.keep_facts):
+        raise UsageError("nothing says for how long to keep what; give --keep-samples 30d, --keep-facts 2y or both")
+    pruned = prune_lake(open_lake(config.lake), config.retention, invocation.now.date(), dry_run)
+    for path in pruned.left:
+        invocation.say(f"warning: {path} is not gpureport's, and stays")
+    verb = "would be removed" if dry_run else "removed"
+    invocation.say(f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}")
+    print_paths([Path(config.lake)])

@@ -1,0 +1,194 @@
+"""The nightly job watched from outside: gauges of its last run, as a Prometheus textfile and to a Pushgateway.
+
+All of them are gauges, also what is named ``_total``: they say what one run saw, and do not grow from run to run. What is not
+known is left out, never 0. The text is valid both as OpenMetrics and in Prometheus' older format, which node_exporter reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.exposition import basic_auth_handler, push_to_gateway, pushadd_to_gateway
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gpureport.catalog import PUBLISHER, PUBLISHER_LABEL
+from gpureport.config import Metrics
+from gpureport.errors import OutputError, SourceError
+
+LAST_SUCCESS = "gpureport_run_last_success_timestamp_seconds"
+_PUSH_SECONDS = 30
+
+
+class Value(NamedTuple):
+    """One sample of a gauge."""
+
+    metric: str
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True)
+class Night:
+    """What a run did; ``database`` is the report's DuckDB file where one was written."""
+
+    instance: str
+    ended_at: datetime
+    exit_code: int
+    stage_seconds: Mapping[str, float] = field(default_factory=dict)
+    sample_counts: Mapping[str, int] = field(default_factory=dict)
+    """Samples that were fetched, by cluster."""
+    database: Path | None = None
+
+    @property
+    def is_success(self) -> bool:
+        """The report is written, and every source was read; findings and coverage that end a run with 3 or 4 are its news."""
+        return self.exit_code in (0, 3, 4)
+
+
+def publish(night: Night, settings: Metrics, warn: Callable[[str], None]) -> None:
+    """Write and push what is configured; a failure is a warning, for the night's work is done."""
+    if not (settings.file or settings.pushgateway_url):
+        return
+    values = [each for each in _values(night) if each.metric not in settings.leave_out]
+    for how in (_write, _push):
+        try:
+            how(night, settings, values)
+        except (OutputError, SourceError) as error:
+            warn(f"the run's metrics are not published: {error}")
+
+
+def _values(night: Night) -> Iterator[Value]:
+    yield Value("gpureport_run_success", {}, float(night.is_success))
+    yield Value("gpureport_run_exit_code", {}, night.exit_code)
+    if night.is_success:
+        yield Value(LAST_SUCCESS, {}, night.ended_at.timestamp())
+    for stage, seconds in night.stage_seconds.items():
+        yield Value("gpureport_run_duration_seconds", {"stage": stage}, round(seconds, 3))
+    for cluster, count in sorted(night.sample_counts.items()):
+        yield Value("gpureport_run_samples_total", {"cluster": cluster}, count)
+    if night.database:
+        with duckdb.connect(str(night.database), read_only=True) as con:
+            yield from _of_report(con)
+
+
+_BY_CLUSTER = {
+    "gpureport_run_coverage_ratio": """
+        select cluster, sum(observed_device_seconds) / nullif(sum(expected_device_seconds), 0)
+        from report.coverage where signal = 'any' group by cluster order by cluster
+    """,
+    "gpureport_run_unknown_gpu_hours": """
+        select cluster, unknown_gpu_hours from report.gpu_hour_balance where dimension = 'cluster' order by cluster
+    """,
+}
+_BY_RESOURCE = {
+    "cluster_gpu_pending_pod_count": "pending_pod_count_avg",
+    "cluster_gpu_pending_request_total": "pending_request_units_avg",
+    "cluster_gpu_requested_allocatable_ratio": "requested_allocatable_ratio_avg",
+}
+"""OpenCost's gauges: the mean of the last hour of the report in which it was known."""
+
+
+def _of_report(con: duckdb.DuckDBPyConnection) -> Iterator[Value]:
+    for metric, statement in _BY_CLUSTER.items():
+        for cluster, value in con.execute(statement).fetchall():
+            if value is not None:
+                yield Value(metric, {"cluster": cluster}, value)
+    for metric, column in _BY_RESOURCE.items():
+        rows = con.execute(
+            f"select cluster, resource, arg_max({column}, hour_start_at) from report.scheduler_pressure "
+            f"where {column} is not null group by cluster, resource order by cluster, resource"
+        ).fetchall()
+        for cluster, resource, value in rows:
+            yield Value(metric, {"cluster": cluster, "resource": resource, PUBLISHER_LABEL: PUBLISHER}, value)
+
+
+HELP = {
+    "gpureport_run_success": "1 where the last run wrote its report and read every source, else 0.",
+    "gpureport_run_exit_code": "Exit code of the last run.",
+    LAST_SUCCESS: "When the last successful run ended, in seconds since 1970.",
+    "gpureport_run_duration_seconds": "How long a stage of the last run took, all its days together.",
+    "gpureport_run_samples_total": "Samples that the last run fetched.",
+    "gpureport_run_coverage_ratio": "Seen over expected device time of the reported day.",
+    "gpureport_run_unknown_gpu_hours": "GPU-hours of the reported day of which nothing sure is known.",
+    "cluster_gpu_pending_pod_count": "Pods of phase Pending that ask for the resource, mean of the last hour that is known.",
+    "cluster_gpu_pending_request_total": "Units that they ask for, mean of the last hour that is known.",
+    "cluster_gpu_requested_allocatable_ratio": "Requested over allocatable units, mean of the last hour that is known.",
+}
+
+
+def _registry(values: Sequence[Value]) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    gauges: dict[str, Gauge] = {}
+    for metric, labels, value in values:
+        if metric not in gauges:
+            gauges[metric] = Gauge(metric, HELP[metric], list(labels), registry=registry)
+        gauge = gauges[metric].labels(**labels) if labels else gauges[metric]
+        gauge.set(value)
+    return registry
+
+
+def _text(registry: CollectorRegistry) -> bytes:
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text
+
+
+def _write(night: Night, settings: Metrics, values: Sequence[Value]) -> None:
+    """The textfile, whole or not at all; a run that failed keeps the time of the last one that did not."""
+    if not settings.file:
+        return
+    path = Path(settings.file)
+    if not night.is_success and (earlier := _last_success(path)) is not None and LAST_SUCCESS not in settings.leave_out:
+        values = [*values, Value(LAST_SUCCESS, {}, earlier)]
+    draft = path.with_name(f".{path.name}.draft")  # node_exporter reads *.prom alone
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(_text(_registry(values)))
+        draft.chmod(0o644)
+        draft.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error.strerror}); check metrics.file") from error
+
+
+def _last_success(path: Path) -> float | None:
+    """From the file of an earlier run; None where there is none, or something else stands there."""
+    try:
+        families = list(text_string_to_metric_families(path.read_text()))
+    except (OSError, ValueError):
+        return None
+    found = [sample.value for family in families for sample in family.samples if sample.name == LAST_SUCCESS]
+    return found[0] if found else None
+
+
+def _push(night: Night, settings: Metrics, values: Sequence[Value]) -> None:
+    """A run that succeeded replaces all that stood there; one that failed its own, so that the last success stays."""
+    if not settings.pushgateway_url:
+        return
+    push = push_to_gateway if night.is_success else pushadd_to_gateway
+    try:
+        push(
+            settings.pushgateway_url,
+            settings.job,
+            _registry(values),
+            grouping_key={"instance": night.instance},
+            timeout=_PUSH_SECONDS,
+            handler=_handler(settings),
+        )
+    except (OSError, ValueError) as error:
+        raise SourceError(f"the Pushgateway {settings.pushgateway_url} did not take them ({error}); check metrics.*") from error
+
+
+def _handler(settings: Metrics) -> Callable[..., Any]:
+    """How requests are sent: with basic authentication where a user is configured."""
+
+    def send(url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes) -> Callable[[], None]:
+        password = Path(settings.password_file).read_text().strip() if settings.password_file else ""
+        return basic_auth_handler(url, method, timeout, headers, data, settings.username or None, password or None)
+
+    return send

@@ -1,0 +1,224 @@
+"""A run's own metrics: what they say of good and bad nights, that official parsers take them, and alerts on them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import get_args
+
+import duckdb
+import pytest
+import requests
+from prometheus.programs import fill_blocks, program, prometheus, pushgateway
+from prometheus.test_run import energy
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as prometheus_text
+
+from gpureport.cli import main
+from gpureport.config import MetricName, Metrics
+from gpureport.run_metrics import HELP, Night, publish
+
+NOW = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
+RULES = Path(__file__).parents[2] / "deploy" / "helm" / "gpureport" / "alerts.yaml"
+LAST_SUCCESS = "gpureport_run_last_success_timestamp_seconds"
+Values = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def values(text: str, parser: object = openmetrics) -> Values:
+    families = list(parser(text))  # type: ignore[operator]
+    return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for family in families for sample in family.samples}
+
+
+def of(text: str, metric: str) -> dict[Mapping[str, str] | tuple[tuple[str, str], ...], float]:
+    return {labels: value for (name, labels), value in values(text).items() if name == metric}
+
+
+@pytest.fixture
+def two_days(tmp_path: Path) -> Iterator[str]:
+    """11-20 and 11-22 have data: 21 and 41 samples of a GPU; 11-21 has none."""
+    fill_blocks(tmp_path / "blocks", energy(0, 21), energy(2, 41))
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+        yield url
+
+
+def run(url: str, folder: Path, *more: str, now: datetime = NOW) -> int:
+    lake = ["--lake", str(folder / "lake"), "--out", str(folder / "out"), "--cluster", "eu", "--no-kubernetes"]
+    return main(["run", "--prometheus-url", url, *lake, *more], environ={}, now=now)
+
+
+def test_a_good_night_and_then_a_bad_one(two_days: str, tmp_path: Path) -> None:
+    file = tmp_path / "node" / "gpureport.prom"
+    flags = ["--metrics-file", str(file)]
+    assert run(two_days, tmp_path, *flags) == 0
+    good = file.read_text()
+    assert of(good, "gpureport_run_success") == {(): 1}
+    assert of(good, "gpureport_run_samples_total") == {(("cluster", "eu"),): 41}
+    [coverage] = of(good, "gpureport_run_coverage_ratio").values()
+    assert coverage == pytest.approx(41 * 30 / (12 * 3600))  # expected from its first sample, at noon, until midnight
+    [unknown] = of(good, "gpureport_run_unknown_gpu_hours").items()
+    assert unknown[0] == (("cluster", "eu"),)
+    stages = {dict(labels)["stage"] for labels in of(good, "gpureport_run_duration_seconds")}
+    assert stages == {"export", "compute", "report", "housekeeping"}
+    [at] = of(good, LAST_SUCCESS).values()
+    assert NOW.timestamp() <= at < NOW.timestamp() + 3600
+
+    assert run(two_days, tmp_path, "--date", "2026-11-21", *flags, now=NOW + timedelta(days=1)) == 5
+    bad = file.read_text()
+    assert of(bad, "gpureport_run_success") == {(): 0}
+    assert of(bad, "gpureport_run_exit_code") == {(): 5}
+    assert of(bad, LAST_SUCCESS) == {(): at}
+    assert of(bad, "gpureport_run_coverage_ratio") == {}  # not known, which is not 0
+    assert {path.name for path in file.parent.iterdir()} == {"gpureport.prom"}
+
+
+def test_findings_that_end_a_run_with_3_are_no_failure(two_days: str, tmp_path: Path) -> None:
+    file = tmp_path / "gpureport.prom"
+    config = tmp_path / "gpureport.toml"
+    config.write_text('[report]\nfail_on = "info"\n')
+    lake = ["--lake", str(tmp_path / "lake"), "--out", str(tmp_path / "out"), "--no-kubernetes", "--metrics-file", str(file)]
+    code = main(["--config", str(config), "run", "--prometheus-url", two_days, *lake], environ={}, now=NOW)
+    assert code == 3
+    assert of(file.read_text(), "gpureport_run_success") == {(): 1}
+    assert of(file.read_text(), "gpureport_run_exit_code") == {(): 3}
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """A report's file with what the metrics read of it, names among it that want to break out."""
+    path = tmp_path / "gpureport.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute("create schema report")
+        con.execute("""
+            create table report.coverage as from (values
+                ('eu', 'any', 50.0, 100.0), ('eu', 'any', 40.0, 50.0), ('us', 'any', 0.0, 0.0), ('eu', 'power_watts', 0.0, 9.0)
+            ) as rows (cluster, signal, observed_device_seconds, expected_device_seconds)
+        """)
+        con.execute("""
+            create table report.gpu_hour_balance as from (values ('eu', 'cluster', 7.5), ('eu', 'day', 9.0))
+            as rows (cluster, dimension, unknown_gpu_hours)
+        """)
+        con.execute("""
+            create table report.scheduler_pressure as
+            select * replace (hour::timestamp as hour_start_at) from (values
+                ('eu', 'nvidia.com/gpu', '2026-11-22 22:00', '2026-11-22 22:00', 3.0, 4.0, 1.5),
+                ('eu', 'nvidia.com/gpu', '2026-11-22 23:00', '2026-11-22 23:00', 2.0, 2.5, null),
+                ('eu', 'a"} 1\\n# EOF', '2026-11-22 23:00', '2026-11-22 23:00', 1.0, null, null)
+            ) as rows (
+                cluster, resource, hour, hour_start_at, pending_pod_count_avg, pending_request_units_avg,
+                requested_allocatable_ratio_avg
+            )
+        """)
+    return path
+
+
+def night(report: Path | None, exit_code: int = 0) -> Night:
+    return Night("eu", NOW, exit_code, {"report": 1.5}, {"eu": 41}, report)
+
+
+def published(night: Night, folder: Path, **settings: object) -> str:
+    file = folder / "gpureport.prom"
+    warnings: list[str] = []
+    publish(night, Metrics(file=str(file), **settings), warnings.append)  # type: ignore[arg-type]
+    assert warnings == []
+    return file.read_text()
+
+
+def test_what_the_report_says_becomes_gauges(report: Path, tmp_path: Path) -> None:
+    text = published(night(report), tmp_path)
+    assert of(text, "gpureport_run_coverage_ratio") == {(("cluster", "eu"),): 0.6}  # 90 of 150; of us nothing was expected
+    assert of(text, "gpureport_run_unknown_gpu_hours") == {(("cluster", "eu"),): 7.5}
+    gpu = (("cluster", "eu"), ("publisher", "gpureport"), ("resource", "nvidia.com/gpu"))
+    assert of(text, "cluster_gpu_pending_pod_count")[gpu] == 2
+    assert of(text, "cluster_gpu_pending_request_total") == {gpu: 2.5}
+    assert of(text, "cluster_gpu_requested_allocatable_ratio") == {gpu: 1.5}  # the last hour in which it was known
+
+
+def test_a_resource_by_a_hostile_name_is_one_label_value(report: Path, tmp_path: Path) -> None:
+    text = published(night(report), tmp_path)
+    assert {dict(labels)["resource"] for labels in of(text, "cluster_gpu_pending_pod_count")} == {
+        "nvidia.com/gpu",
+        'a"} 1\\n# EOF',
+    }
+
+
+def test_official_parsers_agree_on_the_text(report: Path, tmp_path: Path) -> None:
+    text = published(night(report), tmp_path)
+    assert values(text) == values(text, prometheus_text)
+    assert {family.type for family in openmetrics(text)} == {"gauge"}
+    assert {family.name for family in openmetrics(text)} == set(HELP)
+    checked = subprocess.run(
+        [program("PROMTOOL_BIN"), "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    assert checked.returncode in (0, 3), checked.stderr  # 3: it parses, and promtool has something to say of names
+    complaints = {line.split()[0] for line in checked.stderr.splitlines()}
+    # Three names that are OpenCost's or end as OpenCost's do, and one in GPU-hours, which promtool would have in seconds.
+    assert complaints <= {
+        "cluster_gpu_pending_pod_count",
+        "cluster_gpu_pending_request_total",
+        "gpureport_run_samples_total",
+        "gpureport_run_unknown_gpu_hours",
+    }
+
+
+@pytest.mark.parametrize("name", get_args(MetricName))
+def test_each_metric_can_be_left_out(name: str, report: Path, tmp_path: Path) -> None:
+    text = published(night(report), tmp_path, leave_out=(name,))
+    assert {metric for metric, _ in values(text)} == set(HELP) - {name}
+
+
+def test_every_metric_has_a_name_that_can_be_left_out() -> None:
+    assert set(HELP) == set(get_args(MetricName))
+
+
+def test_a_pushgateway_keeps_the_last_success_over_a_failure(report: Path, tmp_path: Path) -> None:
+    def shown() -> Values:
+        return values(requests.get(f"{url}/metrics", timeout=10).text, prometheus_text)
+
+    own = (("instance", "eu"), ("job", "gpureport"))
+    with pushgateway(tmp_path) as url:
+        warnings: list[str] = []
+        settings = Metrics(pushgateway_url=url)
+        publish(night(report), settings, warnings.append)
+        assert shown()["gpureport_run_success", own] == 1
+        assert shown()[LAST_SUCCESS, own] == NOW.timestamp()
+        publish(night(None, exit_code=5), settings, warnings.append)
+        assert shown()["gpureport_run_success", own] == 0
+        assert shown()[LAST_SUCCESS, own] == NOW.timestamp()
+    assert warnings == []
+
+
+def test_a_gateway_that_is_not_there_costs_a_warning_and_not_the_night(
+    two_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(two_days, tmp_path, "--pushgateway-url", "http://127.0.0.1:9") == 0
+    assert "warning: the run's metrics are not published: the Pushgateway http://127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_a_run_that_leaves_publishes_nothing(two_days: str, tmp_path: Path) -> None:
+    from gpureport.lake.change import exclusive_run
+
+    file = tmp_path / "gpureport.prom"
+    with exclusive_run(tmp_path / "lake"):
+        assert run(two_days, tmp_path, "--metrics-file", str(file)) == 0
+    assert not file.exists()
+
+
+def test_promtool_takes_the_alerts_and_they_fire_when_they_should(tmp_path: Path) -> None:
+    shutil.copy(RULES, tmp_path / "alerts.yaml")
+    shutil.copy(Path(__file__).with_name("alerts_test.yaml"), tmp_path / "alerts_test.yaml")
+    for arguments in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
+        told = subprocess.run([program("PROMTOOL_BIN"), *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_the_alerts_speak_of_metrics_that_are_published() -> None:
+    import re
+
+    import yaml
+
+    rules = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
+    named = {name for rule in rules for name in re.findall(r"gpureport_\w+", rule["expr"])}
+    assert named <= set(HELP)
