@@ -30,7 +30,16 @@ from gpureport.findings import Thresholds
 from gpureport.findings import parameters as finding_parameters
 from gpureport.idle_power import BASELINE, FIRST, idle_baseline
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
-from gpureport.look_back import EARLIER, build_earlier, comparable_clusters, made_by, window_before, without
+from gpureport.look_back import (
+    EARLIER,
+    HISTORY,
+    build_earlier,
+    build_history,
+    comparable_clusters,
+    made_by,
+    window_before,
+    without,
+)
 from gpureport.look_back import parameters as look_back_parameters
 from gpureport.query import Failure, Query, build, load, needed, run_checks
 from gpureport.quotas import QUOTA_FACTS, quota_facts_of_day
@@ -284,15 +293,16 @@ def report_tables(
     earlier = earlier or window_before(window)
     queries, params = load(), _report_parameters(window, earlier, settings)
     absent = [] if settings.prices or settings.carbon else ["report.cost"]
+    build_history(con, lake, window, queries, params)
     compared = comparable_clusters(lake, window, earlier)
-    if not (compared and build_earlier(con, lake, earlier, compared, queries, params, KEPT)):
+    if not (compared and build_earlier(con, lake, earlier, compared, queries, params, (*KEPT, *HISTORY))):
         absent += EARLIER
     days = list(window.days())
     views(con, lake, [table.replace(".", "/") for table in KEPT], dates=days)
     # A device that was there the day before is expected from the window's start on.
     views(con, lake, ["facts/device_signal"], dates=[days[0] - timedelta(days=1), *days])
     targets = without(queries, absent)
-    chosen = needed(queries, targets, (*KEPT, *EARLIER))
+    chosen = needed(queries, targets, (*KEPT, *HISTORY, *EARLIER))
     for query in chosen:
         build(con, query, params)
     _check(con, queries, {*KEPT, *(query.table for query in chosen)}, params)

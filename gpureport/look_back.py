@@ -20,6 +20,12 @@ EARLIER = ("facts.earlier_capacity", "facts.earlier_energy", "facts.earlier_find
 """What is kept of the window before."""
 
 
+HISTORY = ("facts.demand_day",)
+"""What is kept of all days up to the window's end."""
+_HISTORY_FACTS = ("facts/device_hour", "facts/ledger_hour")
+_HISTORY_DAYS = 182
+
+
 def window_before(window: Window) -> Window:
     """The window of the same length that ends where this one begins."""
     return Window(window.start_at - (window.end_at - window.start_at), window.start_at)
@@ -66,17 +72,33 @@ def build_earlier(
     params: Mapping[str, Any],
     kept: Collection[str],
 ) -> bool:
-    """Build ``EARLIER`` over the facts (``kept``) of a window; whether anything was there.
+    """Build ``EARLIER`` over the facts of a window, and what is there already (``kept``); whether anything was there.
 
     The views of facts are to be opened anew after it.
     """
     days = list(window.days())
-    views(con, lake, [table.replace(".", "/") for table in kept], clusters, days)
+    views(con, lake, [table.replace(".", "/") for table in kept if table not in HISTORY], clusters, days)
     views(con, lake, ["facts/device_signal"], clusters, [days[0] - timedelta(days=1), *days])
     own = {**params, "since_at": plain(window.start_at), "until_at": plain(window.end_at)}
     for query in needed(queries, EARLIER, kept):
         build(con, query, own)
     return bool(con.execute("from facts.earlier_capacity limit 1").fetchall())
+
+
+def build_history(
+    con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, queries: Mapping[str, Query], params: Mapping[str, Any]
+) -> None:
+    """Build ``HISTORY`` over half a year of days, as far as their facts were made as the window's were.
+
+    The views of facts are to be opened anew after it.
+    """
+    last = max(window.days())
+    facts = [each for each in lake.partitions("facts/device_hour") if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
+    alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}
+    days = sorted({each.date for each in facts if made_by(each) in alike})
+    views(con, lake, _HISTORY_FACTS, dates=days)
+    for query in needed(queries, HISTORY, [table.replace("/", ".") for table in _HISTORY_FACTS]):
+        build(con, query, params)
 
 
 def without(queries: Mapping[str, Query], absent: Collection[str]) -> list[str]:

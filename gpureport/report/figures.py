@@ -27,6 +27,14 @@ TABLES = {
         "Against the window before: a finding is the same where all it is about is.",
     ),
     "boundness": ("What limits the work", "By rules that each row states; no score."),
+    "runway": (
+        "For how long the GPUs last",
+        "By model, from four weeks of its past or more; how wrong the forecast would have been before stands beside it.",
+    ),
+    "demand_trend": (
+        "Held day by day, and expected",
+        "Past days as they were; days to come with a band that eight of ten are to fall into.",
+    ),
     "rightsizing": (
         "Would it fit a smaller GPU?",
         "Containers alone on one GPU: what their busiest hour needed, and the MIG profile or smaller model in which that fits.",
