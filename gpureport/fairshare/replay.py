@@ -13,6 +13,7 @@ from gpureport.fairshare.tree import below, leaves
 UNKNOWABLE = (
     "Demand stays as recorded: work that would have ended earlier still asks, and nobody asks for more because there is more.",
     "Pods are as divisible as water: whether they fit on nodes, wait for each other or lose work when evicted is not replayed.",
+    "Each resource is replayed by itself: pods that another one (cpu, memory) would have kept out are not seen.",
     "A scheduler does what its rules allow: its configuration is not known, reclaiming is taken to be on and to take no time.",
 )
 """What no replay can know, as sentences."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -13,7 +13,7 @@ from gpureport.query import Query, build, needed
 from gpureport.quota_rows import QuotaRows, Row
 from gpureport.quotas import build_quota_facts
 from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
-from gpureport.whatif.moments import replay_moments
+from gpureport.whatif.moments import LeftOut, replay_moments
 from gpureport.whatif.question import Question
 from gpureport.window import Window
 
@@ -69,14 +69,19 @@ class Answer:
 
     recorded: list[Row]
     replayed: list[Row]
+    """Without the quotas of which no time could be replayed."""
     changed: list[Row]
-    left_out_seconds: Mapping[str, float]
-    """By a code of ``definitions.REASONS``."""
+    left_out_seconds: LeftOut
     changed_quotas: Collection[tuple[str, str, str]]
     """Cluster, system and name of those that the question names."""
-    systems: Collection[str]
+    added_gpus: float = 0
     doubts: Collection[str] = ()
     """What a scheduler might refuse of the quotas as changed."""
+
+    @property
+    def systems(self) -> list[str]:
+        """Those whose rules were replayed."""
+        return sorted({str(row["system"]) for row in self.replayed})
 
 
 def answer(
@@ -87,8 +92,9 @@ def answer(
     LakeError where nothing is known of quotas, UsageError for a quota that is not there.
     """
     _build_recorded(con, queries, gb_per_gpu, window, question)
-    changes = resolved(question.change, _pools(con))
-    added = question.added_gpus + question.added_nodes * (_node_gpus(con) if question.added_nodes else 0)
+    pools = _pools(con)
+    changes = resolved(question.change, pools)
+    added = _added_gpus(con, question, sorted({pool.cluster for pool in pools}))
     con.execute("create or replace table recorded_moment as from facts.quota_moment")
     con.execute("create or replace table recorded_capacity as from facts.quota_capacity")
     recorded = _outcome(con, queries)
@@ -99,8 +105,7 @@ def answer(
     _change_terms(con, changes)
     build_quota_facts(con, queries, gb_per_gpu, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
     quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
-    systems = sorted({row["system"] for row in recorded})
-    return Answer(recorded, replayed, _outcome(con, queries), left_out, quotas, systems, _doubts(con, changes))
+    return Answer(recorded, replayed, _outcome(con, queries), left_out, quotas, added, _doubts(con, changes))
 
 
 def _build_recorded(
@@ -129,18 +134,23 @@ def _pools(con: duckdb.DuckDBPyConnection) -> dict[Pool, list[str]]:
     return {Pool(*pool): quotas for *pool, quotas in rows}
 
 
-def _node_gpus(con: duckdb.DuckDBPyConnection) -> float:
-    """GPUs that most nodes have."""
+def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Sequence[str]) -> float:
+    """GPUs that are thought of in addition; nodes have as many as most nodes."""
+    if (question.added_gpus or question.added_nodes) and len(clusters) > 1:
+        raise UsageError(f"there are quotas in {', '.join(clusters)}; choose with --cluster where there are to be more GPUs")
+    if not question.added_nodes:
+        return question.added_gpus
     row = con.execute(_NODE_GPUS).fetchone()
     if row is None or row[0] is None:
         raise UsageError("no node of the window is known, so its GPUs are not; say how many GPUs more with --add-gpus")
-    return float(row[0])
+    return question.added_gpus + question.added_nodes * float(row[0])
 
 
 def _replay(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], changes: Mapping[Pool, Change], added_gpus: float
-) -> dict[str, float]:
+) -> LeftOut:
     con.execute("create or replace table facts.quota_capacity as from recorded_capacity")
+    con.execute("create or replace table facts.quota_moment as from recorded_moment")
     build(con, queries["facts.quota_usable"], {"added_gpus": added_gpus})
     left_out = replay_moments(con, changes)
     con.execute("create or replace table facts.quota_capacity as from facts.quota_usable")

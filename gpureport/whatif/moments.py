@@ -64,13 +64,16 @@ _REPLAYED = pa.schema(
 )
 
 
-def replay_moments(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> dict[str, float]:
+LeftOut = dict[tuple[Pool, str], float]
+"""Seconds that could not be replayed, by pool and why: ``capacity_unknown`` or ``demand_unknown``."""
+
+
+def replay_moments(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> LeftOut:
     """Put ``recorded_moment`` through the systems' rules with the changes made, into ``facts.quota_moment``.
 
-    ``facts.quota_usable`` is what there is to share. Tells the seconds that had to be left out by why: ``capacity_unknown``,
-    ``demand_unknown``.
+    ``facts.quota_usable`` is what there is to share. What had to be left out is in neither.
     """
-    left_out: dict[str, float] = defaultdict(float)
+    left_out: LeftOut = defaultdict(float)
     found = _replayed(_recorded(con), changes, left_out)
     batches = [pa.RecordBatch.from_pylist(rows, _REPLAYED) for rows in iter(lambda: list(islice(found, _ROWS_AT_ONCE)), [])]
     con.register("replayed", pa.Table.from_batches(batches, _REPLAYED))
@@ -85,23 +88,23 @@ def _recorded(con: duckdb.DuckDBPyConnection) -> Iterator[Row]:
         yield from rows
 
 
-def _replayed(rows: Iterable[Row], changes: Mapping[Pool, Change], left_out: dict[str, float]) -> Iterator[Row]:
+def _replayed(rows: Iterable[Row], changes: Mapping[Pool, Change], left_out: LeftOut) -> Iterator[Row]:
     for pool, of_pool in groupby(rows, key=lambda row: Pool(*(row[name] for name in Pool._fields))):
-        for step in replay(pool.system, pool.resource, _steps(of_pool, left_out), changes.get(pool, NO_CHANGE)):
+        for step in replay(pool.system, pool.resource, _steps(pool, of_pool, left_out), changes.get(pool, NO_CHANGE)):
             yield from _rows(pool, step)
 
 
-def _steps(rows: Iterable[Row], left_out: dict[str, float]) -> Iterator[Step]:
+def _steps(pool: Pool, rows: Iterable[Row], left_out: LeftOut) -> Iterator[Step]:
     """The steps of one system's resource; those of which too little is known are left out and counted."""
     quotas = QuotaRows()
     for _, step in groupby(rows, key=lambda row: row["start_ms"]):
         there = list(step)
         first = there[0]
         capacity = first["capacity_native"]
-        if capacity is None and first["system"] in _BOUND_BY_MIN:
+        if capacity is None and pool.system in _BOUND_BY_MIN:
             capacity = math.inf
         if why := _unknown(there, capacity):
-            left_out[why] += (first["end_ms"] - first["start_ms"]) / 1000
+            left_out[pool, why] += (first["end_ms"] - first["start_ms"]) / 1000
             continue
         holdings = [Holding(quotas.quota(row), row["demanded_native"], row["delivered_native"]) for row in there]
         yield Step(first["start_ms"], first["end_ms"], holdings, capacity)

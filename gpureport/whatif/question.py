@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpureport import formats
 from gpureport.errors import UsageError
 from gpureport.fairshare.change import Change, parse_setting
 from gpureport.fairshare.nos_labels import ORDER, in_order
@@ -39,7 +40,7 @@ class Question:
             *settings,
             *(f"{name}: removed" for name in self.change.removed),
             *([f"{self.added_gpus:g} GPUs more"] if self.added_gpus else []),
-            *([f"{self.added_nodes} nodes more"] if self.added_nodes else []),
+            *([f"{formats.counted(self.added_nodes, 'node')} more"] if self.added_nodes else []),
             *([f"pods are counted by {', '.join(self.pod_order)}"] if self.pod_order != ORDER else []),
         ]
 

@@ -26,16 +26,25 @@ _RECORDED_PODS = ("over_quota_gpu_hours", "exposed_pod_count")
 
 def side_by_side(answer: Answer) -> list[Row]:
     """A row for each quota and figure: its value in each variant, and changed less replayed; null where one is unknown."""
+    variants = [_by_quota(rows) for rows in (answer.recorded, answer.replayed, answer.changed)]
     return [
-        {**{name: rows[0][name] for name in KEY}, "figure": figure, **_values(figure, rows)}
-        for rows in zip(answer.recorded, answer.replayed, answer.changed, strict=True)
-        for figure in rows[0]
+        {
+            **dict(zip(KEY, quota, strict=True)),
+            "figure": figure,
+            **_values([each.get(quota, {}).get(figure) for each in variants]),
+        }
+        for quota, recorded in variants[0].items()
+        for figure in recorded
         if figure not in KEY
     ]
 
 
-def _values(figure: str, rows: Sequence[Row]) -> Row:
-    recorded, replayed, changed = (_rounded(row[figure]) for row in rows)
+def _by_quota(rows: Sequence[Row]) -> dict[tuple[str, ...], Row]:
+    return {tuple(row[name] for name in KEY): row for row in rows}
+
+
+def _values(found: Sequence[float | None]) -> Row:
+    recorded, replayed, changed = map(_rounded, found)
     difference = None if changed is None or replayed is None else _rounded(changed - replayed)
     return {"recorded": recorded, "replayed": replayed, "changed": changed, "difference": difference}
 
@@ -62,17 +71,21 @@ def print_answer(answer: Answer, question: Question, window: Window, output: Out
 def notes(answer: Answer, question: Question, window: Window) -> list[str]:
     """What was asked, what the figures cannot know, and what was left out: a sentence each."""
     return [
-        f"{window}: {'; '.join(question.words())}.",
+        f"{window}: {'; '.join(question.words())}{_added(answer)}.",
         "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as asked.",
         *(f"{system}: {ASSUMPTIONS[system]}." for system in answer.systems),
         *UNKNOWABLE,
         *([_LABELS_NOTE] if "nos" in answer.systems else []),
         *(f"warning: {doubt}" for doubt in answer.doubts),
         *(
-            f"warning: {formats.duration(seconds)} were left out of the replays: {REASONS[why]}"
-            for why, seconds in sorted(answer.left_out_seconds.items())
+            f"warning: {formats.duration(seconds)} of {' '.join(filter(None, pool))} are not replayed: {REASONS[why]}"
+            for (pool, why), seconds in sorted(answer.left_out_seconds.items())
         ),
     ]
+
+
+def _added(answer: Answer) -> str:
+    return f" (capacity: {formats.significant(answer.added_gpus)} GPUs more)" if answer.added_gpus else ""
 
 
 _LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} are of the pods that ran, at the times when they ran, under the changed quotas."
@@ -86,7 +99,11 @@ def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Ro
         "assumptions": {system: ASSUMPTIONS[system] for system in answer.systems},
         "unknowable": list(UNKNOWABLE),
         "doubts": list(answer.doubts),
-        "left_out_seconds": {why: _rounded(seconds) for why, seconds in sorted(answer.left_out_seconds.items())},
+        "added_gpus": _rounded(answer.added_gpus),
+        "left_out": [
+            {**pool._asdict(), "reason": why, "seconds": _rounded(seconds)}
+            for (pool, why), seconds in sorted(answer.left_out_seconds.items())
+        ],
         "outcomes": rows,
     }
 
@@ -120,5 +137,5 @@ def _cells(row: Row) -> list[str]:
     else:
         size = formats.duration(abs(difference)) if figure.endswith("_seconds") else formats.value(figure, abs(difference))
         told = f"{'+' if difference > 0 else '−'}{size}"
-    name = formats.words(figure.removesuffix("_gpu_hours").removesuffix("_ratio").removesuffix("_seconds").removesuffix("_count"))
+    name = formats.words(figure.removesuffix("_gpu_hours").removesuffix("_ratio").removesuffix("_seconds"))
     return [f"{name}, {unit}" if unit and unit != "s" else name, *shown, told]

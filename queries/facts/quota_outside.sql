@@ -1,7 +1,9 @@
 -- How many GPUs pods hold that no quota of a system governs, and when: they are not there for the quotas to share.
 --
+-- A system of which no pod is known by its quota tells of none that is outside.
+--
 -- grain:  cluster, system, start_at
--- reads:  clean.quota_member, clean.quota_pod, clean.quota_span, facts.quota_native
+-- reads:  clean.quota_member, clean.quota_pod, facts.quota_native
 -- params:
 -- source: clean.quota_pod less clean.quota_member
 -- columns:
@@ -14,7 +16,7 @@ with system as (
     select distinct
         cluster,
         system
-    from clean.quota_span
+    from clean.quota_member
 ),
 
 outside as (

@@ -1,9 +1,11 @@
 -- What nodes offer to the quotas of a system, and when: less what pods outside of them hold, and more by GPUs that are thought of.
 --
+-- What the quotas held together was there, whatever nodes were seen. Where nothing is offered, nothing is known.
+--
 -- grain:  cluster, system, resource, start_at
--- reads:  facts.quota_capacity, facts.quota_outside, facts.quota_unit
+-- reads:  facts.quota_capacity, facts.quota_moment, facts.quota_outside, facts.quota_unit
 -- params: added_gpus
--- source: facts.quota_capacity, facts.quota_outside
+-- source: facts.quota_capacity, facts.quota_outside, facts.quota_moment
 -- columns:
 --   cluster          cluster name
 --   system           quota system
@@ -12,68 +14,123 @@
 --   end_at           UTC, its end, outside it
 --   capacity_native  what there is to share, in the resource's own unit
 --   capacity_gpus    the same in GPUs
-with edge as (
+with offered as (
+    select distinct
+        cluster,
+        system,
+        resource
+    from facts.quota_capacity
+),
+
+part as (
     select
         cluster,
         system,
         resource,
-        unnest([start_at, end_at]) as start_at
+        start_at,
+        end_at,
+        capacity_native,
+        0 as outside_gpus,
+        0 as held_native
     from facts.quota_capacity
-    union
+    union all
     select
-        capacity.cluster,
-        capacity.system,
-        capacity.resource,
-        unnest([
-            greatest(outside.start_at, capacity.start_at),
-            least(outside.end_at, capacity.end_at)
-        ]) as start_at
-    from facts.quota_capacity as capacity
+        offered.cluster,
+        offered.system,
+        offered.resource,
+        outside.start_at,
+        outside.end_at,
+        0 as capacity_native,
+        outside.held_gpus as outside_gpus,
+        0 as held_native
+    from offered
     inner join facts.quota_outside as outside
         on
-            capacity.cluster = outside.cluster
-            and capacity.system = outside.system
-            and capacity.start_at < outside.end_at
-            and capacity.end_at > outside.start_at
+            offered.cluster = outside.cluster
+            and offered.system = outside.system
+    union all
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        end_at,
+        0 as capacity_native,
+        0 as outside_gpus,
+        sum(delivered_native) filter (where not is_parent) as held_native
+    from facts.quota_moment
+    group by cluster, system, resource, flavor, start_at, end_at
 ),
 
-slice as (
+change as (
     select
-        *,
-        lead(start_at) over (
-            partition by cluster, system, resource
-            order by start_at
-        ) as end_at
-    from edge
+        cluster,
+        system,
+        resource,
+        unnest([
+            { 'at': start_at, 'sign': 1 },
+            { 'at': end_at, 'sign': -1 }
+        ]) as event,
+        capacity_native,
+        outside_gpus,
+        coalesce(held_native, 0) as held_native
+    from part
+),
+
+changed as (
+    select
+        cluster,
+        system,
+        resource,
+        event.at as start_at,
+        sum((event.sign * capacity_native)::decimal(38, 6)) as capacity_growth,
+        sum((event.sign * outside_gpus)::decimal(38, 9)) as outside_growth,
+        sum((event.sign * held_native)::decimal(38, 6)) as held_growth
+    from change
+    group by all
+),
+
+summed as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        lead(start_at) over one as end_at,
+        sum(capacity_growth) over one as capacity_native,
+        sum(outside_growth) over one as outside_gpus,
+        sum(held_growth) over one as held_native
+    from changed
+    window one as (
+        partition by cluster, system, resource
+        order by start_at
+    )
+),
+
+usable as (
+    select
+        summed.cluster,
+        summed.system,
+        summed.resource,
+        summed.start_at,
+        summed.end_at,
+        unit.gpus_per_native,
+        greatest(0, held_native, capacity_native - outside_gpus / unit.gpus_per_native)
+        + $added_gpus / unit.gpus_per_native as usable_native
+    from summed
+    inner join facts.quota_unit as unit
+        on
+            summed.system = unit.system
+            and summed.resource = unit.resource
+    where summed.end_at is not null and summed.capacity_native > 0
 )
 
 select
-    slice.cluster,
-    slice.system,
-    slice.resource,
-    slice.start_at,
-    slice.end_at,
-    greatest(
-        0, capacity.capacity_native + ($added_gpus - coalesce(outside.held_gpus, 0)) / unit.gpus_per_native
-    )::double as capacity_native,
-    greatest(0, capacity.capacity_gpus + $added_gpus - coalesce(outside.held_gpus, 0))::double as capacity_gpus
-from slice
-inner join facts.quota_unit as unit
-    on
-        slice.system = unit.system
-        and slice.resource = unit.resource
--- Where nothing is offered, nothing is known.
-inner join facts.quota_capacity as capacity
-    on
-        slice.cluster = capacity.cluster
-        and slice.system = capacity.system
-        and slice.resource = capacity.resource
-        and slice.start_at >= capacity.start_at
-        and slice.start_at < capacity.end_at
-left join facts.quota_outside as outside
-    on
-        slice.cluster = outside.cluster
-        and slice.system = outside.system
-        and slice.start_at >= outside.start_at
-        and slice.start_at < outside.end_at
-where slice.end_at is not null
+    cluster,
+    system,
+    resource,
+    start_at,
+    end_at,
+    usable_native::double as capacity_native,
+    (usable_native * gpus_per_native)::double as capacity_gpus
+from usable

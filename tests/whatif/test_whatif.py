@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from seed_cluster import make_lake
@@ -11,6 +12,8 @@ from seed_cluster import make_lake
 from gpureport.cli import main
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+NOW_OF_RECORDING = datetime(2026, 11, 22, tzinfo=UTC)
+RECORDING = Path(__file__).parents[2] / "data/fixtures/k8s-1.36-recording"
 WINDOW = ["--since", "2026-11-20T10:00:00Z", "--until", "2026-11-20T10:30:00Z"]
 
 
@@ -134,7 +137,7 @@ def test_json_holds_the_question_the_assumptions_and_all_outcomes(ask):
     assert (code, err) == (0, "")
     assert (answer["asked"], answer["doubts"]) == (["b: cap is 5"], ["b/q: max 5 is below min 10"])
     assert list(answer["assumptions"]) == ["nos"]
-    assert len(answer["unknowable"]) == 3
+    assert len(answer["unknowable"]) == 4
     assert {row["quota"] for row in answer["outcomes"]} == {"a/q", "b/q", "c/q"}
 
 
@@ -158,6 +161,7 @@ def test_the_same_question_has_the_same_answer(ask):
             "'a/q' says nothing of 'nvidia.com/gpu'; it does of nos.nebuly.com/gpu-memory",
         ),
         (["--add-gpus", "-1"], 2, "--add-gpus -1 cannot be"),
+        (["--add-nodes", "1"], 2, "there are quotas in kai, lab, order; choose with --cluster where there are to be more GPUs"),
         (["--pod-order", "age"], 2, "'age' is no criterion"),
         (["--add-nodes", "1", "--cluster", "elsewhere"], 1, "the lake knows of no quota"),
         (["--add-nodes", "1", "--system", "kueue"], 1, "the lake knows of no quota"),
@@ -168,3 +172,27 @@ def test_what_cannot_be_asked_is_one_sentence(ask, arguments, code, why):
     assert (got, out) == (code, "")
     assert why in err
     assert err.count("\n") == 1
+
+
+def test_the_recorded_cluster_of_all_systems(tmp_path, capsys):
+    # KAI's queues say that they hold 3 and 8 of 10 each, with quotas of 2 and weights 1:4: exactly KAI's share of 11. Of 4 more
+    # the second gets the 2 that it lacks, the first the rest. What Kueue's and Volcano's queues wait for nobody says.
+    window = ["--since", "2026-11-21", "--cluster", "rec", "--lake", str(tmp_path)]
+    assert (
+        main(["import", "--kubernetes", str(RECORDING), "--cluster", "rec", "--lake", str(tmp_path)], {}, NOW_OF_RECORDING) == 0
+    )
+    capsys.readouterr()
+    assert main(["whatif", *window, "--add-gpus", "4", "-o", "json"], {}, NOW_OF_RECORDING) == 0
+    answer = json.loads(capsys.readouterr().out)
+    delivered = {
+        (row["system"], row["quota"]): (row["recorded"], row["replayed"], row["changed"])
+        for row in answer["outcomes"]
+        if row["figure"] == "delivered_gpu_hours"
+    }
+    quarter = 0.25  # one look stands for 15 minutes
+    assert delivered["kai", "kai-team-a"] == (3 * quarter, 3 * quarter, 5 * quarter)
+    assert delivered["kai", "kai-team-b"] == (8 * quarter, 8 * quarter, 10 * quarter)
+    assert delivered["kueue", "cq-research"] == (7 * quarter, None, None)
+    left_out = {(each["system"], each["reason"], each["seconds"]) for each in answer["left_out"]}
+    assert {("kueue", "demand_unknown", 900), ("volcano", "demand_unknown", 900)} <= left_out
+    assert list(answer["assumptions"]) == ["kai", "koordinator", "kubernetes", "nos"]
