@@ -58,6 +58,9 @@ KEPT = (
     "facts.idle_power_hour",
     "facts.power_hour",
     "facts.device_power_hour",
+    "facts.reserved_power_hour",
+    "facts.kepler_hour",
+    "facts.pod_workload",
     *KEPT_ONCE,
     *QUOTA_FACTS,
 )
@@ -94,6 +97,8 @@ class ReportSettings:
     """Parameters of the queries that judge (``findings.parameters``)."""
     prices: Mapping[str, Any] = field(default_factory=dict)
     """gpu_hour (by model, or all) and kwh, in one currency; without any there are no costs."""
+    team_label: str = "team"
+    """The label of a namespace whose value is its team."""
     carbon: Mapping[str, Any] = field(default_factory=dict)
     """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
     scheduler_gauges: Mapping[str, bool] = field(default_factory=dict)
@@ -292,16 +297,14 @@ def report_tables(
     _refuse_unequal_facts(lake, window, made_with)
     earlier = earlier or window_before(window)
     queries, params = load(), _report_parameters(window, earlier, settings)
-    absent = [] if settings.prices or settings.carbon else ["report.cost"]
     build_history(con, lake, window, queries, params)
     compared = comparable_clusters(lake, window, earlier)
-    if not (compared and build_earlier(con, lake, earlier, compared, queries, params, (*KEPT, *HISTORY))):
-        absent += EARLIER
+    has_earlier = compared and build_earlier(con, lake, earlier, compared, queries, params, (*KEPT, *HISTORY))
     days = list(window.days())
     views(con, lake, [table.replace(".", "/") for table in KEPT], dates=days)
     # A device that was there the day before is expected from the window's start on.
     views(con, lake, ["facts/device_signal"], dates=[days[0] - timedelta(days=1), *days])
-    targets = without(queries, absent)
+    targets = without(queries, [*_without_input(con, settings), *(() if has_earlier else EARLIER)])
     chosen = needed(queries, targets, (*KEPT, *HISTORY, *EARLIER))
     for query in chosen:
         build(con, query, params)
@@ -317,10 +320,19 @@ def _report_parameters(window: Window, earlier: Window, settings: ReportSettings
         "idle_policy": settings.idle_policy,
         "prices": json.dumps(settings.prices, sort_keys=True),
         "carbon": json.dumps(settings.carbon, sort_keys=True),
+        "team_label": settings.team_label,
         "links": json.dumps(settings.links, sort_keys=True),
         "scheduler_gauges": json.dumps(settings.scheduler_gauges, sort_keys=True),
         **settings.findings,
     }
+
+
+def _without_input(con: duckdb.DuckDBPyConnection, settings: ReportSettings) -> list[str]:
+    """Tables that are not made, for nothing was configured or collected that they would tell of."""
+    absent = [] if settings.prices or settings.carbon else ["report.cost"]
+    if not con.execute("select 1 from facts.kepler_hour limit 1").fetchone():
+        absent.append("report.kepler_pod")
+    return absent
 
 
 def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:

@@ -116,6 +116,12 @@ class QuotaSystems(_Section):
     nos: Nos = Nos()
 
 
+class Owners(_Section):
+    """Whose the holders are."""
+
+    team_label: str = Field("team", min_length=1)
+
+
 class Prices(_Section):
     """What an hour of a GPU costs, by model or for ``all``, and a kWh; in one currency, whichever it is."""
 
@@ -208,6 +214,7 @@ class Config(_Section):
     export: Export = Export()
     power: Power = Power()
     quota: QuotaSystems = QuotaSystems()
+    owners: Owners = Owners()
     prices: Prices = Prices()
     carbon: Carbon = Carbon()
     compute: Compute = Compute()

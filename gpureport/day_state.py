@@ -27,7 +27,15 @@ _KEPT = (
 )
 KEPT_ONCE = (*_KEPT, *_COUNTED)
 """Facts that are made here and kept, once for all parts."""
-_OF_THE_DAY = ("clean.pod_life", "clean.pod_request", "clean.node_sharing", "facts.outage")
+_OF_THE_DAY = (
+    "clean.pod_life",
+    "clean.pod_request",
+    "clean.node_sharing",
+    "clean.claim_look",
+    "clean.namespace_label",
+    "clean.pod_maker",
+    "facts.outage",
+)
 _AROUND_THE_DAY = (*_KEPT, "facts.reservation", "facts.stated_use", "facts.stranding")
 """What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
 

@@ -32,6 +32,8 @@ REASONS = {
     "labels_only": "known by labels of telemetry alone, which do not say it",
     "no_time": "no time of it was measured",
     "none_allocatable": "no node has any of it to give, so there is nothing to divide by",
+    "not_looked_at": "Kubernetes' nodes and claims were not looked at on that day (gpureport snapshot)",
+    "not_a_holder": "no series of a device names it as a holder, so nothing can be attributed to it",
     "not_active": "it was never active while it held the device",
     "partial": "seen for a part of the time",
     "exporter_down": "the node's devices fell silent together, in all signals: the exporter, the node or the scrape was down",
@@ -292,6 +294,25 @@ FIGURES = {
     ),
     "co2e_market_grams": Figure(
         "Σ facility kWh of each hour × carbon.market_grams_per_kwh then", _POWERS, "not configured for all hours", _EITHER
+    ),
+    "reserved_joules": Figure(
+        "energy of GPUs while a claim had them and no container held them: a part of nobody's",
+        _POWERS,
+        f"{_POWER}; no look at claims on that day",
+        _EITHER,
+    ),
+    "hour_power_watts_max": Figure(
+        "largest of the hours: Σ over GPUs of energy ÷ s in which the GPU was measured", _POWERS, _POWER, _EITHER
+    ),
+    "measured_gpu_hours": Figure("Σ s whose energy is known × part of the GPU ÷ 3600; of nobody's part s that nobody held"),
+    "unmeasured_gpu_hours": Figure("Σ s held × part of the GPU ÷ 3600 in hours whose energy is unknown"),
+    "kepler_watts_avg": Figure("∫ Kepler's running watts of the pod dt ÷ s in which it showed it"),
+    "kepler_watts_max": Figure("Kepler's largest watts of the pod"),
+    "kepler_joules": Figure("∫ Kepler's running watts of the pod dt"),
+    "above_idle_watts_avg": Figure("above_idle_joules ÷ s whose energy is known", _POWERS, f"{_POWER}; it held nothing", _EITHER),
+    "above_idle_joules": Figure("active_joules + held_joules of the same hours", _POWERS, f"{_POWER}; it held nothing", _EITHER),
+    "kepler_ratio": Figure(
+        "kepler_joules ÷ above_idle_joules", _POWERS, f"{_POWER}; it held nothing; nothing above idle", _EITHER
     ),
     "charged_joules": Figure("active_joules + held_joules, + idle by --idle-policy", _POWERS, _IDLE, _EITHER),
     "sm_active_watts": Figure(

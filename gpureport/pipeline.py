@@ -242,6 +242,8 @@ def _open_report(
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "idle_policy": config.report.idle_policy,
         **{f"price of {name}": value for name, value in _prices(config).items()},
+        **({f"carbon {name}": value for name, value in config.carbon.model_dump(mode="json").items()} if _carbon(config) else {}),
+        "team_label": config.owners.team_label,
         "saturation_enabled": config.saturation.enabled,
         **{f"links of {model}": link for model, link in settings.links.items()},
         **config.thresholds.model_dump(),
@@ -259,6 +261,7 @@ def _report_settings(config: Config) -> ReportSettings:
         findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
         prices=_prices(config),
         carbon=_carbon(config),
+        team_label=config.owners.team_label,
         scheduler_gauges=config.scheduler.model_dump(),
     )
 

@@ -100,6 +100,7 @@ def test_the_facts_of_a_day_are_written(tmp_path):
         "facts.idle_power_hour": 1,
         "facts.power_hour": 2,
         "facts.device_power_hour": 2,
+        "facts.pod_workload": 2,
     }
     # a: 1800 s at 100 W and 900 s at 300 W; the device: 1800 s of each.
     assert facts(lake, "container_hour", "pod, observed_seconds, power_joules") == [

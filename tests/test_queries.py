@@ -42,6 +42,7 @@ PARAMS: dict[str, Any] = {
     "idle_policy": "separate",
     "prices": "{}",
     "carbon": "{}",
+    "team_label": "team",
     "scheduler_gauges": "{}",
     "added_gpus": 0.0,
     **findings.parameters(findings.Thresholds(), []),

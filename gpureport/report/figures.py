@@ -87,6 +87,14 @@ TABLES = {
         "Energy",
         "Where the energy went, by day, namespace, node and model; with what nobody used the rows add up to what was measured.",
     ),
+    "energy_balance": (
+        "Energy by who and where",
+        "By day, node, model, team, namespace, workload, pod and container. Each dimension is the whole: never add two.",
+    ),
+    "kepler_pod": (
+        "Kepler beside this",
+        "Where Kepler's own series were collected: its running watts of each pod, and ours above idle in the same hours.",
+    ),
     "cost": (
         "Cost and emissions",
         "By the configured prices and factors: for time held (allocated) and for time used, and for energy.",

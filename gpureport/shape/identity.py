@@ -91,13 +91,15 @@ def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Iden
         meaning=meaning,
         device=(DeviceKey(uuid, "") if board else holder) if meaning.is_device else None,
         holder_device=holder,
-        workload=_workload(labels, reading),
+        workload=_workload(labels, meaning, reading),
         provenance=Provenance(labels.get("job", ""), labels.get("instance", ""), first(labels, names.REPLICA)),
         device_labels=_device_labels(labels, meaning, "" if board else instance_id),
     )
 
 
-def _workload(labels: Labels, reading: Reading) -> Workload:
+def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
+    if meaning.exporter == "kepler":  # whose labels pod and container, if any, are those of Kepler's own pod
+        return Workload(labels.get("pod_namespace", ""), labels.get("pod_name", ""), labels.get("pod_id", ""), "")
     if pod := labels.get("exported_pod"):
         namespace, container = labels.get("exported_namespace", ""), labels.get("exported_container", "")
         return Workload(namespace, pod, first(labels, names.POD_UID), container)

@@ -4,7 +4,7 @@
 -- To nobody goes what was used above idle while nobody held the GPU, by active instances that nobody holds, and over gaps of the counter.
 --
 -- grain:  cluster, device_uuid, hour_start_at
--- reads:  facts.energy_gap, facts.power_activity, facts.power_hour, facts.power_piece, facts.power_span
+-- reads:  clean.claim_look, facts.energy_gap, facts.power_activity, facts.power_hour, facts.power_piece, facts.power_span, facts.reserved_power_hour
 -- params:
 -- source: facts.power_piece, facts.power_hour, facts.energy_gap
 -- columns:
@@ -21,6 +21,7 @@
 --   gap_joules            J of these over gaps and resets of the counter, beyond what power tells
 --   closing_error_joules  J, measured less the other three, to the microjoule: sums of doubles differ by less
 --   held_idle_joules      J of the idle baseline while somebody held it
+--   reserved_joules       J of what nobody used while a claim had it and no container; null where no claims were looked at
 --   measured_seconds      s whose energy is known
 --   held_seconds          s of them in which somebody held it
 --   idle_watts            power at idle; null where it is unknown
@@ -96,9 +97,20 @@ bystander as (
     group by cluster, device_uuid, hour_start_at
 ),
 
+reserved as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(reserved_joules) as reserved_joules
+    from facts.reserved_power_hour
+    group by cluster, device_uuid, hour_start_at
+),
+
 split as (
     select
         seen.*,
+        if(look.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
         gap.gap_joules,
         coalesce(seen.measured_joules, 0) + coalesce(gap.gap_joules, 0) as all_joules,
         coalesce(held.attributed_joules, 0) as attributed_joules,
@@ -110,6 +122,12 @@ split as (
             seen.cluster = gap.cluster
             and seen.device_uuid = gap.device_uuid
             and seen.hour_start_at = gap.hour_start_at
+    left join clean.claim_look as look on seen.cluster = look.cluster
+    left join reserved
+        on
+            seen.cluster = reserved.cluster
+            and seen.device_uuid = reserved.device_uuid
+            and seen.hour_start_at = reserved.hour_start_at
     left join held
         on
             seen.cluster = held.cluster
@@ -140,6 +158,7 @@ select
         null
     ) as closing_error_joules,
     split.held_idle_joules,
+    if(split.is_measured, split.reserved_joules, null) as reserved_joules,
     split.measured_seconds,
     if(split.measured_seconds is null, null, split.held_seconds) as held_seconds,
     split.idle_watts,

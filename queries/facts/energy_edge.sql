@@ -27,7 +27,7 @@ with counted as (
     from facts.device_hour
     where gpu_instance_id = ''
     group by cluster, device_uuid
-    having sum(energy_sample_count) > 0
+    having sum(energy_sample_count) > 0 or has_gap
 ),
 
 told as (

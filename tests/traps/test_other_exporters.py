@@ -113,6 +113,21 @@ def test_keplers_own_gpu_series_serve_where_nobody_else_measures(said: Said) -> 
 
 
 @samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 100x9
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 50x9
+    kepler_pod_gpu_watts{pod_id="u",pod_name="p",pod_namespace="ns",state="running",pod="kepler-x"} 60x9
+    kepler_pod_gpu_watts{node_name="n1",pod_id="u",pod_name="p",pod_namespace="ns",state="terminated"} 900x9
+    kepler_pod_gpu_joules_total{node_name="n1",pod_id="u",pod_name="p",pod_namespace="ns",state="running"} 9000 _ 10 20x6
+""")
+def test_keplers_running_watts_stand_beside_ours_and_its_falling_joules_are_not_read(said: Said) -> None:
+    [row] = said.rows("report.kepler_pod")
+    assert (row["pod"], row["kepler_watts_avg"], row["kepler_joules"]) == ("p", about(60), about(60 * 600))
+    assert row["kepler_watts_max"] == about(60)
+    # Never free: 100 W, its lowest, is its idle; nothing is above it.
+    assert (row["above_idle_joules"], row["unknown_reasons"]) == (about(0), {"kepler_ratio": "not_active"})
+
+
+@samples("""
     amd_gpu_gfx_activity{serial_number="S1",gpu_id="0",gpu_partition_id="NA",hostname="n1",namespace="",pod="",container=""} 25x9
     gpu_gfx_activity{source="a program of somebody"} 75x9
 """)

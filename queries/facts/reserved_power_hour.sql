@@ -1,0 +1,47 @@
+-- The energy of GPUs that stood reserved by a resource claim while no container held them, hour by hour.
+--
+-- It is a part of what nobody used; of several claims on one GPU each has an equal part.
+--
+-- grain:  cluster, device_uuid, namespace, claim_uid, hour_start_at
+-- reads:  facts.power_piece, facts.reservation
+-- params:
+-- source: facts.power_piece in the spans of facts.reservation
+-- columns:
+--   cluster           cluster name
+--   device_uuid       UUID of the physical GPU
+--   namespace         namespace of the claim
+--   claim_uid         uid of the claim
+--   hour_start_at     UTC, start of the hour
+--   reserved_joules   J, all that was measured of the GPU meanwhile; null where its energy is unknown
+--   reserved_seconds  s in which the GPU was seen meanwhile
+with reserved as (
+    select
+        reservation.cluster,
+        reservation.device_uuid,
+        reservation.namespace,
+        reservation.claim_uid,
+        piece.hour_start_at,
+        piece.measured_joules,
+        piece.observed_seconds,
+        count(*) over (partition by piece.cluster, piece.piece_number) as claim_count
+    -- Pieces are cut where a reservation begins or ends.
+    from facts.power_piece as piece
+    inner join facts.reservation
+        on
+            piece.cluster = reservation.cluster
+            and piece.device_uuid = reservation.device_uuid
+            and piece.start_at >= reservation.start_at
+            and piece.end_at <= reservation.end_at
+    where piece.owner_count = 0 and reservation.gpu_instance_id = ''
+)
+
+select
+    cluster,
+    device_uuid,
+    namespace,
+    claim_uid,
+    hour_start_at,
+    sum(measured_joules / claim_count) as reserved_joules,
+    sum(observed_seconds) as reserved_seconds
+from reserved
+group by cluster, device_uuid, namespace, claim_uid, hour_start_at
