@@ -228,7 +228,7 @@ def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries:
     for make in (state_around_day, state_of_day):
         with connection(settings.memory_limit, settings.threads) as con:
             found |= make(con, lake, partition, queries)
-    with connection(settings.memory_limit, settings.threads) as con:
+    with connection(settings.memory_limit, 1) as con:
         return found | quota_facts_of_day(con, lake, partition, queries, settings.gpu_memory_gb_per_gpu)
 
 

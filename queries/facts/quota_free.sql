@@ -164,6 +164,7 @@ instant as (
         sum(growth::decimal(38, 9)) as growth
     from grown
     group by all
+    having sum(growth::decimal(38, 9)) != 0
 )
 
 select

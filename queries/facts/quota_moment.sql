@@ -1,11 +1,10 @@
 -- What each quota grants, is asked for and has given between one change and the next: steps in which nothing of it changes.
 --
--- A pod asks from its creation and holds from its binding until its end; each such instant begins a step, and so does each change of a
--- quota, each full hour, and each change of what is known. Where no pod of a system is known by its queue, what the system says itself
+-- A pod asks from its creation and holds from its binding until its end. Where no pod of a system is known by its queue, what the system says itself
 -- counts. A step in which neither is known is not here.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
--- reads:  clean.quota_reported, clean.quota_span, clean.quota_watch, facts.quota_pod_span, facts.quota_unit
+-- reads:  clean.quota_reported, clean.quota_span, clean.quota_watch, facts.quota_instant, facts.quota_pod_span, facts.quota_unit
 -- params:
 -- source: clean.quota_span, facts.quota_pod_span, clean.quota_reported
 -- columns:
@@ -146,51 +145,13 @@ changed as (
     group by all
 ),
 
-moved as (
-    select
-        cluster,
-        system,
-        resource,
-        flavor,
-        start_at
-    from changed
-    union
-    select
-        cluster,
-        system,
-        resource,
-        flavor,
-        unnest([start_at, end_at]) as start_at
-    from term
-    union
-    select
-        way.cluster,
-        way.system,
-        way.resource,
-        way.flavor,
-        unnest([watch.start_at, watch.end_at]) as start_at
-    from way
-    inner join clean.quota_watch as watch
-        on way.cluster = watch.cluster
-    union
-    select
-        cluster,
-        system,
-        resource,
-        flavor,
-        unnest([start_at, end_at]) as start_at
-    from reported
-),
-
--- Full hours, as far as anything is known of pods or by report.
 told as (
     select
         way.cluster,
         way.system,
         way.resource,
         way.flavor,
-        watch.start_at,
-        watch.end_at
+        watch.start_at
     from way
     inner join clean.quota_watch as watch
         on way.cluster = watch.cluster
@@ -200,22 +161,8 @@ told as (
         system,
         resource,
         flavor,
-        start_at,
-        end_at
+        start_at
     from reported
-),
-
-instant as (
-    select *
-    from moved
-    union
-    select
-        cluster,
-        system,
-        resource,
-        flavor,
-        unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as start_at
-    from told
 ),
 
 -- What came before anything was known is one sum.
@@ -237,7 +184,7 @@ followed as (
             partition by cluster, system, resource, flavor
             order by start_at
         ) as end_at
-    from instant
+    from facts.quota_instant
 ),
 
 step as (

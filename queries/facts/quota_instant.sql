@@ -1,0 +1,138 @@
+-- The instants at which something changes for the quotas of a system and resource: between two of them nothing does.
+--
+-- A pod comes, is bound or ends; the terms of a quota change, or what is known; nodes offer more or less; other free devices fit what
+-- waits; a full hour begins.
+--
+-- grain:  cluster, system, resource, flavor, start_at
+-- reads:  clean.quota_reported, clean.quota_span, clean.quota_watch, facts.quota_capacity, facts.quota_free, facts.quota_pod_span
+-- params:
+-- source: clean.quota_*, facts.quota_pod_span, facts.quota_capacity, facts.quota_free
+-- columns:
+--   cluster   cluster name
+--   system    quota system
+--   resource  resource as the quota names it
+--   flavor    Kueue's flavor, or ''
+--   start_at  UTC, the instant
+with subject as (
+    select distinct
+        cluster,
+        system,
+        resource,
+        flavor
+    from clean.quota_span
+),
+
+-- Requests of a size that wait, from the first to the last.
+waited as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        round(amount_gpus, 6) as request_gpus,
+        min(created_at) as start_at,
+        max(coalesce(bound_at, ended_at, 'infinity'::timestamp)) as end_at
+    from facts.quota_pod_span
+    where bound_at is null or bound_at > created_at
+    group by all
+),
+
+told as (
+    select
+        subject.cluster,
+        subject.system,
+        subject.resource,
+        subject.flavor,
+        watch.start_at,
+        watch.end_at
+    from subject
+    inner join clean.quota_watch as watch
+        on subject.cluster = watch.cluster
+    union
+    select
+        report.cluster,
+        report.system,
+        report.resource,
+        report.flavor,
+        report.start_at,
+        report.end_at
+    from clean.quota_reported as report
+    semi join subject
+        on
+            report.cluster = subject.cluster
+            and report.system = subject.system
+            and report.resource = subject.resource
+            and report.flavor = subject.flavor
+),
+
+span as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        start_at,
+        end_at
+    from told
+    union
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        start_at,
+        end_at
+    from clean.quota_span
+    union
+    select
+        subject.cluster,
+        subject.system,
+        subject.resource,
+        subject.flavor,
+        capacity.start_at,
+        capacity.end_at
+    from subject
+    inner join facts.quota_capacity as capacity
+        on
+            subject.cluster = capacity.cluster
+            and subject.system = capacity.system
+            and subject.resource = capacity.resource
+)
+
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    unnest([start_at, end_at]) as start_at
+from span
+union
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as start_at
+from told
+union
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    unnest(list_filter([created_at, bound_at, ended_at], lambda instant: instant is not null)) as start_at
+from facts.quota_pod_span
+union
+select
+    waited.cluster,
+    waited.system,
+    waited.resource,
+    waited.flavor,
+    free.start_at
+from waited
+inner join facts.quota_free as free
+    on
+        waited.cluster = free.cluster
+        and waited.request_gpus = free.request_gpus
+        and free.start_at > waited.start_at
+        and free.start_at < waited.end_at

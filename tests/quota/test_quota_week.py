@@ -1,0 +1,140 @@
+"""A week of 24 teams under three schedulers: every hour as an oracle reckons it; and what holds of any cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpureport.compute import connection
+from quota.cluster import START, Cluster, Team, Terms, Wish, a_week, database, facts, native, placed
+from quota.oracle import HOUR, hours
+
+DAY = 86_400
+Con = duckdb.DuckDBPyConnection
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Con]:
+    with connection() as con:
+        database(con, tmp_path_factory.mktemp("lake"))
+        yield con
+
+
+def quota_hours(con: Con) -> dict[tuple[str, int], dict[str, object]]:
+    rows = con.sql("from facts.quota_hour").to_arrow_table().to_pylist()
+    return {(row["quota"], hour_of(row["hour_start_at"])): row for row in rows}
+
+
+def hour_of(instant: datetime) -> int:
+    return int((instant - START).total_seconds()) // HOUR
+
+
+def test_every_hour_of_a_week_is_as_an_oracle_reckons_it(con: Con) -> None:
+    cluster = a_week(1)
+    expected = hours(cluster)
+    facts(con, cluster)
+    found = quota_hours(con)
+    assert found.keys() == expected.keys()
+    for key, figures in expected.items():
+        assert {name: found[key][name] for name in figures} == {
+            name: pytest.approx(float(value), rel=1e-9, abs=1e-9) for name, value in figures.items()
+        }, key
+    assert sum(figures["unmet_native_hours"] for figures in expected.values()) > 0
+    assert sum(figures["violated_native_hours"] for figures in expected.values()) > 0
+    assert sum(figures["capped_seconds"] for figures in expected.values()) > 0
+
+
+def test_days_on_their_own_add_up_to_the_week(con: Con) -> None:
+    cluster = a_week(2)
+    facts(con, cluster)
+    week, pods, short = quota_hours(con), pod_hours(con), short_hours(con)
+    days, pods_of_days, short_of_days = {}, {}, 0.0
+    for day in range(7):
+        facts(con, cluster, day * DAY, (day + 1) * DAY)
+        days |= quota_hours(con)
+        pods_of_days |= pod_hours(con)
+        short_of_days += short_hours(con)
+    assert days.keys() == week.keys()
+    assert [key for key in week if not is_same(days[key], week[key])] == []
+    assert pods_of_days == pods
+    assert short_of_days == pytest.approx(short)
+
+
+def pod_hours(con: Con) -> dict[tuple[object, ...], tuple[object, ...]]:
+    columns = "held_seconds, waiting_seconds, in_quota_seconds, over_quota_seconds, exposed_seconds, exposed_by"
+    rows = con.execute(f"select pod_uid, hour_start_at, {columns} from facts.quota_pod_hour").fetchall()
+    return {row[:2]: row[2:] for row in rows}
+
+
+def short_hours(con: Con) -> float:
+    return float(con.execute("select coalesce(sum(unmet_native_hours), 0) from facts.quota_starvation").fetchall()[0][0])
+
+
+def is_same(one: dict[str, object], other: dict[str, object]) -> bool:
+    """Whether two rows are equal, numbers to twelve digits: sums may be taken in another order."""
+    return all(
+        one[name] == (pytest.approx(value, rel=1e-12, abs=1e-12) if isinstance(value, float) else value)
+        for name, value in other.items()
+    )
+
+
+@st.composite
+def _terms(draw: st.DrawFn, system: str) -> Terms:
+    guaranteed, cap = draw(st.integers(0, 6)), draw(st.sampled_from([None, 4, 9]))
+    return Terms(0, guaranteed, cap, deserved=guaranteed + draw(st.integers(0, 3)) if system == "volcano" else None)
+
+
+@st.composite
+def a_cluster(draw: st.DrawFn, alone: bool = False) -> Cluster:
+    """Some teams of one scheduler on a few nodes for some hours, with some pods, of which none waits that fits.
+
+    Without any pod that names its queue nothing is known of Volcano's and Kueue's.
+    """
+    system = draw(st.sampled_from(["nos", "volcano", "kueue"]))
+    count = 1 if alone else draw(st.integers(2, 4))
+    teams = tuple(Team(system, f"t{number}", (draw(_terms(system)),), "cohort/x") for number in range(count))
+    wish = st.builds(
+        Wish,
+        st.sampled_from(teams),
+        st.sampled_from([1, 2, 3, 8]),
+        st.integers(0, 4 * HOUR),
+        st.integers(60, 2 * HOUR),
+        st.integers(60, 2 * HOUR),
+    )
+    nodes = draw(st.integers(1, 3))
+    return Cluster(teams, tuple(placed(draw(st.lists(wish, min_size=1, max_size=14)), nodes, 5 * HOUR)), nodes, 5 * HOUR)
+
+
+@settings(max_examples=12, deadline=None)
+@given(cluster=a_cluster())
+def test_what_holds_of_any_cluster(con: Con, cluster: Cluster) -> None:
+    facts(con, cluster)
+    expected = hours(cluster)
+    found = quota_hours(con)
+    figures = ("delivered_native_hours", "lent_native_hours", "unmet_native_hours", "violated_native_hours")
+    assert {key: [row[name] for name in figures] for key, row in found.items()} == {
+        key: pytest.approx([float(row[name]) for name in figures], abs=1e-9) for key, row in expected.items()
+    }
+    unit = native(cluster.teams[0].system)
+    steps = con.execute(
+        """select sum(delivered_native), sum(borrowed_native), sum(lendable_native), sum(lent_native),
+                  bool_and(violated_native <= unmet_native and delivered_native <= demanded_native)
+           from facts.quota_step group by start_at"""
+    ).fetchall()
+    for delivered, borrowed, lendable, lent, is_sound in steps:
+        assert delivered <= unit * 8 * cluster.nodes
+        assert lent == pytest.approx(min(borrowed, lendable))
+        assert is_sound
+
+
+@settings(max_examples=12, deadline=None)
+@given(cluster=a_cluster(alone=True))
+def test_a_quota_alone_in_its_cluster_is_never_violated(con: Con, cluster: Cluster) -> None:
+    facts(con, cluster)
+    assert con.execute("select count(*) from facts.quota_step where violated_native > 0").fetchone() == (0,)
+    assert con.execute("select count(*) from facts.quota_pair_hour").fetchone() == (0,)
