@@ -53,6 +53,7 @@ KEPT = (
     "facts.link_hour",
     "facts.device_signal",
     "facts.xid_event",
+    "facts.ungiven_use",
     "facts.node_day",
     "facts.ledger_hour",
     "facts.idle_power_hour",
