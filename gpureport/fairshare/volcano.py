@@ -31,16 +31,17 @@ class Queue:
 
 def real_capabilities(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, dict[str, float]]:
     """The most that each queue can have: its capability, and no more than all guarantees of others leave."""
-    return {queue.name: _real_capability(capacity, queue, queues) for queue in queues}
+    free = {
+        resource: max(0.0, amount - sum(each.guarantee.get(resource, 0) for each in queues))
+        for resource, amount in capacity.items()
+    }
+    return {queue.name: _real_capability(free, queue) for queue in queues}
 
 
-def _real_capability(capacity: Amounts, queue: Queue, queues: Sequence[Queue]) -> dict[str, float]:
-    found = {}
-    for resource, amount in capacity.items():
-        of_others = sum(each.guarantee.get(resource, 0) for each in queues if each is not queue)
-        left = max(0.0, amount - of_others - queue.guarantee.get(resource, 0)) + queue.guarantee.get(resource, 0)
-        found[resource] = min(left, queue.capability.get(resource, left))
-    return found
+def _real_capability(free: Amounts, queue: Queue) -> dict[str, float]:
+    """What nobody is guaranteed, and its own guarantee, within its capability."""
+    limits = {resource: amount + queue.guarantee.get(resource, 0) for resource, amount in free.items()}
+    return {resource: min(limit, queue.capability.get(resource, limit)) for resource, limit in limits.items()}
 
 
 def proportion(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, dict[str, float]]:
