@@ -23,6 +23,7 @@ _KEPT = (
     "facts.claim_use",
     "facts.device_request",
     "facts.device_room",
+    "facts.container_ask",
     "facts.pod_wait",
 )
 KEPT_ONCE = (*_KEPT, *_COUNTED)

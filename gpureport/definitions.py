@@ -29,6 +29,8 @@ REASONS = {
     "is_future": "the day is to come",
     "not_configured": "no price or factor is configured for it (prices, carbon)",
     "pods_not_listed": "pods may not be listed, so nothing tells which containers ran with it",
+    "device_unknown": "nothing tells which device of the telemetry it is",
+    "admin_access": "it only watched the device (admin access), which takes nothing",
     "labels_only": "known by labels of telemetry alone, which do not say it",
     "no_time": "no time of it was measured",
     "none_allocatable": "no node has any of it to give, so there is nothing to divide by",

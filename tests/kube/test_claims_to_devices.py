@@ -12,7 +12,7 @@ import pytest
 
 from gpureport.cli import main
 from gpureport.lake import open_lake, views
-from kube.decided import CLAIM_DEVICES
+from kube.decided import CLAIM_DEVICES, CONSUMERS
 from kube.lake import NOW, RECORDING, import_state
 from kube.telemetry import write_telemetry
 
@@ -36,6 +36,15 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def facts(lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
         views(con, open_lake(lake), ["device", "facts/ownership", "facts/claim_device", "facts/claim_use", "facts/ledger_hour"])
+        yield con
+
+
+@pytest.fixture(scope="module")
+def report(lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    out = lake.parent / "out"
+    arguments = ["report", "--since", "2026-11-21", "--lake", str(lake), "--out", str(out)]
+    assert main(arguments, environ={}, now=NOW.replace(tzinfo=UTC)) == 0
+    with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
         yield con
 
 
@@ -119,3 +128,53 @@ def test_no_device_is_held_beyond_its_capacity(facts: duckdb.DuckDBPyConnection)
                where a.claim_uid < b.claim_uid and not a.is_admin_access and not b.is_admin_access
                and a.start_at < b.end_at and a.end_at > b.start_at"""
     assert rows(facts, twice) == []
+
+
+def test_each_claim_in_the_report_says_who_reserved_and_who_used_it(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select claim, count(*), any_value(use), any_value(consumers), sum(container_count), bool_or(is_shared)
+                   from report.dra_claim group by claim"""
+    used = {
+        claim: (len(devices), "watching" if watches else "used", ", ".join(CONSUMERS[claim]))
+        for claim, (_, devices, _, watches) in CLAIM_DEVICES.items()
+    }
+    found = rows(report, statement)
+    assert {claim: (count, use, consumers) for claim, count, use, consumers, *_ in found} == used
+    assert {claim: containers for claim, count, _, _, containers, _ in found if containers != count} == {"shared-gpu": 2}
+    assert [claim for claim, *_, is_shared in found if is_shared] == ["shared-gpu"]
+
+
+def test_seconds_of_a_claim_are_those_between_its_allocation_its_container_and_the_end_of_what_is_known(
+    report: duckdb.DuckDBPyConnection,
+) -> None:
+    statement = """select allocated_seconds, reserved_seconds, used_seconds, allocated_gpu_hours, reserved_idle_gpu_hours
+                   from report.dra_claim where claim = $claim"""
+    # Allocated 01:46:04, running from 01:46:18, known until 02:01:21; the instance is 3 slices of 7.
+    parked = report.execute(statement, {"claim": "parked"}).fetchall()
+    assert parked == [(917, 917, 903, pytest.approx(917 / 3600), pytest.approx(14 / 3600))]
+    # Allocated 01:46:02.
+    chat = report.execute(statement, {"claim": "chat-0-mig-dxmtp"}).fetchall()
+    assert chat == [(919, 919, 903, pytest.approx(919 * 3 / 7 / 3600), pytest.approx(16 * 3 / 7 / 3600))]
+
+
+def test_each_container_says_how_it_asked_and_by_whose_word_it_has_what(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select pod, container, any_value(asked_by), any_value(requested), count(*) filter (where device_uuid != '')
+                   from report.device_allocation where granted_by not in ('labels', '') or device_uuid = ''
+                   group by all order by all"""
+    plugin = {"loader-0", "jupyter-0", "train-llm-0", "wants-1-0", "infer-0"}
+    expected = {
+        **dict.fromkeys(plugin, ("device plugin", "nvidia.com/gpu=1", 0)),
+        "mig-slice-0": ("MIG resource", "nvidia.com/mig-1g.5gb=1", 0),
+        "mig-slice-1": ("MIG resource", "nvidia.com/mig-3g.20gb=1", 0),
+        "koord-half-0": ("Koordinator", "koordinator.sh/gpu-core=50, koordinator.sh/gpu-memory-ratio=50", 1),
+        "koord-two-0": ("Koordinator", "koordinator.sh/gpu-core=200, koordinator.sh/gpu-memory-ratio=200", 2),
+        **dict.fromkeys(("finetune-0", "finetune-1"), ("DRA", "", 2)),
+        **dict.fromkeys(("pair-0", "pair-1", "holder-0", "sweep-0", "chat-0", "embed-0", "embed-1"), ("DRA", "", 1)),
+        "monitor-0": ("DRA", "", 8),
+    }
+    assert {pod: tuple(rest) for pod, _, *rest in rows(report, statement)} == expected
+
+
+def test_what_is_not_found_in_the_telemetry_has_no_use_and_a_reason(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select distinct allocated_gpu_hours, used_gpu_hours, gpu_usage_avg from report.device_allocation
+                   where device_uuid = ''"""
+    assert rows(report, statement) == [(None, None, None)]
