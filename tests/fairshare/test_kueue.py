@@ -50,6 +50,11 @@ def test_a_resource_of_which_nothing_can_be_lent_is_left_out():
     assert (found.as_status, found.resource) == (300, "cpu")  # (5 - 2) x 1000 / 10
 
 
+def test_without_weight_it_borrows_at_any_price_also_what_nobody_lends():
+    nodes = [queue("a", 2, 3, weight=0, lending=0), queue("b", 64, lending=0)]
+    assert (share(nodes), Cohorts(nodes).weighted_share("a").resource) == (MAX_WEIGHTED_SHARE, "")
+
+
 def test_of_equal_shares_the_first_resource_is_told():
     x, y = ("f", "x"), ("f", "y")
     a = Node("a", "all", {y: Terms(1), x: Terms(1)}, 1, {x: 2, y: 2})
