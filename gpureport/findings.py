@@ -55,6 +55,8 @@ class Thresholds(BaseModel):
     latency_sm_ratio: float = Field(0.25, gt=0, le=1, description="mean SM activity below which that is so")
     throttle_ratio: float = Field(0.05, ge=0, le=1, description="share of time held back by power or heat")
     hw_throttle_ratio: float = Field(0.01, ge=0, le=1, description="share of time held back by the hardware itself")
+    wait_hours_max: float = Field(4.0, ge=0, description="h of waiting for a place from which it is long")
+    wait_pods_min: float = Field(3.0, ge=1, description="pods of a namespace from which their waiting is judged")
     lead_time_days: float = Field(90.0, ge=0, description="days that it takes to get more GPUs; a shorter runway is a finding")
     fit_hours_min: float = Field(
         24.0, ge=0, description="h for which a container must have held its GPU before a smaller one is named"

@@ -114,9 +114,20 @@ def test_what_of_a_gpu_is_in_no_instance_is_stranded(
     assert {row["node_name"]: row["gpu_hours"] for row in of_code(found, "GR601")} == expected
 
 
+def test_the_starved_team_is_found_with_the_hours_that_it_waited(
+    found: dict[str, list[Row]], review: SimulationPlan, planted: dict[str, Any]
+) -> None:
+    starved = [holder for holder in planted["holders"] if holder["kind"] == "segment"]
+    waited = sum((ms(holder["start_at"]) - ms(holder["created_at"])) / HOUR_MS for holder in starved)
+    assert waited == 12 * len(starved)
+    [row] = of_code(found, "GR510")
+    assert row["namespace"] == "vision"
+    assert row["gpu_hours"] == near(review, waited, len(starved))
+
+
 def test_nothing_else_is_found_above_info(found: dict[str, list[Row]]) -> None:
     grave = {row["code"] for row in found["finding"] if row["severity"] != "info"}
-    assert grave == {"GR101", "GR302", "GR401"}
+    assert grave == {"GR101", "GR302", "GR401", "GR510"}
 
 
 def test_the_demo_of_a_month_writes_a_report_and_what_was_planted(tmp_path: Path) -> None:
