@@ -33,6 +33,7 @@ REASONS = {
     "admin_access": "it only watched the device (admin access), which takes nothing",
     "labels_only": "known by labels of telemetry alone, which do not say it",
     "no_time": "no time of it was measured",
+    "no_pod": "no pod did so in this window",
     "none_allocatable": "no node has any of it to give, so there is nothing to divide by",
     "not_looked_at": "Kubernetes' nodes and claims were not looked at on that day (gpureport snapshot)",
     "not_a_holder": "no series of a device names it as a holder, so nothing can be attributed to it",

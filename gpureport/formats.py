@@ -23,6 +23,11 @@ _SPELLED = {word.lower(): word for word in ("GPU", "SM", "DRAM", "PCIe", "NVLink
 _UNITS = (
     # Endings of column names, longest first, and the unit that a heading shows for them.
     ("_bytes_per_second_avg", "B/s"),
+    ("_seconds_p50", "s"),
+    ("_seconds_p90", "s"),
+    ("_seconds_p95", "s"),
+    ("_seconds_max", "s"),
+    ("_seconds_avg", "s"),
     ("_ratio_avg", "%"),
     ("_ratio_max", "%"),
     ("_ratio_min", "%"),
@@ -39,15 +44,34 @@ _UNITS = (
     ("_watts", "W"),
     ("_bytes", "B"),
     ("_ratio", "%"),
-    ("_avg", "%"),
-    ("_max", "%"),
+    ("_percent_avg", "%"),
     ("_percent", "%"),
+    ("_bytes_avg", "B"),
+    # The contract's names of activity have no unit: they are ratios.
+    ("gpu_usage_avg", "%"),
+    ("_active_avg", "%"),
+    ("_active_max", "%"),
+    ("_occupancy_avg", "%"),
 )
 
 
 def unit(column: str) -> str:
     """The unit that a column's heading shows; '' for counts, names and times."""
     return next((shown for ending, shown in _UNITS if column.endswith(ending)), "")
+
+
+def title(column: str) -> str:
+    """A column's name as people read it, without the unit that stands beside it."""
+    return words(_without_unit(column))
+
+
+def _without_unit(column: str) -> str:
+    for ending, kept in (("_bytes_per_second_avg", ""), ("_ratio_avg", " avg"), ("_ratio_max", " max"), ("_ratio", "")):
+        if column.endswith(ending):
+            return column.removesuffix(ending) + kept
+    for ending in ("_celsius", "_hertz", "_watts", "_joules", "_seconds", "_bytes", "_percent", "_gpu_hours"):
+        column = column.replace(ending, "")
+    return column
 
 
 def value(column: str, found: Any) -> str:
@@ -75,11 +99,11 @@ def shortened(column: str, text: str) -> str:
 
 def _number(column: str, found: float) -> str:
     shown = unit(column)
-    if column.endswith("_percent"):
+    if column.endswith(("_percent", "_percent_avg")):
         return percent_points(found)
     if shown == "%":
         return percent_points(found * 100)
-    if column.endswith(("_bytes", "_bytes_max")):
+    if column.endswith(("_bytes", "_bytes_avg", "_bytes_max")):
         return scaled(found, _IEC)
     if column.endswith(_ABBREVIATED):
         return scaled(found, _SI)

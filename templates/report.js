@@ -1,7 +1,7 @@
 // Tables that can be sorted and filtered. The page says everything without it.
 (() => {
   "use strict";
-  const ENOUGH_ROWS = 6;
+  const ENOUGH_ROWS = 12;
 
   const rank = (cell) => {
     if (cell.classList.contains("unknown") || cell.textContent === "—") return null;

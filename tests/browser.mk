@@ -1,7 +1,10 @@
 # A Chromium for the tests of the page: the machine's own, else one unpacked from Debian packages without root.
 BROWSER := .cache/browser
 
-.PHONY: browser
+.PHONY: browser screenshots
 
 browser: ## Unpack a headless Chromium into .cache/browser where the machine has none
 	@sh tests/fetch-browser.sh $(BROWSER)
+
+screenshots: $(VENV)/.installed-dev browser demo ## Pictures of the demo's reports into out/screenshots: three widths, light and dark, print
+	@$(PY) tests/screenshots.py --out out/screenshots out/demo out/demo-month

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,9 @@ _CONFIG = {
         "titleFontWeight": "normal",
     },
 }
+_PATH = re.compile(r' d="[^"]*"')
+_DECIMALS = re.compile(r"(\.\d)\d+")
+"""Tenths of a pixel are enough, and half the size of a page."""
 _SIGNALS = (
     # field of a point, colour, dash
     ("usage", "var(--effective)", [1, 0]),
@@ -45,7 +49,7 @@ def ledger_bar(balance: Balance) -> str:
         "mark": {"type": "bar", "height": 40, "stroke": "var(--paper)", "strokeWidth": 1},
         "encoding": {"x": _stacked("normalize", _QUIET), "color": _bucket_colours(), "order": {"field": "order"}},
     }
-    return _svg(spec).replace("<svg ", '<svg preserveAspectRatio="none" ', 1)
+    return svg(spec).replace("<svg ", '<svg preserveAspectRatio="none" ', 1)
 
 
 def days(parts: Sequence[Balance]) -> str:
@@ -68,7 +72,7 @@ def days(parts: Sequence[Balance]) -> str:
             "order": {"field": "order"},
         },
     }
-    return _svg(spec)
+    return svg(spec)
 
 
 def spark(values: Sequence[float | None]) -> str:
@@ -85,7 +89,7 @@ def spark(values: Sequence[float | None]) -> str:
             "y": {"field": "value", "type": "quantitative", "axis": None, "scale": {"zero": True}},
         },
     }
-    return _svg(spec)
+    return svg(spec)
 
 
 def timeline(points: Sequence[Mapping[str, Any]]) -> str:
@@ -103,7 +107,7 @@ def timeline(points: Sequence[Mapping[str, Any]]) -> str:
         },
         "layer": [_line(*signal) for signal in known],
     }
-    return _svg(spec)
+    return svg(spec)
 
 
 def _line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:
@@ -139,7 +143,9 @@ def _bucket_colours() -> dict[str, Any]:
     return {"field": "bucket", "type": "nominal", "scale": {"domain": names, "range": colours}, "legend": None}
 
 
-def _svg(spec: Mapping[str, Any]) -> str:
+def svg(spec: Mapping[str, Any]) -> str:
+    """A Vega-Lite chart, in the page's style, as an SVG element."""
     whole = {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": _CONFIG, **spec}
+    drawn = _PATH.sub(lambda path: _DECIMALS.sub(r"\1", path[0]), str(vl_convert.vegalite_to_svg(whole)))
     # What encloses the drawing says what it shows; its thousand parts are not read out.
-    return str(vl_convert.vegalite_to_svg(whole)).replace("<svg ", '<svg aria-hidden="true" ', 1)
+    return drawn.replace("<svg ", '<svg aria-hidden="true" ', 1)

@@ -14,6 +14,8 @@ import orjson
 from gpureport.report.results import Result
 from gpureport.window import rfc3339
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 def write_csv(results: Iterable[Result], folder: Path) -> list[Path]:
     """Write ``<folder>/<table>.csv`` for each (RFC 4180, UTF-8, line feeds); the files, in order."""
@@ -43,4 +45,9 @@ def cell(found: Any) -> Any:
         return rfc3339(found.replace(tzinfo=UTC))
     if isinstance(found, list):
         return " ".join(map(str, found))
-    return found
+    return inert(found) if isinstance(found, str) else found
+
+
+def inert(text: str) -> str:
+    """Text that no spreadsheet takes for a formula: an apostrophe stands before what would begin one."""
+    return f"'{text}" if text.startswith(_FORMULA) else text

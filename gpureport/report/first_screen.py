@@ -14,9 +14,9 @@ from gpureport.report import charts
 from gpureport.report.header import Header
 from gpureport.report.ledger import BUCKETS, HELD, Balance, added, balances, by_holder, total
 from gpureport.report.results import Result
+from gpureport.report.tiles import DAYS_FOR_A_COURSE, Tile, tiles
 
 FINDINGS_SHOWN = 8
-_DAYS_FOR_A_COURSE = 2
 _RANKS = {"critical": 0, "warning": 1, "info": 2}
 
 
@@ -32,16 +32,6 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Tile:
-    """One number; ``course`` is a line over the window's days, '' for a window of one."""
-
-    title: str
-    value: str
-    detail: str
-    course: str = ""
-
-
-@dataclass(frozen=True)
 class Line:
     """A model's ledger, or a finding: cells of a small table."""
 
@@ -53,12 +43,16 @@ class Line:
 class FirstScreen:
     """What the template lays out; '' and () where the report has no such thing."""
 
+    whose: str
+    """The owner of a page of its own; '' for the whole report."""
     capacity: str
     sentences: tuple[str, ...]
     bar: str
     shares: tuple[Share, ...]
     closing: str
     tiles: tuple[Tile, ...]
+    compared: str
+    """What the tiles' changes are against; '' where the window before is not known."""
     models: tuple[Line, ...]
     days: str
     findings: tuple[Line, ...] | None
@@ -72,17 +66,28 @@ def first_screen(tables: Mapping[str, Result], header: Header) -> FirstScreen:
     by_day = balances(balance, "day")
     findings = tables.get("finding")
     return FirstScreen(
+        whose="",
         capacity=_capacity(whole, models, header),
         sentences=_sentences(whole, tables, header) if whole and whole.capacity_gpu_hours else (),
         bar=charts.ledger_bar(whole) if whole and whole.capacity_gpu_hours else "",
         shares=_shares(whole) if whole else (),
         closing=_closing(whole) if whole else "",
-        tiles=(*(_ledger_tiles(whole, by_day) if whole else ()), *_other_tiles(tables, header)),
+        tiles=tiles(tables, header, whole, by_day),
+        compared=_compared(tables),
         models=tuple(map(_model_line, models)) if len(models) > 1 else (),
-        days=charts.days(by_day) if len(by_day) >= _DAYS_FOR_A_COURSE else "",
-        findings=None if findings is None else _finding_lines(findings),
+        days=charts.days(by_day) if len(by_day) >= DAYS_FOR_A_COURSE else "",
+        findings=None if findings is None else finding_lines(findings),
         finding_count=0 if findings is None else findings.rows.height,
     )
+
+
+def _compared(tables: Mapping[str, Result]) -> str:
+    """The window before, as the tiles name it."""
+    rows = tables["period"].rows.filter(pl.col("period") == "before") if "period" in tables else None
+    if rows is None or rows.height == 0:
+        return ""
+    since, until = rows["since_at"].min(), rows["until_at"].max()
+    return f"▲▼ against {formats.value('since_at', since)} to {formats.value('until_at', until)}."
 
 
 def _capacity(whole: Balance | None, models: Sequence[Balance], header: Header) -> str:
@@ -95,8 +100,8 @@ def _capacity(whole: Balance | None, models: Sequence[Balance], header: Header) 
 def _sentences(whole: Balance, tables: Mapping[str, Result], header: Header) -> tuple[str, ...]:
     effective = formats.gpu_hours(whole.of("effective"))
     return (
-        f"Of {formats.gpu_hours(whole.capacity_gpu_hours)} of capacity {formats.percent(whole.share(*HELD))} were allocated, "
-        f"{formats.percent(whole.share('effective'))} effective: {effective} with at least half of the SMs at work.",
+        f"{formats.percent(whole.share(*HELD))} of {formats.gpu_hours(whole.capacity_gpu_hours)} were allocated, "
+        f"{formats.percent(whole.share('effective'))} effective: {effective} with half of the SMs or more at work.",
         _waste(whole, tables),
         _doubt(whole, header),
     )
@@ -153,49 +158,13 @@ def _closing(whole: Balance) -> str:
     )
 
 
-def _ledger_tiles(whole: Balance, by_day: Sequence[Balance]) -> tuple[Tile, ...]:
-    return (
-        _ledger_tile("Allocated", whole, by_day, HELD),
-        _ledger_tile("Effective", whole, by_day, ("effective",)),
-        _ledger_tile("Held idle", whole, by_day, ("allocated_idle", "reserved_idle")),
-        _ledger_tile("Free", whole, by_day, ("free", "stranded")),
-        _ledger_tile("Unknown", whole, by_day, ("unknown",)),
-    )
-
-
-def _ledger_tile(title: str, whole: Balance, by_day: Sequence[Balance], names: Sequence[str]) -> Tile:
-    course = charts.spark([each.share(*names) for each in by_day]) if len(by_day) >= _DAYS_FOR_A_COURSE else ""
-    return Tile(title, formats.percent(whole.share(*names)), formats.gpu_hours(whole.of(*names)), course)
-
-
-def _other_tiles(tables: Mapping[str, Result], header: Header) -> tuple[Tile, ...]:
-    absent = f"{header.absent_count} of {header.signal_count}"
-    tiles = [
-        Tile("Device time seen", formats.percent(header.coverage_ratio), f"{formats.percent(header.unknown_ratio)} not seen"),
-        Tile("Signals absent", absent, "each with its reason below"),
-    ]
-    return (*_energy_tile(tables), *tiles)
-
-
-def _energy_tile(tables: Mapping[str, Result]) -> tuple[Tile, ...]:
-    """Energy of whole GPUs; no tile where no device tells any."""
-    if "device" not in tables:
-        return ()
-    joules = tables["device"].rows.filter(pl.col("gpu_instance_id") == "")["energy_joules"]
-    known = joules.drop_nulls().to_list()
-    if not known:
-        return ()
-    partial = f"of {len(known):,} of {formats.counted(len(joules), 'GPU')}" if len(known) < len(joules) else "of all GPUs"
-    return (Tile("Energy", formats.energy(sum(known)), partial),)
-
-
 def _model_line(each: Balance) -> Line:
     shares = (formats.percent(each.share(*names)) for names in (HELD, ("effective",), ("allocated_idle",), ("unknown",)))
     cells = (each.value or "unknown", f"{each.device_count:,}", formats.significant(each.capacity_gpu_hours), *shares)
     return Line(cells, charts.ledger_bar(each) if each.capacity_gpu_hours else "")
 
 
-def _finding_lines(findings: Result) -> tuple[Line, ...]:
+def finding_lines(findings: Result) -> tuple[Line, ...]:
     """By code what is not suppressed: the gravest first, of one severity those with the most GPU-hours at stake."""
     rows = [row for row in findings.rows.iter_rows(named=True) if row["suppressed_until"] is None]
     codes = [(code, [row for row in rows if row["code"] == code]) for code in sorted({row["code"] for row in rows})]

@@ -14,17 +14,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpureport import formats
 from gpureport.definitions import FIGURES, REASONS
-from gpureport.report.drill_down import Places, drill_down
+from gpureport.report.drill_down import drill_down
 from gpureport.report.figures import GROUP_ORDER, LONG_TEXT, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
-from gpureport.report.first_screen import first_screen
+from gpureport.report.first_screen import FirstScreen
+from gpureport.report.glossary import GLOSSARY
+from gpureport.report.ground import Places
 from gpureport.report.header import Header
+from gpureport.report.panels import panels
 from gpureport.report.results import REASONS_COLUMN, Result
+from gpureport.report.room import rows_shown
 from gpureport.resources import TEMPLATES
 from gpureport.window import rfc3339
 
-ROWS_ON_PAGE = 500
-CELLS_ON_PAGE = 3000
-"""More rows or cells of a table than this are in the CSV only; the cut is stated."""
 _TEXT = ("String", "List", "Boolean")
 
 
@@ -93,8 +94,18 @@ class Section:
     source: str
 
 
-def write_html(con: duckdb.DuckDBPyConnection, results: Sequence[Result], header: Header, path: Path) -> Path:
-    """Write the page; courses over time are read from the facts of the open database."""
+def write_html(
+    con: duckdb.DuckDBPyConnection,
+    results: Sequence[Result],
+    header: Header,
+    first: FirstScreen,
+    path: Path,
+    owners: Sequence[tuple[str, str]] = (),
+) -> Path:
+    """Write the page; courses over time are read from the facts of the open database.
+
+    ``owners`` are names and files of the pages of their own, relative to this one.
+    """
     tables = {result.name: result for result in results}
     ordered = [tables[name] for name in (*TABLES, *sorted(set(tables) - set(TABLES))) if name in tables]
     drill = drill_down(con, tables, header.window)
@@ -103,9 +114,12 @@ def write_html(con: duckdb.DuckDBPyConnection, results: Sequence[Result], header
         .get_template("report.html.j2")
         .render(
             header=header,
-            first=first_screen(tables, header),
+            first=first,
+            panels=() if first.whose else panels(tables),
+            owners=owners,
+            glossary=GLOSSARY,
             drill=drill,
-            sections=[section(each, drill.places) for each in ordered],
+            sections=_sections(ordered, drill.places),
             style=(TEMPLATES / "style.css").read_text(),
             script=(TEMPLATES / "report.js").read_text(),
         )
@@ -130,12 +144,18 @@ def _environment() -> Environment:
     return environment
 
 
-def section(result: Result, places: Places) -> Section:
-    """A table as the page shows it."""
+def _sections(results: Sequence[Result], places: Places) -> list[Section]:
+    """The tables, each with as many rows as the page has room for."""
+    room = rows_shown([(result.rows.height, len(_headings(result))) for result in results])
+    return [section(result, places, count) for result, count in zip(results, room, strict=True)]
+
+
+def section(result: Result, places: Places, count: int) -> Section:
+    """A table as the page shows it, with at most so many rows."""
     headings = _headings(result)
     title, sentence = TABLES.get(result.name, (formats.words(result.name).capitalize(), ""))
     notes = _notes(result)
-    rows = [_row(result, headings, notes, places, number) for number in _first_on_page(result, len(headings))]
+    rows = [_row(result, headings, notes, places, number) for number in _first_on_page(result, count)]
     return Section(
         name=result.name,
         title=title,
@@ -158,13 +178,13 @@ def _hidden(result: Result) -> list[str]:
     return [name for name in result.query.columns if not is_on_page(name) or name in maps]
 
 
-def _first_on_page(result: Result, width: int) -> list[int]:
+def _first_on_page(result: Result, count: int) -> list[int]:
     """Numbers of the rows that the page shows: all, or those that stand first in its order of importance."""
     numbers = list(range(result.rows.height))
     if result.name in MOST_FIRST:
         weights = result.rows[MOST_FIRST[result.name]].fill_null(0).to_list()
         numbers.sort(key=lambda number: -weights[number])
-    return numbers[: min(ROWS_ON_PAGE, CELLS_ON_PAGE // max(width, 1))]
+    return numbers[:count]
 
 
 def _notes(result: Result) -> dict[str, Note]:
@@ -202,17 +222,9 @@ def _says_nothing(result: Result, name: str) -> bool:
 def _heading(result: Result, name: str) -> Heading:
     is_key = name in result.query.grain
     is_number = not str(result.rows.schema[name]).startswith(_TEXT)
-    title = formats.words(_without_unit(name))
-    return Heading(name, title, formats.unit(name), result.query.columns[name], is_key, is_number, name in LONG_TEXT)
-
-
-def _without_unit(name: str) -> str:
-    for ending, kept in (("_bytes_per_second_avg", ""), ("_ratio_avg", " avg"), ("_ratio_max", " max"), ("_ratio", "")):
-        if name.endswith(ending):
-            return name.removesuffix(ending) + kept
-    for ending in ("_celsius", "_hertz", "_watts", "_joules", "_seconds", "_bytes", "_percent"):
-        name = name.replace(ending, "")
-    return name
+    return Heading(
+        name, formats.title(name), formats.unit(name), result.query.columns[name], is_key, is_number, name in LONG_TEXT
+    )
 
 
 def _groups(headings: Sequence[Heading]) -> list[tuple[str, int]]:

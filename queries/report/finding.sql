@@ -104,22 +104,22 @@ select
                         replace(
                             rule.sql,
                             '{namespace}',
-                            found.namespace
+                            replace(found.namespace, '''', '''''')
                         ),
                         '{pod}',
-                        found.pod
+                        replace(found.pod, '''', '''''')
                     ),
                     '{node_name}',
-                    found.node_name
+                    replace(found.node_name, '''', '''''')
                 ),
                 '{device_uuid}',
-                found.device_uuid
+                replace(found.device_uuid, '''', '''''')
             ),
             '{gpu_model}',
-            found.gpu_model
+            replace(found.gpu_model, '''', '''''')
         ),
         '{detail}',
-        found.detail
+        replace(found.detail, '''', '''''')
     ) as sql,
     if(found.gpu_hours is null, map { 'gpu_hours': 'not_estimated' }, map_from_entries([])) as unknown_reasons
 from facts.window_finding as found

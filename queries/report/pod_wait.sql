@@ -25,6 +25,7 @@
 --   waiting_pod_count           pods that were last seen waiting for a place
 --   waiting_seconds_max         s from created until then, the longest
 --   refused_pod_count           those of all these for which the scheduler found no place at some time
+--   unknown_reasons             figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with last_told as (
     select *
     from facts.pod_wait
@@ -41,26 +42,46 @@ judged as (
         epoch_ms(running_at - scheduled_at) / 1000 as starting_seconds,
         epoch_ms(least(waiting_until_at, $until_at) - created_at) / 1000 as waiting_seconds
     from last_told
+),
+
+waited as (
+    select
+        cluster,
+        gpu_model,
+        resource,
+        requested_units,
+        count(*) filter (where is_placed) as placed_pod_count,
+        quantile_cont(placing_seconds, 0.5) filter (where is_placed) as placing_seconds_p50,
+        quantile_cont(placing_seconds, 0.9) filter (where is_placed) as placing_seconds_p90,
+        quantile_cont(placing_seconds, 0.95) filter (where is_placed) as placing_seconds_p95,
+        max(placing_seconds) filter (where is_placed) as placing_seconds_max,
+        count(*) filter (where is_started) as started_pod_count,
+        quantile_cont(starting_seconds, 0.5) filter (where is_started) as starting_seconds_p50,
+        quantile_cont(starting_seconds, 0.9) filter (where is_started) as starting_seconds_p90,
+        quantile_cont(starting_seconds, 0.95) filter (where is_started) as starting_seconds_p95,
+        max(starting_seconds) filter (where is_started) as starting_seconds_max,
+        count(*) filter (where is_waiting) as waiting_pod_count,
+        max(waiting_seconds) filter (where is_waiting) as waiting_seconds_max,
+        count(*) filter (where is_refused) as refused_pod_count
+    from judged
+    where is_placed or is_started or is_waiting
+    group by all
 )
 
 select
-    cluster,
-    gpu_model,
-    resource,
-    requested_units,
-    count(*) filter (where is_placed) as placed_pod_count,
-    quantile_cont(placing_seconds, 0.5) filter (where is_placed) as placing_seconds_p50,
-    quantile_cont(placing_seconds, 0.9) filter (where is_placed) as placing_seconds_p90,
-    quantile_cont(placing_seconds, 0.95) filter (where is_placed) as placing_seconds_p95,
-    max(placing_seconds) filter (where is_placed) as placing_seconds_max,
-    count(*) filter (where is_started) as started_pod_count,
-    quantile_cont(starting_seconds, 0.5) filter (where is_started) as starting_seconds_p50,
-    quantile_cont(starting_seconds, 0.9) filter (where is_started) as starting_seconds_p90,
-    quantile_cont(starting_seconds, 0.95) filter (where is_started) as starting_seconds_p95,
-    max(starting_seconds) filter (where is_started) as starting_seconds_max,
-    count(*) filter (where is_waiting) as waiting_pod_count,
-    max(waiting_seconds) filter (where is_waiting) as waiting_seconds_max,
-    count(*) filter (where is_refused) as refused_pod_count
-from judged
-where is_placed or is_started or is_waiting
-group by all
+    *,
+    -- What no pod did took no time: a quantile of nothing.
+    map_from_entries([
+        { 'key': entry.name, 'value': 'no_pod' } for entry in [
+            { 'name': 'placing_seconds_p50', 'value': placing_seconds_p50 },
+            { 'name': 'placing_seconds_p90', 'value': placing_seconds_p90 },
+            { 'name': 'placing_seconds_p95', 'value': placing_seconds_p95 },
+            { 'name': 'placing_seconds_max', 'value': placing_seconds_max },
+            { 'name': 'starting_seconds_p50', 'value': starting_seconds_p50 },
+            { 'name': 'starting_seconds_p90', 'value': starting_seconds_p90 },
+            { 'name': 'starting_seconds_p95', 'value': starting_seconds_p95 },
+            { 'name': 'starting_seconds_max', 'value': starting_seconds_max },
+            { 'name': 'waiting_seconds_max', 'value': waiting_seconds_max }
+        ] if entry.value is null
+    ]) as unknown_reasons
+from waited

@@ -39,7 +39,7 @@ def as_text(found: object) -> str:
         return json.dumps(found, separators=(",", ":"), sort_keys=True)
     if isinstance(found, datetime):
         return f"{found.isoformat()}Z"
-    return str(found)
+    return f"'{found}" if str(found)[:1] in tuple("=+@") else str(found)
 
 
 @pytest.fixture(params=["small", "demo"])
@@ -51,7 +51,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 def test_csv_keeps_awkward_names_and_sqls_column_names(out: Path, queries: dict[str, Query]) -> None:
     first, second = rows_of(out / "csv/container_saturation.csv")
     assert list(first) == list(queries["report.container_saturation"].columns)
-    assert (first["namespace"], first["pod"], first["container"]) == (SCRIPT, AWKWARD, FORMULA)
+    assert (first["namespace"], first["pod"], first["container"]) == (SCRIPT, AWKWARD, f"'{FORMULA}")
     assert second["pod"] == "plain"  # ordered by the keys
     assert (first["gpu_usage_avg"], first["thermal_violation_ratio"], first["sw_power_cap_ratio"]) == ("0.333333333", "", "0.0")
     assert json.loads(first["unknown_reasons"])["thermal_violation_ratio"] == "not_collected"

@@ -24,6 +24,10 @@ from gpureport import formats
         ("power_violation_ratio", 1.25, "125.0"),  # a fault of the source, shown as it is
         ("duty_cycle_percent", 41.0, "41.0"),
         ("observed_seconds", 86399.0, "86,399"),
+        ("unscheduled_pod_count_avg", 1.5, "1.5"),  # a mean of counts is no share
+        ("contested_gpus_max", 4.0, "4"),
+        ("free_core_percent_avg", 50.0, "50.0"),
+        ("free_memory_bytes_avg", 2.0**30, "1 Gi"),
         ("memory_total_bytes", 150_754_820_096.0, "140 Gi"),
         ("energy_joules", 149_906.558, "150 k"),
         ("power_watts_avg", 312.3, "312"),

@@ -10,11 +10,12 @@ import pytest
 
 from gpureport.query import Query
 from gpureport.report import write_report
+from gpureport.report.room import ROWS_ON_PAGE
 
 from .conftest import FORMULA, SCRIPT, a_header, fill
 from .page import Cell, Page
 
-NO_TABLES = {"about", "coverage-of-it", "teams", "containers", "devices", "days", "models"}
+NO_TABLES = {"second", "about", "coverage-of-it", "teams", "containers", "devices", "days", "models"}
 """Sections that tell of tables and are none."""
 
 
@@ -141,7 +142,7 @@ def test_a_long_table_is_cut_on_the_page_only_and_says_so(queries: dict[str, Que
         con.execute("insert into report.coverage (cluster, signal, node_name) select 'lab', 's' || range, 'n' from range(1001)")
         write_report(con, queries, a_header(), tmp_path)
     page = Page(tmp_path / "report.html")
-    shown = 3000 // len(page.sections["coverage"].rows[1])
+    shown = ROWS_ON_PAGE
     assert len(page.sections["coverage"].rows) == 2 + shown
     assert f"{shown} of 1,001 rows are shown" in page.sections["coverage"].text
     assert len((tmp_path / "csv/coverage.csv").read_text().splitlines()) == 1 + 1001

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from chromium import chromium_program
 from playwright.sync_api import Browser, Page, sync_playwright
-
-FETCHED = Path(__file__).parents[3] / ".cache" / "browser" / "chromium"
-OWN = ("chromium", "chromium-browser", "google-chrome")
 
 
 @dataclass
@@ -24,19 +20,13 @@ class Opened:
     complaints: list[str] = field(default_factory=list)
 
 
-def chromium_program() -> str:
-    """CHROMIUM_BIN, else the machine's own, else the one unpacked by `make browser`; the test is skipped without any."""
-    found = [os.environ.get("CHROMIUM_BIN"), *map(shutil.which, OWN), str(FETCHED) if FETCHED.exists() else None]
-    program = next(filter(None, found), None)
-    if not program:
-        pytest.skip("no Chromium here: run `make browser`, or set CHROMIUM_BIN")
-    return program
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    program = chromium_program()
+    if not program:
+        pytest.skip("no Chromium here: run `make browser`, or set CHROMIUM_BIN")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium_program())
+        opened = playwright.chromium.launch(executable_path=program)
         yield opened
         opened.close()
 

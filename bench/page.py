@@ -1,0 +1,117 @@
+"""The page at 10,000 GPUs and 50,000 containers: how large, how long to write, how long until a browser has drawn it.
+
+A report that is there (REPORT, default out/demo-month) is repeated under other names until it is as large; GPUS (10,000).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+from playwright.sync_api import sync_playwright
+
+from bench.measure import machine, median, print_table
+from gpureport.query import Query, load
+from gpureport.report.first_screen import first_screen
+from gpureport.report.header import Header, read_header
+from gpureport.report.html import write_html
+from gpureport.report.results import Result, read_results
+from gpureport.window import Window, parse_instant
+
+GPUS = int(os.environ.get("GPUS", "10000"))
+REPORT = Path(os.environ.get("REPORT", "out/demo-month"))
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+_NAMES = ("device_uuid", "id", "pod", "node_name", "namespace")
+"""Columns that get another value in each copy; namespaces in every twentieth, so that teams grow too."""
+
+
+def main() -> None:
+    with duckdb.connect() as con, TemporaryDirectory() as folder:
+        header, queries = _enlarged(con)
+        results = read_results(con, queries)
+        sizes = {result.name: result.rows.height for result in results}
+        path = Path(folder) / "report.html"
+        writing = [
+            _seconds(lambda: write_html(con, results, header, first_screen(_by_name(results), header), path))
+            for _ in range(ROUNDS)
+        ]
+        megabytes = path.stat().st_size / 1e6
+        drawing = [_drawn_seconds(path) for _ in range(ROUNDS)]
+    print(f"{machine()}; {sizes['device']:,} devices, {sizes['container']:,} containers")
+    row = (f"{megabytes:.2f}", f"{median(writing):.1f}", f"{median(drawing):.2f}")
+    print_table(f"The page, median of {ROUNDS}", ("MB", "s to write", "s until the browser has drawn it"), [row])
+
+
+def _by_name(results: list[Result]) -> dict[str, Result]:
+    return {result.name: result for result in results}
+
+
+def _enlarged(con: duckdb.DuckDBPyConnection) -> tuple[Header, Mapping[str, Query]]:
+    """The report's tables and the facts that the page reads, so many times that they tell of GPUS devices."""
+    con.execute(
+        f"attach '{REPORT / 'gpureport.duckdb'}' as small (read_only); "
+        "create schema report; create schema facts; create schema lake"
+    )
+    ((gpus,),) = con.execute("select count(*) from small.report.device where gpu_instance_id = ''").fetchall()
+    copies = -(-GPUS // gpus)
+    tables = con.execute(
+        "select schema_name, table_name from duckdb_tables() where database_name = 'small' and schema_name <> 'main'"
+    )
+    for schema, name in tables.fetchall():
+        columns = [row[0] for row in con.execute(f"describe small.{schema}.{name}").fetchall()]
+        _copy(con, f"{schema}.{name}", columns, copies)
+    con.execute("create table lake.source (cluster varchar, date date, server varchar, read_path varchar, series_count bigint, "
+                "sample_count bigint, warnings varchar[], kind varchar, catalog_version varchar)")  # fmt: skip
+    ((told,),) = con.execute("select value from small.main.meta where name = 'window'").fetchall()
+    found = con.execute("select $told::json ->> 'start_at', $told::json ->> 'end_at'", {"told": told}).fetchall()[0]
+    header = read_header(con, Window(*map(parse_instant, found)), datetime(2026, 1, 1, tzinfo=UTC), "bench", (), {})
+    queries = load()
+    there = {
+        f"report.{row[0]}"
+        for row in con.execute("select table_name from duckdb_tables() where schema_name = 'report'").fetchall()
+    }
+    return header, {table: query for table, query in queries.items() if table in there}
+
+
+def _copy(con: duckdb.DuckDBPyConnection, table: str, columns: list[str], copies: int) -> None:
+    named = [name for name in _NAMES if name in columns]
+    if not named or table == "report.finding_change":
+        con.execute(f"create table {table} as from small.{table}")
+        return
+    step = {name: "copy // 20" if name == "namespace" and len(named) > 1 else "copy" for name in named}
+    replaced = ", ".join(f"if({name} = '', '', {name} || '-' || ({step[name]})) as {name}" for name in named)
+    distinct = "distinct " if named == ["namespace"] else ""
+    repeated = f"select {distinct}* exclude (copy) replace ({replaced}) from small.{table}, range({copies}) copies (copy)"
+    con.execute(f"create table {table} as {repeated}")
+
+
+def _seconds(do: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    do()
+    return time.perf_counter() - start
+
+
+def _drawn_seconds(path: Path) -> float:
+    """From asking for the page to its first frame after everything is loaded, scripts done."""
+    sys.path.insert(0, "tests")
+    from chromium import chromium_program
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_program())
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        start = time.perf_counter()
+        page.goto(path.as_uri())
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        taken = time.perf_counter() - start
+        browser.close()
+    return taken
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""A container or a device on a card: how it was used and strained, its course, what limits it, what to do, what it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpureport import formats
+from gpureport.report import charts
+from gpureport.report.ground import Ground, hours_told, where
+from gpureport.report.timelines import CONTAINER, DEVICE, Key
+from gpureport.report.use_strip import Strip, use_strip
+
+ROWS_OF_A_CARD = 8
+FINDINGS_OF_A_CARD = 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a small table: the first cell's link, '' for none, and the cells."""
+
+    link: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A container or a device: what it is, how it was used and strained, its course, what it leads to."""
+
+    anchor: str
+    title: str
+    above: str
+    """The place of its team; '' for a device."""
+    above_title: str
+    facts: tuple[tuple[str, str], ...]
+    sentences: tuple[str, ...]
+    strips: tuple[Strip, ...]
+    findings: tuple[tuple[str, str, str], ...]
+    """Code and title, evidence, and what to do: what to ask for next time."""
+    course: str
+    rows: tuple[Row, ...]
+    row_count: int
+    """Of the table that ``rows`` begin."""
+
+
+def container_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]) -> Card:
+    """The card of a container (CONTAINER); ``points`` are its course."""
+    devices = where(ground.tables["container_saturation"], CONTAINER, key)
+    result, number = ground.tables["container"], ground.numbers[key]
+    row = result.rows.row(number, named=True)
+    return Card(
+        anchor=ground.places.containers[key],
+        title=f"{key[2]} / {key[4]}",
+        above=ground.places.teams.get(key[:2], ""),
+        above_title=key[1],
+        facts=(
+            ("node", row["node_name"]),
+            ("GPU", f"{row['device_count']:,} × {row['gpu_model'] or 'unknown model'}"),
+            ("sharing", row["sharing_mode"]),
+            ("seen", formats.duration(row["observed_seconds"])),
+            ("coverage of its life", formats.percent(row["coverage_ratio"])),
+            *hours_told(ground.hours.get(key[:4], {})),
+            ("energy above idle", formats.energy(ground.joules.get(key))),
+        ),
+        sentences=_boundness(ground, key),
+        strips=use_strip(row, result.reasons[number]),
+        findings=_findings(ground, CONTAINER[:4], key[:4], key[4]),
+        course=charts.timeline(points) if points else "",
+        rows=tuple(_device_of(ground, each) for each in devices[:ROWS_OF_A_CARD]),
+        row_count=len(devices),
+    )
+
+
+def _findings(ground: Ground, columns: Sequence[str], key: Key, container: str = "") -> tuple[tuple[str, str, str], ...]:
+    """What was found of it and is not suppressed, the most GPU-hours first; what is about all of a pod is about its container."""
+    if "finding" not in ground.tables:
+        return ()
+    found = [
+        row
+        for row in where(ground.tables["finding"], columns, key)
+        if row["container"] in ("", container) and row["suppressed_until"] is None
+    ]
+    found.sort(key=lambda row: (-(row["gpu_hours"] or 0.0), row["code"]))
+    return tuple((f"{row['code']} {row['title']}", row["evidence"], row["action"]) for row in found[:FINDINGS_OF_A_CARD])
+
+
+def _boundness(ground: Ground, key: Key) -> tuple[str, ...]:
+    """What limits it, a sentence for each thing that is said of any of its devices."""
+    if "boundness" not in ground.tables:
+        return ()
+    return tuple(dict.fromkeys(row["boundness"] for row in where(ground.tables["boundness"], CONTAINER, key)))
+
+
+def _device_of(ground: Ground, row: Mapping[str, Any]) -> Row:
+    """A device as one of its holders sees it."""
+    return Row(ground.places.of("device_uuid", row), (_device_name(row), row["node_name"], *_activity(row)))
+
+
+def _holder_of(ground: Ground, row: Mapping[str, Any]) -> Row:
+    """A holder as its device sees it."""
+    return Row(ground.places.of("pod", row), (row["pod"], row["namespace"], *_activity(row)))
+
+
+def _activity(row: Mapping[str, Any]) -> tuple[str, ...]:
+    names = ("gpu_usage_avg", "sm_active_avg", "memory_used_ratio_max", "any_throttle_ratio", "xid_error_count")
+    return (formats.duration(row["observed_seconds"]), *(formats.value(name, row[name]) for name in names))
+
+
+def _device_name(row: Mapping[str, Any]) -> str:
+    short = formats.shortened("device_uuid", row["device_uuid"])
+    return f"{short} instance {row['gpu_instance_id']}" if row["gpu_instance_id"] else short
+
+
+def device_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]) -> Card:
+    """The card of a device (DEVICE), with those that held it longest."""
+    holders = where(ground.tables["container_saturation"], DEVICE, key)
+    holders.sort(key=lambda row: -(row["observed_seconds"] or 0.0))
+    result = ground.tables["device"]
+    number = result.rows.select(*DEVICE).rows().index(key)
+    row = result.rows.row(number, named=True)
+    return Card(
+        anchor=ground.places.devices[key],
+        title=_device_name(row),
+        above="",
+        above_title=row["node_name"],
+        facts=(
+            ("model", row["gpu_model"] or "unknown"),
+            ("node", row["node_name"]),
+            ("seen", formats.duration(row["observed_seconds"])),
+            ("of that nobody held it", formats.duration(row["unheld_seconds"])),
+            ("coverage of the window", formats.percent(row["coverage_ratio"])),
+            ("energy", formats.energy(row["energy_joules"])),
+            ("power, mean", f"{formats.value('power_watts_avg', row['power_watts_avg'])} W"),
+            ("UUID", row["device_uuid"]),
+        ),
+        sentences=(),
+        strips=use_strip(row, result.reasons[number]),
+        findings=_findings(ground, DEVICE, key),
+        course=charts.timeline(points) if points else "",
+        rows=tuple(_holder_of(ground, each) for each in holders[:ROWS_OF_A_CARD]),
+        row_count=len(holders),
+    )

@@ -1,0 +1,112 @@
+"""What the drill-down is made from: the tables, and what is looked up in them again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from gpureport import formats
+from gpureport.report.ledger import BUCKETS, HELD, by_holder
+from gpureport.report.results import Result
+from gpureport.report.timelines import CONTAINER, DEVICE, Key
+
+TEAMS_SHOWN = 40
+CARDS_SHOWN = 60
+TEAM = ("cluster", "namespace")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where in the page a team, a container or a device is told of, by key; '' where only the files tell of it."""
+
+    teams: Mapping[Key, str] = field(default_factory=dict)
+    containers: Mapping[Key, str] = field(default_factory=dict)
+    devices: Mapping[Key, str] = field(default_factory=dict)
+
+    def of(self, column: str, row: Mapping[str, Any]) -> str:
+        """The place behind a cell of a table's row."""
+        keys, places = {
+            "namespace": (TEAM, self.teams),
+            "pod": (CONTAINER, self.containers),
+            "device_uuid": (DEVICE, self.devices),
+        }.get(column, ((), {}))
+        return places.get(tuple(str(row.get(key, "")) for key in keys), "") if keys else ""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The tables, and what is looked up in them again and again."""
+
+    tables: Mapping[str, Result]
+    hours: Mapping[Key, Mapping[str, float]]
+    """By pod (HOLDER), GPU-hours by bucket."""
+    joules: Mapping[Key, float | None]
+    keys: Sequence[Key]
+    """Containers, the most GPU-hours first."""
+    numbers: Mapping[Key, int]
+    """Row of report.container by key."""
+    places: Places
+    largest_gpu_hours: float
+    """Held by the team that holds the most."""
+
+
+def read_ground(tables: Mapping[str, Result]) -> Ground:
+    """From the report's tables."""
+    hours = by_holder(tables.get("gpu_hour_ledger"))
+    rows = tables["container"].rows.select(*CONTAINER, "device_seconds").rows()
+    numbers = {tuple(row[:5]): number for number, row in enumerate(rows)}
+    weights = {tuple(row[:5]): (held(hours.get(row[:4], {})), row[5] or 0.0) for row in rows}
+    keys = sorted(weights, key=lambda key: (*(-each for each in weights[key]), key))
+    by_team: dict[Key, float] = {key[:2]: 0.0 for key in keys}
+    for holder, buckets in hours.items():
+        by_team[holder[:2]] = by_team.get(holder[:2], 0.0) + held(buckets)
+    places, largest = _places(tables, by_team, keys), max(by_team.values(), default=0.0)
+    return Ground(tables, hours, _joules(tables.get("container_power")), keys, numbers, places, largest)
+
+
+def _places(tables: Mapping[str, Result], by_team: Mapping[Key, float], keys: Sequence[Key]) -> Places:
+    teams = sorted(by_team, key=lambda team: (-by_team[team], team))[:TEAMS_SHOWN]
+    return Places(
+        {key: f"team-{number}" for number, key in enumerate(teams, 1)},
+        {key: f"container-{number}" for number, key in enumerate(keys[:CARDS_SHOWN], 1)},
+        {key: f"device-{number}" for number, key in enumerate(_devices_first(tables), 1)},
+    )
+
+
+def _devices_first(tables: Mapping[str, Result]) -> list[Key]:
+    """Those with errors, then the longest seen."""
+    if "device" not in tables:
+        return []
+    rows = tables["device"].rows.select(*DEVICE, "xid_error_count", "observed_seconds").rows()
+    rows.sort(key=lambda row: (-(row[3] or 0), -(row[4] or 0.0), row[:3]))
+    return [row[:3] for row in rows[:CARDS_SHOWN]]
+
+
+def held(buckets: Mapping[str, float]) -> float:
+    """GPU-hours held, of GPU-hours by bucket."""
+    return sum(buckets.get(name, 0.0) for name in HELD)
+
+
+def _joules(power: Result | None) -> dict[Key, float | None]:
+    """Energy above idle of each container; None where that of any of its devices is unknown."""
+    if power is None or power.rows.height == 0:
+        return {}
+    own = pl.col("active_joules") + pl.col("held_joules")
+    summed = pl.when(own.is_null().any()).then(None).otherwise(own.sum())
+    rows = power.rows.group_by(*CONTAINER, maintain_order=True).agg(summed.alias("joules")).rows()
+    return {tuple(row[:5]): row[5] for row in rows}
+
+
+def hours_told(buckets: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
+    """GPU-hours held, and the parts that matter."""
+    told = (("held", held(buckets)), *((bucket.title.lower(), buckets.get(bucket.name, 0.0)) for bucket in BUCKETS[:4]))
+    return tuple((title, formats.gpu_hours(found)) for title, found in told if found or title in ("held", "held idle"))
+
+
+def where(result: Result, columns: Sequence[str], key: Key) -> list[dict[str, Any]]:
+    """The table's rows of a key."""
+    wanted = pl.all_horizontal([pl.col(column) == found for column, found in zip(columns, key, strict=True)])
+    return list(result.rows.filter(wanted).iter_rows(named=True))

@@ -1,0 +1,144 @@
+"""Short lists of the second screen: a report table's first rows by what weighs most, with the columns that a reader needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpureport import formats
+from gpureport.report.figures import is_on_page
+from gpureport.report.results import Result
+
+ROWS_SHOWN = 8
+_COLUMNS_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """How a table is shown in short; columns that it lacks are left out, without any of ``columns`` its first ones stand."""
+
+    title: str
+    sentence: str
+    missing: str
+    """What would fill it."""
+    columns: tuple[str, ...] = ()
+    by: str = ""
+    """The figure by which rows stand, the largest first whatever its sign; '' for the table's own order."""
+    without: tuple[str, Any] = ("", "")
+    """A column and the value whose rows are left out."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A small table: headings (title, unit, whether a number), rows of cells, and how many rows there are in all."""
+
+    headings: tuple[tuple[str, str, bool], ...]
+    rows: tuple[tuple[str, ...], ...]
+    row_count: int
+
+
+LISTS: Mapping[str, Chosen] = {
+    "pod_wait": Chosen(
+        "How long pods wait, by size of the request",
+        "From created to placed on a node; pods that still wait stand apart, and no quantile holds them.",
+        "No pod that asks for accelerators was placed or waited in this window, or nothing tells of pods: kube-state-metrics "
+        "does, and so do looks by gpureport snapshot.",
+        (
+            *("gpu_model", "resource", "requested_units", "placed_pod_count", "placing_seconds_p50", "placing_seconds_p90"),
+            *("placing_seconds_p95", "waiting_pod_count", "waiting_seconds_max"),
+        ),
+        "placing_seconds_p95",
+    ),
+    "fragmentation": Chosen(
+        "What is free and does not fit",
+        "What was left of schedulable devices, the most that one node had of it, and how often a larger pod would have fitted.",
+        "Nothing tells what nodes have left: gpureport snapshot reads it from the cluster, and so does kube-state-metrics.",
+        (
+            *("resource", "schedulable_units_avg", "free_units_avg", "largest_request_units_avg", "fragmentation_ratio"),
+            *("fits_1_ratio", "fits_2_ratio", "fits_4_ratio", "fits_8_ratio"),
+        ),
+        "free_units_avg",
+    ),
+    "quota_pair": Chosen(
+        "Who went short while who borrowed",
+        "Inferred: one quota lacked what it was guaranteed and asked for while the other held more than its own.",
+        "",
+        ("quota", "borrower", "resource", "scheduler", "together_seconds", "contested_gpu_hours", "contested_gpus_max"),
+        "contested_gpu_hours",
+    ),
+    "quota_fairness": Chosen(
+        "How even it was",
+        "Derived: of what quotas were due, how much less the least served had than the best; Jain's index: 1 if all had alike.",
+        "",
+        ("scheduler", "resource", "quota_count", "due_gpu_hours", "fairness_gap_ratio", "jain_ratio", "least_served_quota"),
+        "due_gpu_hours",
+    ),
+    "namespace_change": Chosen(
+        "Whose hours changed",
+        "Against the window before, scaled to the same length; the largest change first.",
+        "",
+        (
+            *("namespace", "change", "earlier_allocated_gpu_hours", "allocated_gpu_hours", "allocated_change_gpu_hours"),
+            *("effective_change_gpu_hours", "new_pod_count", "ended_pod_count"),
+        ),
+        "allocated_change_gpu_hours",
+    ),
+    "finding_change": Chosen(
+        "Findings, new and resolved",
+        "Against the window before; those that stayed are not listed.",
+        "",
+        ("change", "code", "title", "severity", "namespace", "pod", "node_name", "gpu_hours"),
+        "gpu_hours",
+        ("change", "stayed"),
+    ),
+    "forecast": Chosen("Runway", "Demand to come by what came before, with the error that such a forecast made in the past.", ""),
+    "dra_claim": Chosen(
+        "Claims reserved and idle",
+        "Resource claims whose devices no container used, the most GPU-hours first.",
+        "",
+        ("claim", "namespace", "use", "allocated_gpu_hours", "reserved_idle_gpu_hours", "consumers", "node_name", "gpu_model"),
+        "reserved_idle_gpu_hours",
+        ("reserved_idle_gpu_hours", 0.0),
+    ),
+}
+HEADLINES = ("pod_wait", "fragmentation")
+"""Lists whose absence is worth a sentence."""
+
+
+def listing(result: Result, chosen: Chosen) -> Listing | None:
+    """The table in short; None without rows."""
+    names = [name for name in chosen.columns if name in result.rows.columns] or _first_columns(result)
+    column, value = chosen.without
+    rows = [row for row in result.rows.iter_rows(named=True) if not column or row.get(column) != value]
+    if chosen.by in result.rows.columns:
+        rows.sort(key=lambda row: -abs(row[chosen.by] or 0))
+    if not rows:
+        return None
+    return Listing(
+        tuple((formats.title(name), _unit(name), _is_number(result, name)) for name in names),
+        tuple(tuple(_cell(name, row[name]) for name in names) for row in rows[:ROWS_SHOWN]),
+        len(rows),
+    )
+
+
+def _first_columns(result: Result) -> list[str]:
+    """The columns that the page shows, without a cluster that is the only one."""
+    shown = [name for name in result.rows.columns if is_on_page(name)]
+    is_one = "cluster" in shown and result.rows["cluster"].n_unique() == 1
+    return [name for name in shown if not (name == "cluster" and is_one)][:_COLUMNS_SHOWN]
+
+
+def _is_number(result: Result, name: str) -> bool:
+    return result.rows.schema[name].is_numeric()
+
+
+def _cell(name: str, found: Any) -> str:
+    if "_seconds" in name:
+        return formats.duration(found)
+    return formats.shortened(name, formats.value(name, found))
+
+
+def _unit(name: str) -> str:
+    """Durations carry their own."""
+    return "" if "_seconds" in name else formats.unit(name)

@@ -1,0 +1,184 @@
+"""The page's second screen: supply and use over time, when and by whom GPUs are held for nothing, who waits, what quotas gave.
+
+A panel stands where its table has rows; else a sentence stands there which says what would fill it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpureport import formats
+from gpureport.report import panel_charts
+from gpureport.report.panel_lists import HEADLINES, LISTS, Listing, listing
+from gpureport.report.results import Result
+
+_HOURS_FOR_A_COURSE = 3
+_HOURS_FOR_A_WEEK = 48
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One question and its answer; ``chart`` is '' and ``listing`` None where a sentence, ``missing``, must do."""
+
+    anchor: str
+    title: str
+    sentence: str
+    missing: str
+    chart: str = ""
+    alternative: str = ""
+    """What the chart shows, for who cannot see it."""
+    key: tuple[tuple[str, str], ...] = ()
+    """Class and words of what the chart's lines and colours mean."""
+    table: str = ""
+    """The report table with the numbers; '' for none."""
+    listing: Listing | None = None
+
+
+def panels(tables: Mapping[str, Result]) -> tuple[Panel, ...]:
+    """Every panel, in the order of the page."""
+    drawn = (_supply(tables), _week(tables), _idle(tables), _changed(tables), _quotas(tables))
+    return (*drawn, *(_listed(tables, name) for name in LISTS if name in tables or name in HEADLINES))
+
+
+def _rows(tables: Mapping[str, Result], name: str) -> list[dict[str, Any]]:
+    return list(tables[name].rows.iter_rows(named=True)) if name in tables else []
+
+
+def _supply(tables: Mapping[str, Result]) -> Panel:
+    rows = _rows(tables, "gpu_hour_course")
+    hours = len({row["hour_start_at"] for row in rows})
+    wait = waiting(tables)
+    is_waited = any(wait.units.values())
+    panel = Panel(
+        anchor="supply",
+        title="Supply and use over time",
+        sentence="GPUs that could be used, and how many of them were held, active and effective."
+        + (f" Above: {wait.resource} that pods wait for in vain." if is_waited else ""),
+        missing=f"Needs {_HOURS_FOR_A_COURSE} hours or more to be a course; the window has {hours}.",
+        table="gpu_hour_course",
+    )
+    if hours < _HOURS_FOR_A_COURSE:
+        return panel
+    key = [("area usable", "nobody's"), ("area held", "held, idle"), ("area active", "active"), ("area effective", "effective")]
+    return _drawn(
+        panel,
+        lambda: panel_charts.supply(rows, wait.units if is_waited else {}),
+        "GPUs usable, held, active and effective, hour by hour, as areas within each other",
+        (*key, *([("line waiting", "asked for and not there")] if is_waited else [])),
+    )
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Units that pods wait for by hour, of the resource that the most is offered of; names of one device are never added."""
+
+    resource: str
+    units: Mapping[Any, float]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything tells of it."""
+        return bool(self.units)
+
+
+def waiting(tables: Mapping[str, Result]) -> Waiting:
+    """What pods wait for, from report.scheduler_pressure; of nothing where the report has no such rows."""
+    offered: dict[str, float] = {}
+    for row in _rows(tables, "scheduler_pressure"):
+        offered[row["resource"]] = offered.get(row["resource"], 0.0) + (row["schedulable_units_avg"] or 0.0)
+    if not any(offered.values()):
+        return Waiting("", {})
+    resource = max(sorted(offered), key=lambda name: offered[name])
+    units: dict[Any, float] = {}
+    for row in _rows(tables, "scheduler_pressure"):
+        if row["resource"] == resource and row["unscheduled_units_avg"] is not None:
+            units[row["hour_start_at"]] = units.get(row["hour_start_at"], 0.0) + row["unscheduled_units_avg"]
+    return Waiting(resource, units)
+
+
+def _week(tables: Mapping[str, Result]) -> Panel:
+    rows = _rows(tables, "hour_of_week")
+    hours = sum(row["hour_count"] for row in rows)
+    panel = Panel(
+        anchor="week",
+        title="When GPUs are held for nothing",
+        sentence="Part of the usable GPUs that was held and not active, by weekday and hour, UTC; more where the colour is stronger.",
+        missing=f"Needs {_HOURS_FOR_A_WEEK} hours or more to show a habit; the window has {hours}.",
+        table="hour_of_week",
+    )
+    if hours < _HOURS_FOR_A_WEEK:
+        return panel
+    most = max(rows, key=lambda row: row["held_idle_ratio"])
+    day = panel_charts.WEEKDAYS[most["weekday"] - 1]
+    told = f"most, {formats.percent(most['held_idle_ratio'])}, on {day} at {most['hour_of_day']:02d}:00"
+    return _drawn(panel, lambda: panel_charts.week(rows), f"Held and not active by weekday and hour: {told}", (("", told),))
+
+
+def _idle(tables: Mapping[str, Result]) -> Panel:
+    rows = sorted(_rows(tables, "idle_by_holder"), key=lambda row: (-row["idle_gpu_hours"], row["namespace"]))
+    panel = Panel(
+        anchor="idle",
+        title="Who holds GPUs for nothing",
+        sentence="GPU-hours held or reserved and not active, the most first, and which part of all they are down to there.",
+        missing="Nobody held a GPU for nothing in this window, as far as it was seen.",
+        table="idle_by_holder",
+    )
+    if not rows:
+        return panel
+    whole = sum(row["idle_gpu_hours"] for row in rows)
+    enough = next(number for number, part in enumerate(_running(rows), 1) if part >= 0.8 * whole - 1e-9)
+    first = formats.counted(enough, "namespace")
+    told = f"{first} of {len(rows):,} {'holds' if enough == 1 else 'hold'} four fifths of {formats.gpu_hours(whole)}"
+    return _drawn(panel, lambda: panel_charts.pareto(rows), f"Idle GPU-hours by namespace: {told}", (("", told),))
+
+
+def _running(rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    sums: list[float] = []
+    for row in rows:
+        sums.append((sums[-1] if sums else 0.0) + row["idle_gpu_hours"])
+    return sums
+
+
+def _changed(tables: Mapping[str, Result]) -> Panel:
+    rows = [row for row in _rows(tables, "gpu_hour_bridge") if row["measure"] == "allocated"]
+    panel = Panel(
+        anchor="changed",
+        title="What changed since the window before",
+        sentence="GPU-hours held, step by step from the window before to this one; the steps add up.",
+        missing="Needs the window before, as long as this one and computed alike, in the lake.",
+        table="gpu_hour_bridge" if rows else "",
+    )
+    if not rows or any(row["gpu_hours"] is None for row in rows):
+        return panel
+    return _drawn(panel, lambda: panel_charts.bridge(rows), "GPU-hours held before and now, and the steps between", ())
+
+
+def _quotas(tables: Mapping[str, Result]) -> Panel:
+    named = ("guaranteed_gpu_hours", "demanded_gpu_hours", "delivered_gpu_hours")
+    leaves = [row for row in _rows(tables, "quota_fair_share") if not row["is_parent"]]
+    rows = [row for row in leaves if None not in map(row.get, named) and any(map(row.get, named))]
+    panel = Panel(
+        anchor="quotas",
+        title="What quotas promised and gave",
+        sentence="GPU-hours delivered (bar) against those guaranteed (mark) and those asked for (pale bar).",
+        missing="No quota of any scheduler is known for this window: gpureport snapshot reads them.",
+        table="quota_fair_share" if "quota_fair_share" in tables else "",
+    )
+    if not rows:
+        return panel
+    key = (("area effective", "delivered"), ("area usable", "asked for"), ("mark", "guaranteed"))
+    return _drawn(panel, lambda: panel_charts.bullets(rows), "Delivered, guaranteed and demanded GPU-hours by quota", key)
+
+
+def _drawn(panel: Panel, draw: Callable[[], str], alternative: str, key: Sequence[tuple[str, str]]) -> Panel:
+    return replace(panel, chart=draw(), alternative=alternative, key=tuple(key))
+
+
+def _listed(tables: Mapping[str, Result], name: str) -> Panel:
+    chosen = LISTS[name]
+    found = listing(tables[name], chosen) if name in tables else None
+    return Panel(
+        f"about-{name}", chosen.title, chosen.sentence, chosen.missing, table=name if name in tables else "", listing=found
+    )

@@ -1,0 +1,141 @@
+"""The first screen's numbers, each with its course over the window and, where it is known, its change against the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from gpureport import formats
+from gpureport.report import charts
+from gpureport.report.header import Header
+from gpureport.report.ledger import HELD, Balance
+from gpureport.report.panels import waiting
+from gpureport.report.results import Result
+
+DAYS_FOR_A_COURSE = 2
+_LEAST_CHANGE = 0.05
+_LEDGER = (
+    ("Allocated", HELD),
+    ("Effective", ("effective",)),
+    ("Held idle", ("allocated_idle", "reserved_idle")),
+    ("Free", ("free", "stranded")),
+    ("Unknown", ("unknown",)),
+)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One number; ``course`` is a line over the window's days, ``trend`` the change against the window before, '' without."""
+
+    title: str
+    value: str
+    detail: str
+    trend: str = ""
+    course: str = ""
+
+
+def tiles(tables: Mapping[str, Result], header: Header, whole: Balance | None, by_day: Sequence[Balance]) -> tuple[Tile, ...]:
+    """Those that the report's tables can tell."""
+    before = _before(tables.get("period"))
+    absent = f"{header.absent_count} of {header.signal_count}"
+    ledger = [_ledger_tile(title, names, whole, by_day, before) for title, names in _LEDGER] if whole else []
+    return (
+        *ledger,
+        *_wait(tables.get("pod_wait")),
+        *_unmet(tables),
+        *_energy(tables.get("device"), before),
+        *_cost(tables.get("cost")),
+        Tile("Device time seen", formats.percent(header.coverage_ratio), f"{formats.percent(header.unknown_ratio)} not seen"),
+        Tile("Signals absent", absent, "each with its reason below"),
+    )
+
+
+def _before(period: Result | None) -> Mapping[str, float | None]:
+    """The figures of the window before, clusters added, unknown where one of them is; {} where it is not known."""
+    if period is None:
+        return {}
+    rows = [row for row in period.rows.iter_rows(named=True) if row["period"] == "before"]
+    named = [name for name in period.rows.columns if name.endswith(("_gpu_hours", "_joules"))] if rows else []
+    return {name: _sum([row[name] for row in rows]) for name in named}
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _ledger_tile(
+    title: str, names: Sequence[str], whole: Balance, by_day: Sequence[Balance], before: Mapping[str, float | None]
+) -> Tile:
+    course = charts.spark([each.share(*names) for each in by_day]) if len(by_day) >= DAYS_FOR_A_COURSE else ""
+    earlier = _sum([before.get(f"{name}_gpu_hours") for name in names])
+    capacity, share = before.get("capacity_gpu_hours"), whole.share(*names)
+    trend = _points(share - earlier / capacity) if share is not None and earlier is not None and capacity else ""
+    return Tile(title, formats.percent(share), formats.gpu_hours(whole.of(*names)), trend, course)
+
+
+def _points(change: float) -> str:
+    """A change of a share, in percentage points."""
+    points = abs(change) * 100
+    return "as before" if points < _LEAST_CHANGE else f"{_arrow(change)} {formats.percent_points(points)} points"
+
+
+def _arrow(change: float) -> str:
+    return "▲" if change > 0 else "▼"
+
+
+def _wait(pod_wait: Result | None) -> tuple[Tile, ...]:
+    """Of the size of request that most pods made: quantiles of several cannot be added."""
+    rows = [row for row in _rows(pod_wait) if row["placing_seconds_p95"] is not None]
+    if not rows:
+        return ()
+    most = max(rows, key=lambda row: (row["placed_pod_count"], row["resource"]))
+    asked = f"{formats.significant(most['requested_units'])} × {most['resource']}"
+    pods = formats.counted(most["placed_pod_count"], "pod")
+    return (Tile("p95 wait", formats.duration(most["placing_seconds_p95"]), f"{pods} asking for {asked}"),)
+
+
+def _unmet(tables: Mapping[str, Result]) -> tuple[Tile, ...]:
+    found = waiting(tables)
+    if not found.is_known:
+        return ()
+    detail = f"{found.resource}, waiting pods"
+    return (Tile("Asked for in vain", f"{formats.significant(sum(found.units.values()))} device-h", detail),)
+
+
+def _energy(device: Result | None, before: Mapping[str, float | None]) -> tuple[Tile, ...]:
+    """Energy of whole GPUs; no tile where no device tells any."""
+    if device is None:
+        return ()
+    joules = device.rows.filter(pl.col("gpu_instance_id") == "")["energy_joules"]
+    known = joules.drop_nulls().to_list()
+    if not known:
+        return ()
+    partial = f"of {len(known):,} of {formats.counted(len(joules), 'GPU')}" if len(known) < len(joules) else "of all GPUs"
+    earlier = before.get("energy_joules")
+    return (Tile("Energy", formats.energy(sum(known)), partial, _change(sum(known), earlier)),)
+
+
+def _change(now: float, earlier: float | None) -> str:
+    """A change of an amount, in percent of what it was."""
+    if not earlier:
+        return ""
+    points = abs(now / earlier - 1) * 100
+    return "as before" if points < _LEAST_CHANGE else f"{_arrow(now - earlier)} {formats.percent_points(points)} %"
+
+
+def _cost(cost: Result | None) -> tuple[Tile, ...]:
+    """What held hours cost by the configured prices; unknown parts leave the whole unknown, so it says of how many."""
+    known = [row["allocated_cost"] for row in _rows(cost) if row["allocated_cost"] is not None]
+    priced = [row for row in _rows(cost) if row["allocated_gpu_hours"]]
+    if not known:
+        return ()
+    partial = "held hours by the configured prices" if len(known) >= len(priced) else "where a price is configured"
+    return (Tile("Cost", formats.significant(sum(known)), partial),)
+
+
+def _rows(result: Result | None) -> list[dict[str, Any]]:
+    return list(result.rows.iter_rows(named=True)) if result is not None else []

@@ -1,0 +1,84 @@
+"""Pages by owner: each has what is its own, files are named harmlessly whatever a label says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.cli import main
+from gpureport.report.owner_pages import file_name
+
+from .conftest import NOW
+from .page import Page
+
+WINDOW = ["--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z"]
+HOSTILE = [
+    "../../etc/passwd",
+    "<script>alert(1)</script>",
+    "=cmd|' /C calc'!A0",
+    "'; drop table x; --",
+    "..",
+    "",
+    "CON",
+    "a/b",
+    "ä",
+]
+
+
+@pytest.fixture
+def pages(demo: Path, tmp_path: Path) -> Path:
+    """The demo's report with a page for each namespace."""
+    out = tmp_path / "out"
+    assert (
+        main(["report", *WINDOW, "--by", "namespace", "--lake", str(demo / "lake"), "--out", str(out)], environ={}, now=NOW) == 0
+    )
+    return out
+
+
+def test_each_namespace_has_a_page_with_what_is_its_own(pages: Path) -> None:
+    assert sorted(path.name for path in (pages / "by").iterdir()) == [
+        "data.html",
+        "notebooks.html",
+        "research.html",
+        "serving.html",
+    ]
+    page = Page(pages / "by/research.html")
+    assert "What became of the GPU-hours of research" in page.text
+    assert "(1 of 4 by hours)" in page.text  # alone for half of the time, then one of four
+    assert {row[1].text for row in page.sections["container"].rows[2:]} == {"research"}
+    assert "vllm" not in page.text
+    assert [link for link in page.references if not link.startswith("#") or link[1:] not in page.ids] == []
+
+
+def test_the_report_leads_to_the_pages(pages: Path) -> None:
+    outside = [link for link in Page(pages / "report.html").references if not link.startswith("#")]
+    assert sorted(outside) == ["by/data.html", "by/notebooks.html", "by/research.html", "by/serving.html"]
+    assert all((pages / link).exists() for link in outside)
+
+
+def test_pages_of_an_earlier_report_do_not_stay(pages: Path, demo: Path) -> None:
+    assert main(["report", *WINDOW, "--lake", str(demo / "lake"), "--out", str(pages)], environ={}, now=NOW) == 0
+    assert not (pages / "by").exists()
+
+
+def test_a_label_that_no_namespace_bears_is_a_sentence(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["report", *WINDOW, "--by", "team", "--lake", str(demo / "lake"), "--out", str(tmp_path)], environ={}, now=NOW) == 2
+    )
+    assert "no namespace bore the label 'team' in this window" in capsys.readouterr().err
+
+
+def test_hostile_labels_are_harmless_files_and_stay_apart() -> None:
+    names = [file_name(label) for label in HOSTILE]
+    assert len(set(names)) == len(HOSTILE)
+    assert [name for name in names if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name)] == []
+    assert file_name("team-a") == "team-a"
+
+
+@given(st.text(max_size=300))
+def test_any_label_is_a_short_plain_name(label: str) -> None:
+    assert re.fullmatch(r"[a-z0-9][a-z0-9-]{0,68}", file_name(label))
