@@ -4,7 +4,7 @@
 -- counted by several quotas and resources: never add rows of several schedulers or resources, nor rows that contain others.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor
--- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_pod_hour, facts.quota_starvation, facts.window_ledger
+-- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, facts.window_quota_pod
 -- params: since_at, until_at
 -- source: facts.quota_hour
 -- columns:
@@ -171,66 +171,6 @@ evicted as (
     group by cluster, system, quota
 ),
 
-pod as (
-    select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
-        namespace,
-        pod,
-        pod_uid,
-        max(end_reason) in ('Evicted', 'Preempting', 'Preempted', 'PreemptionByScheduler') as is_evicted,
-        sum(held_seconds * amount_gpus) / 3600 as held_gpu_hours
-    from facts.quota_pod_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
-    group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
-),
-
-lost as (
-    select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
-        nullif(count(*) filter (where is_evicted), 0) as pod_count,
-        sum(held_gpu_hours) filter (where is_evicted) as gpu_hours
-    from pod
-    group by cluster, system, quota, resource, flavor
-),
-
-held as (
-    select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours
-    from facts.window_ledger
-    where pod != '' and bucket in ('allocated_idle', 'effective', 'allocated_ineffective', 'allocated_busy')
-    group by cluster, namespace, pod, pod_uid
-),
-
-idle as (
-    select
-        pod.cluster,
-        pod.system,
-        pod.quota,
-        pod.resource,
-        pod.flavor,
-        sum(held.idle_gpu_hours) as idle_gpu_hours
-    from pod
-    inner join held
-        on
-            pod.cluster = held.cluster
-            and pod.namespace = held.namespace
-            and pod.pod = held.pod
-            and held.pod_uid in ('', pod.pod_uid)
-    group by pod.cluster, pod.system, pod.quota, pod.resource, pod.flavor
-),
-
 shared as (
     select
         summed.*,
@@ -272,10 +212,10 @@ select
     if(shared.unmet_seconds > 0 and not shared.is_parent, coalesce(starved.starvation_count, 0), null) as starvation_count,
     starved.reclaim_seconds_avg,
     starved.reclaim_seconds_max,
-    coalesce(evicted.evicted_count, lost.pod_count)::bigint as evicted_count,
-    lost.gpu_hours as lost_gpu_hours,
-    idle.idle_gpu_hours as allocated_idle_gpu_hours,
-    idle.idle_gpu_hours * shared.borrowed_native_hours / nullif(shared.delivered_native_hours, 0) as borrowed_idle_gpu_hours,
+    coalesce(evicted.evicted_count, pod.evicted_pod_count)::bigint as evicted_count,
+    pod.lost_gpu_hours,
+    pod.idle_gpu_hours as allocated_idle_gpu_hours,
+    pod.idle_gpu_hours * shared.borrowed_native_hours / nullif(shared.delivered_native_hours, 0) as borrowed_idle_gpu_hours,
     shared.guaranteed_native_hours,
     shared.cap_native_hours,
     shared.demanded_native_hours,
@@ -349,13 +289,13 @@ select
                 when shared.over_quota_share_ratio is null then 'nothing_due'
             end
         },
-        { 'figure': 'evicted_count', 'reason': if(coalesce(evicted.evicted_count, lost.pod_count) is null, 'not_observed', null) },
-        { 'figure': 'lost_gpu_hours', 'reason': if(lost.gpu_hours is null, 'not_observed', null) },
-        { 'figure': 'allocated_idle_gpu_hours', 'reason': if(idle.idle_gpu_hours is null, 'not_held_by_pods', null) },
+        { 'figure': 'evicted_count', 'reason': if(coalesce(evicted.evicted_count, pod.evicted_pod_count) is null, 'not_observed', null) },
+        { 'figure': 'lost_gpu_hours', 'reason': if(pod.lost_gpu_hours is null, 'not_observed', null) },
+        { 'figure': 'allocated_idle_gpu_hours', 'reason': if(pod.idle_gpu_hours is null, 'not_held_by_pods', null) },
         {
             'figure': 'borrowed_idle_gpu_hours',
             'reason': case
-                when idle.idle_gpu_hours is null then 'not_held_by_pods'
+                when pod.idle_gpu_hours is null then 'not_held_by_pods'
                 when borrowed_gpu_hours is null then 'no_such_notion'
                 when borrowed_idle_gpu_hours is null then 'nothing_due'
             end
@@ -374,18 +314,11 @@ left join evicted
         shared.cluster = evicted.cluster
         and shared.system = evicted.system
         and shared.quota = evicted.quota
-left join lost
+left join facts.window_quota_pod as pod
     on
-        shared.cluster = lost.cluster
-        and shared.system = lost.system
-        and shared.resource = lost.resource
-        and shared.flavor = lost.flavor
-        and shared.quota = lost.quota
-left join idle
-    on
-        shared.cluster = idle.cluster
-        and shared.system = idle.system
-        and shared.resource = idle.resource
-        and shared.flavor = idle.flavor
-        and shared.quota = idle.quota
+        shared.cluster = pod.cluster
+        and shared.system = pod.system
+        and shared.resource = pod.resource
+        and shared.flavor = pod.flavor
+        and shared.quota = pod.quota
 order by all
