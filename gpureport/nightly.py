@@ -15,7 +15,7 @@ from gpureport.errors import GpureportError, SourceError
 from gpureport.export import NoSeriesError
 from gpureport.lake import open_lake
 from gpureport.lake.change import LakeBusyError, exclusive_run, pack_observations
-from gpureport.lake.retention import prune
+from gpureport.lake.retention import describe_pruned, prune
 from gpureport.run_metrics import Night, publish
 from gpureport.window import Window
 
@@ -86,7 +86,7 @@ def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Path]:
     if failures and not found_day:
         raise failures[0]
     try:
-        written = report_and_tidy(plan, watch)
+        written = report_and_tidy(plan, say, watch)
     except GpureportError as error:
         if failures:
             say(f"warning: {error}")
@@ -99,7 +99,7 @@ def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Path]:
     return written
 
 
-def report_and_tidy(plan: NightPlan, watch: Watch) -> list[Path]:
+def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> list[Path]:
     """The report, then what becomes of old days, whatever the report says of this one."""
     try:
         with watch.stage("report"):
@@ -108,7 +108,8 @@ def report_and_tidy(plan: NightPlan, watch: Watch) -> list[Path]:
         with watch.stage("housekeeping"):
             lake = open_lake(plan.config.lake)
             pack_observations(lake, plan.now.date())
-            prune(lake, plan.config.retention, plan.now.date())
+            for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
+                say(line)
 
 
 def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterator[Config]:

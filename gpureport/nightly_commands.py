@@ -26,6 +26,7 @@ from gpureport.cli_options import (
 )
 from gpureport.errors import UsageError
 from gpureport.lake import open_lake
+from gpureport.lake.retention import describe_pruned
 from gpureport.lake.retention import prune as prune_lake
 
 
@@ -77,8 +78,6 @@ def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
     if not (config.retention.keep_samples or config.retention.keep_facts):
         raise UsageError("nothing says for how long to keep what; give --keep-samples 30d, --keep-facts 2y or both")
     pruned = prune_lake(open_lake(config.lake), config.retention, invocation.now.date(), dry_run)
-    for path in pruned.left:
-        invocation.say(f"warning: {path} is not gpureport's, and stays")
-    verb = "would be removed" if dry_run else "removed"
-    invocation.say(f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}")
+    for line in describe_pruned(pruned, "would be removed" if dry_run else "removed") or ["nothing is over its age"]:
+        invocation.say(line)
     print_paths([Path(config.lake)])

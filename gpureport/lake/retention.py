@@ -40,6 +40,14 @@ def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = Fa
     return Pruned(sum(bool(files) for _, files in own), byte_count, left)
 
 
+def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
+    """What was removed and what stays, a line each; nothing where nothing was to be removed."""
+    lines = [f"warning: {path} is not gpureport's, and stays" for path in pruned.left]
+    if pruned.partition_count:
+        lines.append(f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}: over their age")
+    return lines
+
+
 def _doomed(lake: Lake, retention: Retention, today: date) -> Iterator[Partition]:
     """The days of tables that are over their age; folders that are links lead elsewhere, and are left alone."""
     for age, tables in (
