@@ -18,7 +18,7 @@
 --   holder_number    number of the row: a short key
 --   owner_count      holders of the GPU and of its instances in the piece
 --   instance_owner_count  those of the same instance, or of the whole GPU
---   pod_owner_count  those of the same pod among them
+--   pod_owner_count  those of the same pod among the latter
 with owned_hour as (
     select
         *,

@@ -1,4 +1,4 @@
--- The series that tell the utilisation of a holder itself, of those that share a whole GPU.
+-- The series that tell the utilisation of a holder itself, of those that share a whole GPU or a MIG instance.
 --
 -- A series without the pod's uid is of the holder of its name at that time. A container's own comes before its pod's.
 --
@@ -11,11 +11,12 @@
 --   holder_number  of facts.held_piece
 --   series_id      of lake.series
 --   device_uuid    UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
 --   start_at       UTC, start of the piece
 --   end_at         UTC, its end, outside it
 --   scope          pod or container, whose utilisation it is
 --   method         sm_util_share, or process_util_share where another exporter than dcgm-exporter gives it
---   pod_owner_count  containers of the pod on the GPU: they share a pod's value; 1 for a container's own
+--   pod_owner_count  containers of the pod on the GPU or instance: they share a pod's value; 1 for a container's own
 with measured as (
     select
         cluster,
@@ -37,6 +38,7 @@ select
     held.holder_number,
     measured.series_id,
     held.device_uuid,
+    held.gpu_instance_id,
     held.start_at,
     held.end_at,
     measured.scope,
@@ -52,5 +54,5 @@ inner join measured
         and held.pod = measured.pod
         and (measured.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
         and measured.container in ('', held.container)
-where held.gpu_instance_id = '' and held.owner_count > 1
+where if(held.gpu_instance_id = '', held.owner_count, held.instance_owner_count) > 1
 qualify measured.scope = min(measured.scope) over (partition by held.holder_number)

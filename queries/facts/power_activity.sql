@@ -1,4 +1,4 @@
--- The energy of GPUs whose MIG instances are held, span by span, by the activity of each instance; within one in equal parts.
+-- The energy of GPUs whose MIG instances are held, span by span, by the activity of each instance.
 --
 -- Above idle in an active span: by activity x compute slices, activity cut to 0..1. One signal for all instances of a GPU and hour:
 -- engine activity where every instance has it, else SM activity where every one has that, else the one that any has; engine
@@ -10,7 +10,7 @@
 -- any; active or not.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
--- reads:  facts.device_hour, facts.held_piece, facts.power_piece, facts.power_span, lake.device_sample
+-- reads:  facts.device_hour, facts.held_piece, facts.held_series, facts.power_piece, facts.power_span, lake.device_sample
 -- params:
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
 -- columns:
@@ -33,6 +33,7 @@
 --   equal_seconds             s of active spans whose activity tells no shares
 --   active_watts_max          largest power above idle of the instance in an active span
 --   clamped_count             spans in which its activity was outside 0..1
+--   spans                     the spans of an instance whose sharers' own utilisation is measured; null of others
 --   method                    activity_slice_share, or equal_share where no activity is known of any instance
 with instance_hour as (
     select
@@ -76,6 +77,15 @@ holder as (
     group by cluster, device_uuid, gpu_instance_id, start_at
 ),
 
+told as (
+    select distinct
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at
+    from facts.held_series
+),
+
 named as (
     select
         piece.cluster,
@@ -114,6 +124,7 @@ instance as (
         piece.owner_count,
         coalesce(piece.slice_count, 1) as board_slice_count,
         coalesce(holder.instance_owner_count, 0) as instance_owner_count,
+        told.start_at is not null as has_util,
         coalesce(instance_hour.slice_count, 1) as slice_count,
         coalesce(choice.signal, 'none') as signal,
         dense_rank() over (order by piece.cluster, piece.device_uuid, named.gpu_instance_id)::uinteger as instance_number,
@@ -128,6 +139,12 @@ instance as (
             and piece.device_uuid = holder.device_uuid
             and named.gpu_instance_id = holder.gpu_instance_id
             and piece.start_at = holder.start_at
+    left join told
+        on
+            piece.cluster = told.cluster
+            and piece.device_uuid = told.device_uuid
+            and named.gpu_instance_id = told.gpu_instance_id
+            and piece.start_at = told.start_at
     left join instance_hour
         on
             piece.cluster = instance_hour.cluster
@@ -172,6 +189,7 @@ part as (
         instance.instance_number,
         instance.owner_count,
         instance.instance_owner_count,
+        instance.has_util,
         instance.slice_count,
         instance.board_slice_count,
         instance.held_slice_count,
@@ -262,7 +280,15 @@ summed as (
         sum(if(is_active is null, measured_seconds, 0)) as activity_unknown_seconds,
         sum(if(counts_active and not is_told, measured_seconds, 0)) as equal_seconds,
         max(if(counts_active, above_joules * share_ratio / observed_seconds, null)) as active_watts_max,
-        count_if(activity_ratio != cut_ratio) as clamped_count
+        count_if(activity_ratio != cut_ratio) as clamped_count,
+        list({
+            'span_at': span_at,
+            'seconds': observed_seconds,
+            'active_seconds': if(counts_active, measured_seconds, 0),
+            'active_joules': if(counts_active, above_joules, begun_joules) * share_ratio,
+            'active_joules_unweighted': if(counts_active, above_joules, begun_joules) * plain_share_ratio,
+            'active_joules_kepler': above_joules * kepler_share_ratio
+        } order by span_at) filter (where has_util) as spans
     from shared
     group by piece_number, instance_number
 )

@@ -1,11 +1,12 @@
 -- The energy of each holder on each of its GPUs or MIG instances, hour by hour: above idle while active, above idle while merely held.
 --
 -- One holder of a whole GPU has all above idle; several share it, by their own utilisation where that is measured (facts.power_util),
--- else in equal parts; holders of MIG instances by activity (facts.power_activity). Where the baseline is unknown all that was
+-- else in equal parts; holders of MIG instances by activity (facts.power_activity), several of one by their own utilisation
+-- where that is measured (facts.instance_util). Where the baseline is unknown all that was
 -- measured counts as above it. Idle is shared out beside it, in equal parts or by compute slices.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
--- reads:  facts.held_piece, facts.power_activity, facts.power_piece, facts.power_util
+-- reads:  facts.held_piece, facts.instance_util, facts.power_activity, facts.power_piece, facts.power_util
 -- params:
 -- source: facts.power_piece, facts.power_util, facts.power_activity
 -- columns:
@@ -119,18 +120,18 @@ told as (
         activity.observed_seconds,
         activity.observed_seconds * least(7, activity.slice_count) / 7 / held.instance_owner_count as gpu_seconds,
         activity.measured_seconds,
-        activity.active_joules / held.instance_owner_count as active_joules,
-        activity.active_joules_unweighted / held.instance_owner_count as active_joules_unweighted,
-        activity.active_joules_kepler / held.instance_owner_count as active_joules_kepler,
+        coalesce(util.active_joules, activity.active_joules / held.instance_owner_count) as active_joules,
+        coalesce(util.active_joules_unweighted, activity.active_joules_unweighted / held.instance_owner_count) as active_joules_unweighted,
+        coalesce(util.active_joules_kepler, activity.active_joules_kepler / held.instance_owner_count) as active_joules_kepler,
         activity.held_joules / held.instance_owner_count as held_joules,
         activity.idle_joules / held.instance_owner_count as idle_joules,
         activity.active_seconds,
         activity.activity_unknown_seconds,
-        activity.equal_seconds,
-        activity.active_watts_max / held.instance_owner_count as active_watts_max,
+        greatest(activity.equal_seconds, util.equal_seconds) as equal_seconds,
+        coalesce(util.active_watts_max, activity.active_watts_max / held.instance_owner_count) as active_watts_max,
         activity.clamped_count,
-        activity.method,
-        'device' as scope
+        concat_ws(', ', activity.method, util.method) as method,
+        coalesce(util.scope, 'device') as scope
     from held
     inner join facts.power_activity as activity
         on
@@ -138,6 +139,7 @@ told as (
             and held.device_uuid = activity.device_uuid
             and held.gpu_instance_id = activity.gpu_instance_id
             and held.start_at = activity.start_at
+    left join facts.instance_util as util on held.holder_number = util.holder_number
     where held.share = 'activity'
 )
 

@@ -5,7 +5,7 @@
 -- Kepler's shares: the same, active or not; a sharer without a value has 0.
 --
 -- grain:  cluster, holder_number
--- reads:  facts.held_piece, facts.held_series, facts.power_piece, facts.power_span, lake.sample
+-- reads:  facts.held_piece, facts.held_series, facts.power_piece, facts.power_span, facts.util_reading
 -- params:
 -- source: facts.held_series; facts.power_span
 -- columns:
@@ -23,23 +23,7 @@
 --   active_watts_max          largest power above idle in an active span
 --   method                    sm_util_share, or process_util_share
 --   scope                     pod or container
-with reading as (
-    select
-        series.holder_number,
-        sample.seen_at::timestamp as seen_at,
-        max(sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint)) as until_at,
-        max(sample.value / series.pod_owner_count) as util_ratio
-    from lake.sample
-    inner join facts.held_series as series
-        on
-            sample.cluster = series.cluster
-            and sample.series_id = series.series_id
-            and sample.seen_at < series.end_at
-            and sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) > series.start_at
-    group by series.holder_number, sample.seen_at
-),
-
-sharer as (
+with sharer as (
     select
         held.cluster,
         held.holder_number,
@@ -67,7 +51,7 @@ measured as (
         part.*,
         if(reading.until_at > part.span_at, reading.util_ratio, null) as util_ratio
     from part
-    asof left join reading
+    asof left join facts.util_reading as reading
         on
             part.holder_number = reading.holder_number
             and part.span_at >= reading.seen_at

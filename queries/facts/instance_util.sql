@@ -1,0 +1,104 @@
+-- The energy of the sharers of a MIG instance, span by span, by their own utilisation where that is measured.
+--
+-- As on a whole GPU: in equal parts where the utilisation of one of them is unknown, or is 0 for all; for Kepler's shares a sharer
+-- without a value has 0. NVML tells no utilisation of processes on an instance, so this needs another source of it.
+--
+-- grain:  cluster, holder_number
+-- reads:  facts.held_piece, facts.held_series, facts.power_activity, facts.util_reading
+-- params:
+-- source: facts.power_activity, facts.held_series
+-- columns:
+--   cluster                   cluster name
+--   holder_number             of facts.held_piece
+--   active_joules             J above idle in active spans, its part of the instance's
+--   active_joules_unweighted  J, the same of the instance's part that is not weighted by compute slices
+--   active_joules_kepler      J by Kepler's shares
+--   equal_seconds             s of active spans shared equally within the instance
+--   active_watts_max          largest power above idle in an active span
+--   method                    sm_util_share, or process_util_share
+--   scope                     pod or container
+with instance as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        unnest(spans, recursive := true)
+    from facts.power_activity
+    where spans is not null
+),
+
+part as (
+    select
+        held.cluster,
+        held.holder_number,
+        held.instance_owner_count,
+        instance.* exclude (cluster)
+    from facts.held_piece as held
+    inner join instance
+        on
+            held.cluster = instance.cluster
+            and held.device_uuid = instance.device_uuid
+            and held.gpu_instance_id = instance.gpu_instance_id
+            and held.start_at = instance.start_at
+),
+
+measured as (
+    select
+        part.*,
+        if(reading.until_at > part.span_at, reading.util_ratio, null) as util_ratio
+    from part
+    asof left join facts.util_reading as reading
+        on
+            part.holder_number = reading.holder_number
+            and part.span_at >= reading.seen_at
+),
+
+shared as (
+    select
+        *,
+        sum(util_ratio) over sharers as util_sum_ratio,
+        count(util_ratio) over sharers = instance_owner_count and util_sum_ratio > 0 as is_told,
+        if(is_told, util_ratio / util_sum_ratio, 1 / instance_owner_count) as share_ratio,
+        if(util_sum_ratio > 0, coalesce(util_ratio, 0) / util_sum_ratio, 1 / instance_owner_count) as kepler_share_ratio
+    from measured
+    window sharers as (
+        partition by cluster, device_uuid, gpu_instance_id, start_at, span_at
+    )
+),
+
+summed as (
+    select
+        cluster,
+        holder_number,
+        sum(active_joules * share_ratio) as active_joules,
+        sum(active_joules_unweighted * share_ratio) as active_joules_unweighted,
+        sum(active_joules_kepler * kepler_share_ratio) as active_joules_kepler,
+        sum(if(is_told, 0, active_seconds)) as equal_seconds,
+        max(if(active_seconds > 0, active_joules * share_ratio / seconds, null)) as active_watts_max
+    from shared
+    group by cluster, holder_number
+),
+
+named as (
+    select
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        max(scope) as scope,
+        min(method) as method
+    from facts.held_series
+    group by device_uuid, gpu_instance_id, start_at
+)
+
+select
+    summed.*,
+    named.method,
+    named.scope
+from summed
+inner join facts.held_piece as held on summed.holder_number = held.holder_number
+inner join named
+    on
+        held.device_uuid = named.device_uuid
+        and held.gpu_instance_id = named.gpu_instance_id
+        and held.start_at = named.start_at
