@@ -136,14 +136,17 @@ FIGURES = {
     "unavailable_gpu_hours": Figure("h in which the node was not ready or cordoned, or the GPU unhealthy or tainted"),
     "usable_gpu_hours": Figure("h in which GPUs were seen and could be used"),
     "held_gpu_hours": Figure("h of usable_gpu_hours in which a container held them"),
-    "active_gpu_hours": Figure("h held and active, however deep", _ACTIVITY),
+    "active_gpu_hours": Figure("h held and active, however deep", _ACTIVITY, ways=_ANY_ACTIVITY),
     "held_ratio": Figure("held_gpu_hours ÷ usable_gpu_hours"),
-    "held_idle_ratio": Figure("allocated_idle_gpu_hours ÷ usable_gpu_hours", _ACTIVITY),
-    "idle_gpu_hours": Figure("allocated_idle_gpu_hours + reserved_idle_gpu_hours", _ACTIVITY),
-    "idle_ratio": Figure("idle_gpu_hours of the namespace ÷ that of all", _ACTIVITY),
-    "cumulative_idle_ratio": Figure("Σ idle_ratio down to the namespace, the largest first", _ACTIVITY),
+    "held_idle_ratio": Figure("allocated_idle_gpu_hours ÷ usable_gpu_hours", _ACTIVITY, ways=_ANY_ACTIVITY),
+    "idle_gpu_hours": Figure("allocated_idle_gpu_hours + reserved_idle_gpu_hours", _ACTIVITY, ways=_ANY_ACTIVITY),
+    "idle_ratio": Figure("idle_gpu_hours of the namespace ÷ that of all", _ACTIVITY, ways=_ANY_ACTIVITY),
+    "cumulative_idle_ratio": Figure("Σ idle_ratio down to the namespace, the largest first", _ACTIVITY, ways=_ANY_ACTIVITY),
     "idle_cost": Figure(
-        "Σ idle_gpu_hours × prices.gpu_hour of the model", _ACTIVITY, "no price is configured for all its models"
+        "Σ idle_gpu_hours × prices.gpu_hour of the model",
+        _ACTIVITY,
+        "no price is configured for all its models",
+        _ANY_ACTIVITY,
     ),
     "earlier_gpu_hours": Figure("h at stake in the window before"),
     "earlier_allocated_gpu_hours": Figure(

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -213,12 +211,3 @@ def test_the_sql_is_one_select(query: Query) -> None:
 
 def test_the_index_of_queries_is_current() -> None:
     assert (resources.QUERIES / "README.md").read_text() == query_docs.render_index(QUERIES)
-
-
-def test_sqlfluff_is_content() -> None:
-    pytest.importorskip("sqlfluff")
-    root = resources.QUERIES.parent
-    done = subprocess.run(
-        [sys.executable, "-m", "sqlfluff", "lint", "queries"], cwd=root, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout

@@ -24,11 +24,15 @@ _OF_DEFAULT_CSV = {
     "sm_active_ratio": (
         "effective_gpu_hours",
         "allocated_ineffective_gpu_hours",
+        "earlier_effective_gpu_hours",
+        "effective_change_gpu_hours",
+        "freed_gpu_hours",
+        "busiest_sm_active_ratio",
         "sm_active_avg",
         "sm_active_max",
         "sm_active_watts",
     ),
-    "sm_occupancy_ratio": ("sm_occupancy_avg",),
+    "sm_occupancy_ratio": ("freed_gpu_hours", "busiest_sm_occupancy_ratio", "sm_occupancy_avg"),
     "throttle_reasons": (
         "sw_power_cap_ratio",
         "hw_slowdown_ratio",
