@@ -24,6 +24,7 @@ _KEPT = (
     "facts.device_request",
     "facts.device_room",
     "facts.container_ask",
+    "facts.overgrant",
     "facts.pod_wait",
 )
 KEPT_ONCE = (*_KEPT, *_COUNTED)

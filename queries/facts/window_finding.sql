@@ -1,7 +1,7 @@
 -- Everything that the rules of findings say of the window, in one table; report.finding adds what each code means.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.finding_access, facts.finding_error, facts.finding_evidence, facts.finding_fit, facts.finding_quota, facts.finding_strain, facts.finding_trend, facts.finding_wait, facts.finding_waste
+-- reads:  facts.finding_access, facts.finding_error, facts.finding_evidence, facts.finding_fit, facts.finding_grant, facts.finding_quota, facts.finding_strain, facts.finding_trend, facts.finding_wait, facts.finding_waste
 -- params:
 -- source: facts.finding_*
 -- columns:
@@ -38,3 +38,5 @@ union all by name
 select * from facts.finding_quota
 union all by name
 select * from facts.finding_wait
+union all by name
+select * from facts.finding_grant
