@@ -32,6 +32,7 @@ from gpureport.cli_options import (
 from gpureport.config import Config
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
+from gpureport.nightly import each_source
 from gpureport.nightly_commands import prune, run
 from gpureport.row_printing import Output
 from gpureport.whatif_command import whatif
@@ -84,11 +85,13 @@ def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], n
     """
     config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
     chosen = finished_day(invocation, day)
-    beside = pipeline.Beside() if no_kubernetes else pipeline.snapshot_beside(config, invocation.environ, invocation.now)
-    exported = pipeline.export(config, invocation.environ, chosen)
-    for line in pipeline.describe_export(exported):
-        invocation.say(line)
-    beside.conclude(invocation.say)
+    for each in each_source(config, invocation.environ, chosen):
+        with_state = each.kubernetes.enabled and not no_kubernetes
+        beside = pipeline.snapshot_beside(each, invocation.environ, invocation.now) if with_state else pipeline.Beside()
+        exported = pipeline.export(each, invocation.environ, chosen)
+        for line in pipeline.describe_export(exported):
+            invocation.say(line)
+        beside.conclude(invocation.say)
     click.echo(str(config.lake))
 
 
@@ -104,8 +107,10 @@ def snapshot(invocation: Invocation, /, **flags: Any) -> None:
     Example: gpureport snapshot --kubeconfig ~/.kube/config --context prod --cluster prod --lake lake
     """
     config = invocation.config(**flags)
-    for line in pipeline.describe_snapshot(pipeline.take_snapshot(config, invocation.environ, invocation.now)):
-        invocation.say(line)
+    for each in config.each_cluster():
+        if each.kubernetes.enabled:
+            for line in pipeline.describe_snapshot(pipeline.take_snapshot(each, invocation.environ, invocation.now)):
+                invocation.say(line)
     click.echo(str(config.lake))
 
 

@@ -1,0 +1,158 @@
+"""Several clusters in one lake: from servers of their own, or from one server that tells them apart by a label."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+from kube.api_server import api_server, kubeconfig, recorded_routes
+from kube.lake import ask
+from prometheus.programs import fill_blocks, program, prometheus
+
+from gpureport.cli import main
+
+NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)
+NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
+METRIC = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
+
+
+def energy(*clusters: tuple[str, str, int], label: str = "") -> str:
+    """A GPU of each cluster that takes 1 J a second, seen every 30 s from noon; cluster, UUID, how many samples."""
+    lines = [f"# TYPE {METRIC} gauge"]
+    for cluster, uuid, count in clusters:
+        own = f'{label}="{cluster}",' if label else ""
+        lines += [
+            f'{METRIC}{{{own}UUID="{uuid}",Hostname="n1",job="dcgm",instance="i:9400"}} {number * 30_000} {NOON + number * 30}'
+            for number in range(count)
+        ]
+    return "\n".join([*lines, "# EOF\n"])
+
+
+def fleet(folder: Path) -> dict[str, tuple[int, float]]:
+    """By cluster how many GPUs, and how much of them was seen, from the report's own file."""
+    with duckdb.connect(str(folder / "out" / "gpureport.duckdb"), read_only=True) as con:
+        rows = con.execute("select cluster, device_count, round(coverage_ratio, 6) from report.fleet").fetchall()
+    return {cluster: (count, ratio) for cluster, count, ratio in rows}
+
+
+def run(folder: Path, config: str, *more: str, now: datetime = NOW) -> int:
+    file = folder / "gpureport.toml"
+    file.write_text(f'lake = "{folder}/lake"\nout = "{folder}/out"\n{config}')
+    return main(["--config", str(file), "run", *more], environ={}, now=now)
+
+
+@pytest.fixture
+def one_server(tmp_path: Path) -> Iterator[str]:
+    """eu and us in one server, by the label k8s_cluster; the same node name and one UUID in both."""
+    clusters = [("eu", "GPU-a", 21), ("us", "GPU-a", 41), ("us", "GPU-b", 41)]
+    fill_blocks(tmp_path / "blocks", energy(*clusters, label="k8s_cluster"))
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+        yield url
+
+
+def test_one_server_that_holds_several_clusters_is_told_apart_by_a_label(one_server: str, tmp_path: Path) -> None:
+    config = f'[prometheus]\nurl = "{one_server}"\ncluster_label = "k8s_cluster"\nretries = 0\n'
+    assert run(tmp_path, config, "--no-kubernetes") == 0
+    # Half a day is expected of each GPU from its first sample on: 21 and 41 samples of 30 s.
+    assert fleet(tmp_path) == {
+        "eu": (1, pytest.approx(21 * 30 / 43200, abs=1e-6)),
+        "us": (2, pytest.approx(41 * 30 / 43200, abs=1e-6)),
+    }
+    assert ask(
+        tmp_path / "lake", "select cluster, count(distinct device_uuid) from lake.device_sample group by all order by all"
+    ) == [
+        ("eu", 1),
+        ("us", 2),
+    ]
+
+
+def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
+    labels = "global: {external_labels: {region: eu-west}}"
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server", config=labels) as url:
+        config = f'[prometheus]\nurl = "{url}"\ncluster_label = "region"\n'
+        assert run(tmp_path, config, "--no-kubernetes") == 0
+        assert list(fleet(tmp_path)) == ["eu-west"]
+        capsys.readouterr()
+        assert run(tmp_path, config.replace("region", "site"), "--no-kubernetes") == 2
+    assert "its external labels bear 'site'; set cluster" in capsys.readouterr().err
+
+
+def test_each_cluster_has_its_servers_and_one_that_is_down_does_not_keep_the_others_from_their_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
+    with (
+        prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url,
+        api_server(recorded_routes()) as api,
+    ):
+        kubeconfig(tmp_path, api.url)
+        config = f"""
+            [prometheus]
+            retries = 0
+            [kubernetes]
+            kubeconfig = "{tmp_path / "kubeconfig"}"
+            [[clusters]]
+            name = "eu"
+            prometheus.url = "{url}"
+            kubernetes.context = "works"
+            [[clusters]]
+            name = "us"
+            prometheus.url = "http://127.0.0.1:9"
+        """
+        assert run(tmp_path, config) == 5
+    assert "127.0.0.1:9" in capsys.readouterr().err
+    assert fleet(tmp_path) == {"eu": (1, pytest.approx(21 * 30 / 43200, abs=1e-6))}
+    assert ask(tmp_path / "lake", "select distinct cluster from lake.pod") == [("eu",)]  # us names no Kubernetes
+
+
+def test_a_cluster_that_was_there_yesterday_and_cannot_be_read_is_unknown_and_not_absent(tmp_path: Path) -> None:
+    fill_blocks(tmp_path / "blocks", energy(("eu", "GPU-a", 2880), ("us", "GPU-b", 2880), label="site"))
+    lake, out = ["--lake", str(tmp_path / "lake")], ["--out", str(tmp_path / "out")]
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+        flags = ["--prometheus-url", url, "--no-kubernetes", *lake, *out]
+        for site in ("eu", "us"):
+            environ = {"GPUREPORT_PROMETHEUS__MATCH": json.dumps({"site": site})}
+            days = ["2026-11-20", "2026-11-21"] if site == "eu" else ["2026-11-20"]
+            for day in days:
+                arguments = ["run", "--date", day, "--cluster", site, *flags]
+                assert main(arguments, environ=environ, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
+    arguments = ["report", "--since", "2026-11-21", *lake, *out]
+    assert main(arguments, environ={}, now=datetime(2026, 11, 22, 2, tzinfo=UTC)) == 0
+    found = fleet(tmp_path)
+    assert found["us"] == (1, 0)
+    assert found["eu"][1] > 0.4
+
+
+def test_a_cluster_that_is_not_configured_or_named_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = '[[clusters]]\nname = "a"\n[[clusters]]\nname = "{}"\n'
+    assert run(tmp_path, two.format("b"), "--cluster", "c") == 2
+    assert "no cluster 'c' is configured; the configuration has a, b" in capsys.readouterr().err
+    assert run(tmp_path, two.format("a")) == 2
+    assert "two clusters are named 'a'" in capsys.readouterr().err
+
+
+def test_a_name_that_would_lead_out_of_the_lake_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fill_blocks(tmp_path / "blocks", energy(("../../outside", "GPU-a", 21), label="site"))
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+        config = f'[prometheus]\nurl = "{url}"\ncluster_label = "site"\n'
+        assert run(tmp_path, config, "--no-kubernetes") == 2
+    assert "cannot name a cluster" in capsys.readouterr().err
+    assert not (tmp_path.parent / "outside").exists()
+
+
+def test_snapshot_reads_every_cluster_that_names_its_kubernetes(tmp_path: Path) -> None:
+    with api_server(recorded_routes()) as api:
+        kubeconfig(tmp_path, api.url)
+        file = tmp_path / "gpureport.toml"
+        clusters = "".join(f'[[clusters]]\nname = "{name}"\nkubernetes.context = "works"\n' for name in ("eu", "us"))
+        shared = f'lake = "{tmp_path}/lake"\n[kubernetes]\nkubeconfig = "{tmp_path}/kubeconfig"\n'
+        file.write_text(f'{shared}{clusters}[[clusters]]\nname = "dark"\n')
+        assert main(["--config", str(file), "snapshot"], environ={}, now=NOW) == 0
+    assert ask(tmp_path / "lake", "select distinct cluster from lake.pod order by all") == [("eu",), ("us",)]
