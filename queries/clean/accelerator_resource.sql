@@ -12,7 +12,15 @@
 --   written_as       name as it is written
 --   resource         name as Kubernetes writes it; Koordinator's before version 1.2 under today's domain
 --   is_opencosts     one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
-with written as (
+-- Pods that ask alike are many, and looks at them more.
+with asked as (
+    select distinct
+        cluster,
+        map_keys(effective_requests) as names
+    from lake.pod
+),
+
+written as (
     select
         cluster,
         resource as written_as
@@ -26,8 +34,8 @@ with written as (
     union
     select
         cluster,
-        unnest(map_keys(effective_requests)) as written_as
-    from lake.pod
+        unnest(names) as written_as
+    from asked
 ),
 
 -- Domains of makers of accelerators, and of schedulers that share them out.
