@@ -1,5 +1,7 @@
 -- What became of each quota over all its hours: what somebody compares who would change a quota.
 --
+-- A figure that is known for a part of the time only is null: two of different times cannot be compared.
+--
 -- grain:  cluster, system, resource, flavor, quota
 -- reads:  facts.quota_hour, facts.quota_pod_hour
 -- params:
@@ -34,18 +36,21 @@ with hour as (
         quota,
         any_value(gpus_per_native) as gpus_per_native,
         sum(observed_seconds) as observed_seconds,
-        sum(guaranteed_native_hours) as guaranteed,
-        sum(demanded_native_hours) as demanded,
         sum(delivered_native_hours) as delivered,
         sum(borrowed_native_hours) as borrowed,
         sum(lent_native_hours) as lent,
-        sum(fair_share_native_hours) as fair_share,
-        sum(over_entitlement_native_hours) as over_entitlement,
-        sum(unmet_native_hours) as unmet,
-        sum(violated_native_hours) as violated,
-        sum(honoured_native_hours) / nullif(sum(honourable_native_hours), 0) as honoured_ratio,
-        if(sum(unmet_seconds) > 0, sum(starved_seconds), null) as starved_seconds,
-        if(sum(cap_known_seconds) > 0, sum(capped_seconds), null) as capped_seconds
+        -- Sums of seconds are of milliseconds, so a half of one is none.
+        if(sum(observed_seconds - guaranteed_seconds) < 0.0005, sum(guaranteed_native_hours), null) as guaranteed,
+        if(sum(observed_seconds - demand_seconds) < 0.0005, sum(demanded_native_hours), null) as demanded,
+        sum(observed_seconds - share_seconds) < 0.0005 as is_share_known,
+        if(is_share_known, sum(fair_share_native_hours), null) as fair_share,
+        if(is_share_known, sum(over_entitlement_native_hours), null) as over_entitlement,
+        sum(observed_seconds - unmet_seconds) < 0.0005 as is_unmet_known,
+        if(is_unmet_known, sum(unmet_native_hours), null) as unmet,
+        if(is_unmet_known, sum(honoured_native_hours) / nullif(sum(honourable_native_hours), 0), null) as honoured_ratio,
+        if(is_unmet_known, sum(starved_seconds), null) as starved_seconds,
+        if(sum(observed_seconds - violated_known_seconds) < 0.0005, sum(violated_native_hours), null) as violated,
+        if(sum(observed_seconds - cap_known_seconds) < 0.0005, sum(capped_seconds), null) as capped_seconds
     from facts.quota_hour
     group by all
 ),
