@@ -10,6 +10,8 @@ from gpureport.fairshare.model import Holding, Share
 NO_SUCH_NOTION = Share(None, "no_such_notion")
 CAPACITY_UNKNOWN = Share(None, "capacity_unknown")
 _WATER_FILLING = {"koordinator": koordinator.shares, "volcano": volcano.shares, "kai": kai.shares}
+SHARING = ("nos", *_WATER_FILLING)
+"""Systems whose rules give each quota a number; the others have no such notion."""
 
 
 def fair_shares(system: str, resource: str, holdings: Sequence[Holding], capacity: float | None) -> dict[str, Share]:

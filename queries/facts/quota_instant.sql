@@ -1,9 +1,9 @@
 -- The instants at which something changes for the quotas of a system and resource: between two of them nothing does.
 --
 -- A pod comes, is bound or ends; the terms of a quota change, or what is known; nodes offer more or less; other free devices fit what
--- waits; a full hour begins.
+-- waits; a full hour begins. A ResourceQuota has instants of its own, for it is nobody else's business; quotas of other systems share theirs.
 --
--- grain:  cluster, system, resource, flavor, start_at
+-- grain:  cluster, system, resource, flavor, scope, start_at
 -- reads:  clean.quota_reported, clean.quota_span, clean.quota_watch, facts.quota_capacity, facts.quota_free, facts.quota_pod_span
 -- params:
 -- source: clean.quota_*, facts.quota_pod_span, facts.quota_capacity, facts.quota_free
@@ -12,13 +12,15 @@
 --   system    quota system
 --   resource  resource as the quota names it
 --   flavor    Kueue's flavor, or ''
+--   scope     the quota, where its instants are its own; else ''
 --   start_at  UTC, the instant
 with subject as (
     select distinct
         cluster,
         system,
         resource,
-        flavor
+        flavor,
+        if(system = 'kubernetes', quota, '') as scope
     from clean.quota_span
 ),
 
@@ -29,6 +31,7 @@ waited as (
         system,
         resource,
         flavor,
+        if(system = 'kubernetes', quota, '') as scope,
         round(amount_gpus, 6) as request_gpus,
         min(created_at) as start_at,
         max(coalesce(bound_at, ended_at, 'infinity'::timestamp)) as end_at
@@ -43,6 +46,7 @@ told as (
         subject.system,
         subject.resource,
         subject.flavor,
+        subject.scope,
         watch.start_at,
         watch.end_at
     from subject
@@ -54,6 +58,7 @@ told as (
         report.system,
         report.resource,
         report.flavor,
+        if(report.system = 'kubernetes', report.quota, '') as scope,
         report.start_at,
         report.end_at
     from clean.quota_reported as report
@@ -71,6 +76,7 @@ span as (
         system,
         resource,
         flavor,
+        scope,
         start_at,
         end_at
     from told
@@ -80,6 +86,7 @@ span as (
         system,
         resource,
         flavor,
+        if(system = 'kubernetes', quota, '') as scope,
         start_at,
         end_at
     from clean.quota_span
@@ -89,6 +96,7 @@ span as (
         subject.system,
         subject.resource,
         subject.flavor,
+        subject.scope,
         capacity.start_at,
         capacity.end_at
     from subject
@@ -104,6 +112,7 @@ select
     system,
     resource,
     flavor,
+    scope,
     unnest([start_at, end_at]) as start_at
 from span
 union
@@ -112,6 +121,7 @@ select
     system,
     resource,
     flavor,
+    scope,
     unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as start_at
 from told
 union
@@ -120,6 +130,7 @@ select
     system,
     resource,
     flavor,
+    if(system = 'kubernetes', quota, '') as scope,
     unnest(list_filter([created_at, bound_at, ended_at], lambda instant: instant is not null)) as start_at
 from facts.quota_pod_span
 union
@@ -128,6 +139,7 @@ select
     waited.system,
     waited.resource,
     waited.flavor,
+    waited.scope,
     free.start_at
 from waited
 inner join facts.quota_free as free

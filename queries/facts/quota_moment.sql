@@ -59,7 +59,8 @@ known as (
         system,
         resource,
         flavor,
-        quota
+        quota,
+        if(system = 'kubernetes', quota, '') as scope
     from term
 ),
 
@@ -181,7 +182,7 @@ followed as (
     select
         *,
         lead(start_at) over (
-            partition by cluster, system, resource, flavor
+            partition by cluster, system, resource, flavor, scope
             order by start_at
         ) as end_at
     from facts.quota_instant
@@ -222,6 +223,7 @@ before as (
             and changed.system = step.system
             and changed.resource = step.resource
             and changed.flavor = step.flavor
+            and step.scope in ('', changed.quota)
             and changed.start_at = step.start_at
     where changed.start_at < since.first_at
     group by all
@@ -240,6 +242,7 @@ summed as (
             and step.system = known.system
             and step.resource = known.resource
             and step.flavor = known.flavor
+            and step.scope = known.scope
     left join changed
         on
             step.cluster = changed.cluster

@@ -1,11 +1,12 @@
 -- Was the sharing fair: what each quota was guaranteed, asked for and got, what it lent and borrowed, and what it was short of.
 --
--- Figures are exact integrals over the time in which they are known; in GPU-hours, and in the resource's own unit times hours. A device may be
+-- Figures are exact integrals over the time in which they are known, in GPU-hours and in the resource's own unit times hours; one that is known
+-- for less than --figure-min-coverage of observed_seconds is null, and so is violated where any of it is undecided. A device may be
 -- counted by several quotas and resources: never add rows of several schedulers or resources, nor rows that contain others.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor
 -- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, facts.window_quota_pod
--- params: since_at, until_at
+-- params: figure_min_coverage_ratio, since_at, until_at
 -- source: facts.quota_hour
 -- columns:
 --   cluster                        cluster name
@@ -18,6 +19,8 @@
 --   native_unit                    unit of the columns in native hours
 --   observed_seconds               s in which its terms and what it held are known
 --   coverage_ratio                 the same over the window
+--   demand_seconds                 s of these in which what was asked for is known
+--   share_seconds                  s of these in which the fair share is known
 --   guaranteed_gpu_hours           GPU-h guaranteed
 --   cap_gpu_hours                  GPU-h of its hard limit
 --   demanded_gpu_hours             GPU-h asked for
@@ -171,13 +174,36 @@ evicted as (
     group by cluster, system, quota
 ),
 
+covered as (
+    select
+        *,
+        demand_seconds >= $figure_min_coverage_ratio * observed_seconds as has_demand,
+        share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share
+    from summed
+),
+
+-- What is known for too little of the time is taken for unknown.
+told as (
+    select
+        * replace (
+            if(has_demand, demanded_native_hours, null) as demanded_native_hours,
+            if(has_demand, unmet_native_hours, null) as unmet_native_hours,
+            if(has_demand and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
+            if(has_demand, honourable_native_hours, null) as honourable_native_hours,
+            if(has_share, fair_share_native_hours, null) as fair_share_native_hours,
+            if(has_share, entitled_native_hours, null) as entitled_native_hours,
+            if(has_share, over_entitlement_native_hours, null) as over_entitlement_native_hours
+        )
+    from covered
+),
+
 shared as (
     select
-        summed.*,
+        told.*,
         guaranteed_native_hours / nullif(sum(if(is_parent, null, guaranteed_native_hours)) over (
-            partition by summed.cluster, summed.system, summed.resource, summed.flavor, pool
+            partition by told.cluster, told.system, told.resource, told.flavor, pool
         ), 0) as over_quota_share_ratio
-    from summed
+    from told
 )
 
 select
@@ -191,6 +217,8 @@ select
     shared.native_unit,
     shared.observed_seconds,
     shared.observed_seconds / epoch($until_at - $since_at) as coverage_ratio,
+    shared.demand_seconds,
+    shared.share_seconds,
     shared.guaranteed_native_hours * shared.gpus_per_native as guaranteed_gpu_hours,
     shared.cap_native_hours * shared.gpus_per_native as cap_gpu_hours,
     shared.demanded_native_hours * shared.gpus_per_native as demanded_gpu_hours,
@@ -240,7 +268,14 @@ select
             end
         },
         { 'figure': 'cap_gpu_hours', 'reason': if(cap_gpu_hours is null, 'no_limit', null) },
-        { 'figure': 'demanded_gpu_hours', 'reason': if(demanded_gpu_hours is null, 'demand_unknown', null) },
+        {
+            'figure': 'demanded_gpu_hours',
+            'reason': case
+                when demanded_gpu_hours is not null then null
+                when shared.demand_seconds > 0 then 'low_coverage'
+                else 'demand_unknown'
+            end
+        },
         { 'figure': 'borrowed_gpu_hours', 'reason': if(borrowed_gpu_hours is null, coalesce(nullif(shared.share_reason, ''), 'no_such_notion'), null) },
         {
             'figure': 'lent_gpu_hours',
@@ -250,14 +285,25 @@ select
                 else coalesce(nullif(shared.share_reason, ''), 'no_such_notion')
             end
         },
-        { 'figure': 'fair_share_gpu_hours', 'reason': if(fair_share_gpu_hours is null, shared.share_reason, null) },
+        {
+            'figure': 'fair_share_gpu_hours',
+            'reason': case
+                when fair_share_gpu_hours is not null then null
+                when shared.share_seconds > 0 then 'low_coverage'
+                else shared.share_reason
+            end
+        },
         { 'figure': 'entitled_gpu_hours', 'reason': if(entitled_gpu_hours is null, coalesce(nullif(shared.share_reason, ''), 'no_such_notion'), null) },
-        { 'figure': 'over_entitlement_gpu_hours', 'reason': if(over_entitlement_gpu_hours is null, shared.share_reason, null) },
+        {
+            'figure': 'over_entitlement_gpu_hours',
+            'reason': if(over_entitlement_gpu_hours is null, coalesce(nullif(shared.share_reason, ''), 'low_coverage'), null)
+        },
         {
             'figure': 'unmet_gpu_hours',
             'reason': case
                 when unmet_gpu_hours is not null then null
                 when shared.system = 'kubernetes' then 'no_such_notion'
+                when shared.demand_seconds > 0 then 'low_coverage'
                 else 'demand_unknown'
             end
         },

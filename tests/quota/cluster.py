@@ -116,8 +116,10 @@ def placed(wishes: Iterable[Wish], nodes: int, seconds: int) -> list[Job]:
     heapq.heapify(events)
     while events:
         now = events[0][0]
+        numbers = set()
         while events and events[0][0] == now:
-            _, number = heapq.heappop(events)
+            numbers.add(heapq.heappop(events)[1])
+        for number in sorted(numbers):
             job = jobs[number]
             if job.node is not None and job.ended == now:
                 free[job.node] += job.gpus
