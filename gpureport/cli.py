@@ -33,7 +33,7 @@ from gpureport.config import Config
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
 from gpureport.nightly import each_source
-from gpureport.nightly_commands import prune, run
+from gpureport.nightly_commands import migrate, prune, run
 from gpureport.row_printing import Output
 from gpureport.whatif_command import whatif
 from gpureport.window import Window, day_start, parse_instant
@@ -196,6 +196,7 @@ def report(invocation: Invocation, /, since: str, until: str | None, **flags: An
 
 cli.add_command(run)
 cli.add_command(prune)
+cli.add_command(migrate)
 
 
 @cli.command()

@@ -1,10 +1,9 @@
-"""The commands of the nightly job and of a lake that grows old: run, prune."""
+"""The commands of the nightly job and of a lake that grows old: run, prune, migrate."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,6 +25,7 @@ from gpureport.cli_options import (
 )
 from gpureport.errors import UsageError
 from gpureport.lake import open_lake
+from gpureport.lake.migrate import migrate as migrate_lake
 from gpureport.lake.retention import describe_pruned
 from gpureport.lake.retention import prune as prune_lake
 
@@ -80,4 +80,23 @@ def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
     pruned = prune_lake(open_lake(config.lake), config.retention, invocation.now.date(), dry_run)
     for line in describe_pruned(pruned, "would be removed" if dry_run else "removed") or ["nothing is over its age"]:
         invocation.say(line)
-    print_paths([Path(config.lake)])
+    print_paths([config.lake])
+
+
+@click.command()
+@LAKE
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.pass_obj
+def migrate(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
+    """Bring a lake that an older gpureport wrote to this version's schema; what it does not hold is unknown then.
+
+    Example: gpureport migrate --lake /var/lib/gpureport
+    """
+    config = invocation.config(**flags)
+    done = migrate_lake(config.lake, dry_run)
+    if done.from_version == done.to_version:
+        invocation.say(f"the lake has schema {done.to_version} already")
+    else:
+        verb = "would go" if dry_run else "went"
+        invocation.say(f"the lake {verb} from schema {done.from_version} to {done.to_version}: {done.file_count:,} files")
+    print_paths([config.lake])

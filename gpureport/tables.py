@@ -14,8 +14,8 @@ import pyarrow as pa
 from gpureport.state_tables import STATE_TABLES
 from gpureport.table import INSTANT, Column, Table
 
-SCHEMA_VERSION = 1
-"""Raised when a table changes so that older code would misread it."""
+SCHEMA_VERSION = 2
+"""Raised when a table changes so that older code would misread it, or queries miss a column in older files (lake/migrate.py)."""
 
 SignalKind = Literal["gauge", "counter", "bitmask", "code"]
 SignalScope = Literal["board", "instance"]

@@ -133,7 +133,8 @@ def remove_partitions(lake: Lake, partitions: Sequence[Sequence[Path]]) -> None:
 
 @contextmanager
 def _staged(lake_path: Path, name: str) -> Iterator[Change]:
-    _write_marker(lake_path)
+    if not (lake_path / MARKER).exists():
+        write_marker(lake_path)
     staging = lake_path / name
     shutil.rmtree(staging, ignore_errors=True)  # what a killed run left; nobody reads it
     staging.mkdir()
@@ -179,10 +180,16 @@ def _locked(path: Path, name: str = _LOCK) -> Iterator[None]:
         yield
 
 
-def _write_marker(path: Path) -> None:
+@contextmanager
+def changing_in_place(path: Path) -> Iterator[None]:
+    """Nobody else changes the lake meanwhile, be it partitions or observations; LakeBusyError where somebody does."""
+    with disk_errors(path), _locked(path, ".run.lock"), _locked(path), _placing(path):
+        yield
+
+
+def write_marker(path: Path) -> None:
+    """Say of the folder that it is a lake of this version's schema."""
     marker = path / MARKER
-    if marker.exists():
-        return
     draft = path / f"{MARKER}.draft"
     draft.write_text(json.dumps({"schema_version": SCHEMA_VERSION}) + "\n")
     draft.replace(marker)

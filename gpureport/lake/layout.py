@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -103,7 +104,7 @@ def open_lake(path: Path, create: bool = False) -> Lake:
         raise LakeError(f"{path} is a file, not a lake; give a folder with --lake")
     marker = path / MARKER
     if marker.exists():
-        _check_version(marker)
+        _check_version(path)
     elif create and path.is_dir() and any(not each.name.startswith(".") for each in path.iterdir()):
         raise LakeError(f"{path} holds files but is no gpureport lake (it has no {MARKER}); give a new or empty folder")
     elif not create:
@@ -111,13 +112,26 @@ def open_lake(path: Path, create: bool = False) -> Lake:
     return Lake(path)
 
 
-def _check_version(marker: Path) -> None:
+def schema_version(path: Path) -> int:
+    """The version of the schema in which the lake was written; LakeError where nothing says it."""
+    marker = path / MARKER
+    if not marker.exists():
+        raise LakeError(f"{path} is no gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
     try:
-        version = int(json.loads(marker.read_text())["schema_version"])
+        return int(json.loads(marker.read_text())["schema_version"])
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise LakeError(f"{marker} cannot be read ({error}); restore it or export into a new lake") from error
+
+
+def _check_version(path: Path) -> None:
+    version = schema_version(path)
     if version > SCHEMA_VERSION:
         raise LakeError(
-            f"the lake at {marker.parent} has schema {version}, newer than this gpureport's {SCHEMA_VERSION}; "
+            f"the lake at {path} has schema {version}, newer than this gpureport's {SCHEMA_VERSION}; "
             "upgrade gpureport, or use another lake"
+        )
+    if version < SCHEMA_VERSION:
+        raise LakeError(
+            f"the lake at {path} has schema {version}, older than this gpureport's {SCHEMA_VERSION}; "
+            f"run 'gpureport migrate --lake {shlex.quote(str(path))}' once"
         )

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gpureport.table import Table
+from gpureport.table import Column, Table
 
 ROW_GROUP_ROWS = 122_880
 _PROBE_ROWS = 8_192
@@ -39,6 +39,11 @@ def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str], table
         write_statistics=True,
         store_decimal_as_integer=True,
     )
+
+
+def held_type(column: Column) -> pa.DataType:
+    """The type in which files hold a column of which nothing is known."""
+    return column.type if column.decimals is None else pa.decimal64(_DECIMAL_DIGITS, column.decimals)
 
 
 def _with_decimals(rows: pa.Table, table: Table) -> pa.Table:
