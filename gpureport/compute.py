@@ -43,6 +43,7 @@ from gpureport.look_back import (
 from gpureport.look_back import parameters as look_back_parameters
 from gpureport.query import Failure, Query, build, load, needed, run_checks
 from gpureport.quotas import QUOTA_FACTS, quota_facts_of_day
+from gpureport.restatement import footer_entries, restated_days
 from gpureport.window import Window
 
 KEPT = (
@@ -140,7 +141,8 @@ def compute_day(lake: Lake, cluster: str, day: date, settings: ComputeSettings, 
     result = ComputeResult(dict.fromkeys(KEPT, 0))
     with lake.change() as change, ThreadPoolExecutor(settings.threads) as pool:
         queries = load()
-        metadata = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
+        made_with = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
+        metadata = {**made_with, **footer_entries(lake, found[0])}
         work = _Work(lake, change, found[0], settings, queries, metadata, _state(lake, found[0], settings, queries))
         for table in (*KEPT_ONCE, *QUOTA_FACTS):
             result.rows[table] = work.keep(table)
@@ -297,7 +299,7 @@ def report_tables(
     """
     _refuse_unequal_facts(lake, window, made_with)
     earlier = earlier or window_before(window)
-    queries, params = load(), _report_parameters(window, earlier, settings)
+    queries, params = load(), {**_report_parameters(window, earlier, settings), "restated_days": restated_days(lake, window)}
     build_history(con, lake, window, queries, params)
     compared = comparable_clusters(lake, window, earlier)
     has_earlier = compared and build_earlier(con, lake, earlier, compared, queries, params, (*KEPT, *HISTORY))

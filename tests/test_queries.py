@@ -33,6 +33,7 @@ PARAMS: dict[str, Any] = {
     "earlier_since_at": datetime(2026, 2, 28, 22),
     "earlier_until_at": datetime(2026, 3, 1),
     "window_ratio": 1.0,
+    "restated_days": "[]",
     "figure_min_coverage_ratio": 0.5,
     "saturation_enabled": True,
     "links": "{}",

@@ -28,6 +28,7 @@ TABLES = {
         "Against the window before: a finding is the same where all it is about is.",
     ),
     "boundness": ("What limits the work", "By rules that each row states; no score."),
+    "restated_day": ("Days stated anew", "Their samples came late: what was said of them at first, and what is now."),
     "runway": (
         "For how long the GPUs last",
         "By model, from four weeks of its past or more; how wrong the forecast would have been before stands beside it.",

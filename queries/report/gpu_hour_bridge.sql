@@ -17,8 +17,7 @@
 --   step             before, window_length, capacity_removed, capacity_added, ended, new, grew, shrank, more_effective, less_effective, after
 --   position         order of the steps
 --   gpu_hours        h of whole GPUs; of a step the change
---   pod_count        pods behind it; null for capacity
---   device_count     GPUs behind it; null for the others
+--   subject_count    pods behind it; of capacity GPUs
 --   unknown_reasons  figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with pod as (
     select
@@ -163,8 +162,7 @@ step as (
         pod_step.step,
         -- A part of the hours is not known to have been effective or not: the sum would be a lower bound that says it is a sum.
         if(pod_step.measure = 'effective' and measured.is_unmeasured, null, sum(pod_step.gpu_hours)) as gpu_hours,
-        count(distinct pod_step.name) filter (where pod_step.gpu_hours != 0) as pod_count,
-        null as device_count
+        count(distinct pod_step.name) filter (where pod_step.gpu_hours != 0) as subject_count
     from pod_step
     inner join measured
         on
@@ -178,8 +176,7 @@ step as (
         measure,
         step,
         sum(gpu_hours) as gpu_hours,
-        null as pod_count,
-        count(*) filter (where gpu_hours != 0) as device_count
+        count(*) filter (where gpu_hours != 0) as subject_count
     from capacity_step
     group by cluster, gpu_model, measure, step
 )
@@ -194,8 +191,7 @@ select
         'less_effective', 'after'
     ], step)::smallint as position,
     gpu_hours,
-    pod_count,
-    device_count,
+    subject_count,
     if(gpu_hours is null, map { 'gpu_hours': 'not_collected' }, map_from_entries([])) as unknown_reasons
 from step
 where gpu_hours != 0 or step in ('before', 'after')

@@ -58,6 +58,10 @@ select
         { 'key': entry.figure, 'value': entry.reason }
         for entry in [
             {
+                'figure': 'instance_count',
+                'reason': case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end
+            },
+            {
                 'figure': 'freed_gpu_hours',
                 'reason': case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end
             },

@@ -57,6 +57,17 @@ select
             { 'figure': 'daily_held_gpu_hours', 'is_null': daily_held_gpu_hours is null, 'reason': 'too_few_days' },
             { 'figure': 'daily_usable_gpu_hours', 'is_null': daily_usable_gpu_hours is null, 'reason': 'too_few_days' },
             { 'figure': 'weekly_change_gpu_hours', 'is_null': weekly_change_gpu_hours is null, 'reason': 'too_few_days' },
+            {
+                'figure': 'runway_day_count',
+                'is_null': runway_day_count is null,
+                'reason': if(horizon_day_count is null, 'too_few_days', 'beyond_horizon')
+            },
+            {
+                'figure': 'early_runway_day_count',
+                'is_null': early_runway_day_count is null,
+                'reason': if(horizon_day_count is null, 'too_few_days', 'beyond_horizon')
+            },
+            { 'figure': 'horizon_day_count', 'is_null': horizon_day_count is null, 'reason': 'too_few_days' },
             { 'figure': 'short_gpu_hours', 'is_null': short_gpu_hours is null, 'reason': 'too_few_days' },
             {
                 'figure': 'backtest_error_ratio',

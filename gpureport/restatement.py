@@ -1,0 +1,67 @@
+"""Days whose facts were made again from other samples: what was said of them before, kept in the footers of their facts.
+
+Late data makes a day grow after it was reported. What the first report could say stays beside what can be said now.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+
+from gpureport.lake import Lake, Partition, footer
+from gpureport.lake.views import create_view
+from gpureport.window import Window
+
+_TABLE = "facts/ledger_hour"
+_ROWS, _STATED = b"sample_rows", b"stated_before"
+
+
+def footer_entries(lake: Lake, samples: Partition) -> dict[str, str]:
+    """What the facts of a day are to carry: of how many rows they are made, and what was said of the day from fewer or more."""
+    rows = str(sum(footer(file).num_rows for file in samples.files))
+    entries = {_ROWS.decode(): rows}
+    if before := _facts_of(lake, samples):
+        metadata = footer(before.files[0]).metadata or {}
+        stated = metadata.get(_STATED, b"").decode()
+        if metadata.get(_ROWS, rows.encode()).decode() != rows:
+            stated = stated or json.dumps(_totals(before))
+        if stated:
+            entries[_STATED.decode()] = stated
+    return entries
+
+
+def restated_days(lake: Lake, window: Window) -> str:
+    """The days of the window that were made again from other samples, and what was said of them first: JSON for the queries."""
+    return json.dumps(list(_restated(lake, window)), sort_keys=True)
+
+
+def _restated(lake: Lake, window: Window) -> Iterator[dict[str, Any]]:
+    days = set(window.days())
+    for partition in lake.partitions(_TABLE):
+        stated = (footer(partition.files[0]).metadata or {}).get(_STATED) if partition.date in days else None
+        if stated:
+            yield {"cluster": partition.cluster, "day": partition.date.isoformat(), **json.loads(stated)}
+
+
+def _facts_of(lake: Lake, samples: Partition) -> Partition | None:
+    where = (samples.cluster, samples.date)
+    return next((each for each in lake.partitions(_TABLE) if (each.cluster, each.date) == where), None)
+
+
+def _totals(partition: Partition) -> dict[str, float]:
+    """GPU-hours that were seen and that were held, by facts as they stand."""
+    with duckdb.connect() as con:
+        con.execute("create schema facts")
+        create_view(con, "facts.ledger_hour", [str(file) for file in partition.files], {})
+        found = con.execute(
+            """
+            select
+                coalesce(sum(gpu_seconds) filter (where activity != 'unseen'), 0) / 3600,
+                coalesce(sum(gpu_seconds) filter (where activity != 'unseen' and pod != '' and not is_reserved), 0) / 3600
+            from facts.ledger_hour
+            """
+        ).fetchall()
+    return {"earlier_seen_gpu_hours": found[0][0], "earlier_held_gpu_hours": found[0][1]}

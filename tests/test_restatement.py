@@ -1,0 +1,58 @@
+"""A day that grows after it was reported is marked, with what was said of it at first; one that is computed again is not."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from golden_case import NOON, NOW, report_rows
+
+from gpureport.cli import main
+
+LABELS = 'UUID="GPU-a",gpu="0",modelName="NVIDIA H200",Hostname="node-a",namespace="ns",pod="p",container="main"'
+
+
+def bring(folder: Path, name: str, first_minute: int, minutes: int) -> None:
+    """Import a file of a GPU's minutes that a pod holds, and compute the day."""
+    lines = [
+        f"DCGM_FI_DEV_GPU_UTIL{{{LABELS}}} 50 {NOON + minute * 60}" for minute in range(first_minute, first_minute + minutes)
+    ]
+    (folder / name).write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF", ""]))
+    lake = ["--lake", str(folder / "lake")]
+    assert main(["import", str(folder / name), *lake], environ={}, now=NOW) == 0
+    compute(folder)
+
+
+def compute(folder: Path) -> None:
+    assert main(["compute", "--date", "2026-11-20", "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
+
+
+def restated(folder: Path) -> list[dict]:
+    arguments = ["report", "--since", "2026-11-20", "--lake", str(folder / "lake"), "--out", str(folder / "out")]
+    assert main(arguments, environ={}, now=NOW) == 0
+    return report_rows(folder / "out" / "gpureport.duckdb", "restated_day")
+
+
+def facts_digest(folder: Path) -> str:
+    files = sorted((folder / "lake" / "facts").rglob("*.parquet"))
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path) -> None:
+    bring(tmp_path, "a.txt", 0, 60)
+    assert restated(tmp_path) == []
+    bring(tmp_path, "b.txt", 60, 60)
+    bring(tmp_path, "c.txt", 120, 60)
+    [row] = restated(tmp_path)
+    assert str(row["day"]) == "2026-11-20"
+    assert (row["earlier_held_gpu_hours"], row["held_gpu_hours"]) == pytest.approx((1, 3))
+    assert (row["earlier_seen_gpu_hours"], row["seen_gpu_hours"]) == pytest.approx((1, 3))
+
+
+def test_computing_a_day_again_changes_no_byte(tmp_path: Path) -> None:
+    bring(tmp_path, "a.txt", 0, 60)
+    bring(tmp_path, "b.txt", 60, 60)
+    before = facts_digest(tmp_path)
+    compute(tmp_path)
+    assert facts_digest(tmp_path) == before
