@@ -1,4 +1,4 @@
-"""A lake of an older schema made one of this: files that lack columns get them, as unknown.
+"""A lake of an older schema made one of this: files that lack columns get them, as unknown: null, or '' of a name.
 
 Schema 1 is every lake written before there was a second; it may lack any column that was added since, up to whole tables,
 which then simply have no files. Nothing is computed anew: facts of another version are refused by what stands in them.
@@ -69,16 +69,17 @@ def _missing(table: Table, file: Path) -> list[Column]:
     except (pa.ArrowInvalid, OSError) as error:
         raise LakeError(f"{file} cannot be read ({error}); export or import that day again") from error
     missing = [column for column in table.columns if column.name not in names]
-    if needed := [column.name for column in missing if not column.nullable]:
+    if needed := [column.name for column in missing if not (column.nullable or column.type == pa.string())]:
         raise LakeError(f"{file} lacks {', '.join(needed)}, which cannot be unknown; export or import that day into a new lake")
     return missing
 
 
 def _complete(lake_path: Path, file: Path, missing: list[Column]) -> None:
-    """The same rows with nulls in the missing columns; readers see the old file or the new one."""
+    """The same rows with nothing in the missing columns; readers see the old file or the new one."""
     rows = pq.ParquetFile(file).read()
     for column in missing:
-        rows = rows.append_column(column.name, pa.nulls(rows.num_rows, held_type(column)))
+        unknown = pa.nulls(rows.num_rows, held_type(column))
+        rows = rows.append_column(column.name, unknown if column.nullable else unknown.fill_null(""))
     metadata = {key.decode(): value.decode() for key, value in (rows.schema.metadata or {}).items()}
     draft = file.with_suffix(".draft")
     with disk_errors(lake_path):

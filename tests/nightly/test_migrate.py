@@ -18,7 +18,7 @@ from gpureport.tables import SCHEMA_VERSION
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DAY = "2026-11-20"
 POWER = "DCGM_FI_DEV_POWER_USAGE"
-LACKING = {"device_sample": ["gpu_temp_celsius", "sm_active_ratio"], "pod": ["priority"], "source": ["joined_ratio"]}
+LACKING = {"device_sample": ["gpu_temp_celsius", "sm_active_ratio"], "pod": ["priority", "scheduler"], "source": ["joined_ratio"]}
 
 
 def command(lake: Path, *arguments: str) -> int:
@@ -64,7 +64,7 @@ def test_migrated_it_holds_what_it_held_and_nulls_for_the_rest(lake: Path, capsy
     # device_sample of one day, pod of one, source of both.
     assert f"from schema {SCHEMA_VERSION - 1} to {SCHEMA_VERSION}: 4 files" in capsys.readouterr().err
     assert ask(lake, "select sum(power_watts), count(gpu_temp_celsius), count(*) from lake.device_sample") == [(1045, 0, 10)]
-    assert ask(lake, "select count(*), count(priority) from lake.pod") == [(21, 0)]
+    assert ask(lake, "select count(*), count(priority), max(scheduler) from lake.pod") == [(21, 0, "")]
     assert command(lake, "compute", "--date", DAY) == 0
     assert command(lake, "migrate") == 0
     assert "already" in capsys.readouterr().err
