@@ -12,6 +12,7 @@ from dataclasses import replace
 from gpureport.fairshare import kueue, volcano
 from gpureport.fairshare.filling import first_come, water_fill
 from gpureport.fairshare.model import Holding, Terms
+from gpureport.fairshare.resource_quota import by_namespace, together
 from gpureport.fairshare.shares import fair_shares
 from gpureport.fairshare.tree import below, leaves
 
@@ -34,8 +35,17 @@ def allocate(system: str, resource: str, holdings: Sequence[Holding], capacity: 
     """What each leaf quota holds of what it demands, if ``before`` is what each held until now.
 
     First what is guaranteed, then up to the fair share, then what is left; never more than the cap, the demand and, all
-    together, the capacity. Where even guarantees are more than there is, those who hold keep.
+    together, the capacity. Where even guarantees are more than there is, those who hold keep. Several ResourceQuotas of a
+    namespace hold the same.
     """
+    if system != "kubernetes":
+        return _allocate(system, resource, holdings, capacity, before)
+    groups = by_namespace(holdings)
+    held = _allocate(system, resource, [together(resource, group) for group in groups.values()], capacity, before)
+    return {each.quota.name: held[name] for name, group in groups.items() for each in group}
+
+
+def _allocate(system: str, resource: str, holdings: Sequence[Holding], capacity: float, before: Mapping[str, float]) -> Amounts:
     wanted = {each.quota.name: wanted_within_cap(resource, each) for each in leaves(holdings)}
     held = dict.fromkeys(wanted, 0.0)
     usable = min(capacity, _sum_of_min(resource, holdings)) if system in _BOUND_BY_MIN else capacity

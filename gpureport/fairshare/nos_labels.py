@@ -56,15 +56,6 @@ def labelled(quota: Quota, pods: Iterable[Pod], order: Sequence[str] = ORDER) ->
     return counted
 
 
-def over_quota_by_label(pods: Iterable[Labelled]) -> dict[str, float]:
-    """What the pods labelled over-quota ask for: other than what the quota uses beyond min, and never less."""
-    total: dict[str, int] = {}
-    for each in pods:
-        for resource, amount in each.pod.requests.items() if each.is_over_quota else ():
-            total[resource] = total.get(resource, 0) + nano(amount)
-    return {resource: amount / _NANO for resource, amount in sorted(total.items())}
-
-
 def in_order(pods: Iterable[Pod], order: Sequence[str] = ORDER) -> list[Pod]:
     """Running pods in the order of counting; ``order`` names the criteria, with ``-`` before one for the reverse.
 

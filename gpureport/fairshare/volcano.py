@@ -85,11 +85,6 @@ def _is_met(queue: Queue, deserved: Amounts, before: Amounts) -> bool:
     return has_all or deserved == before
 
 
-def is_overused(deserved: Amounts, allocated: Amounts) -> bool:
-    """Whether a queue gets nothing more: it has what it deserves of every resource."""
-    return all(amount <= allocated.get(resource, 0) for resource, amount in deserved.items())
-
-
 def capacity_deserved(configured: float, real_capability: float, guarantee: float = 0) -> float:
     """What a queue deserves under the plugin capacity: what it says, within its real capability, at least its guarantee."""
     return max(min(configured, real_capability), guarantee)

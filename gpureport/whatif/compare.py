@@ -9,6 +9,7 @@ import duckdb
 
 from gpureport.errors import LakeError, UsageError
 from gpureport.fairshare.change import Change, Pool, Term, changed, doubts, resolved
+from gpureport.fairshare.nos_memory import uncounted
 from gpureport.query import Query, build, needed
 from gpureport.quota_rows import QuotaRows, Row
 from gpureport.quotas import build_quota_facts
@@ -35,6 +36,24 @@ _AFTER_REPLAY = (
     OUTCOME,
 )
 _AFTER_LABELS = (*_LABELS, "facts.quota_pod_hour")
+_REQUESTS = """
+select
+    pod.requests,
+    count(distinct pod.pod_uid)
+from clean.quota_member as member
+inner join clean.quota_pod as pod
+    on
+        member.cluster = pod.cluster
+        and member.pod_uid = pod.pod_uid
+inner join clean.quota_watch as watch
+    on
+        pod.cluster = watch.cluster
+        and pod.created_at < watch.end_at
+        and (pod.ended_at is null or pod.ended_at > watch.start_at)
+where member.system = 'nos' and member.is_own
+group by pod.requests
+order by all
+"""
 _LATEST = """
 select
     *,
@@ -74,6 +93,8 @@ class Answer:
     left_out_seconds: LeftOut
     changed_quotas: Collection[tuple[str, str, str]]
     """Cluster, system and name of those that the question names."""
+    uncounted_pods: Mapping[str, int]
+    """Pods of nos' quotas by resources that they ask for and nos counts as nothing."""
     added_gpus: float = 0
     doubts: Collection[str] = ()
     """What a scheduler might refuse of the quotas as changed."""
@@ -105,7 +126,9 @@ def answer(
     _change_terms(con, changes)
     build_quota_facts(con, queries, gb_per_gpu, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
     quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
-    return Answer(recorded, replayed, _outcome(con, queries), left_out, quotas, added, _doubts(con, changes))
+    return Answer(
+        recorded, replayed, _outcome(con, queries), left_out, quotas, _uncounted_pods(con), added, _doubts(con, changes)
+    )
 
 
 def _build_recorded(
@@ -181,6 +204,14 @@ def _doubts(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> l
         if ((pool := Pool(*(row[name] for name in Pool._fields))), row["quota"]) in named
     ]
     return [doubt for quota, resource in quotas for doubt in doubts([quota], resource)]
+
+
+def _uncounted_pods(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for requests, pod_count in con.execute(_REQUESTS).fetchall():
+        for resource in uncounted({name: amount or 0.0 for name, amount in requests.items()}):
+            found[resource] = found.get(resource, 0) + pod_count
+    return dict(sorted(found.items()))
 
 
 def _standing(queries: Mapping[str, Query], rebuilt: Collection[str]) -> set[str]:

@@ -78,6 +78,10 @@ def notes(answer: Answer, question: Question, window: Window) -> list[str]:
         *([_LABELS_NOTE] if "nos" in answer.systems else []),
         *(f"warning: {doubt}" for doubt in answer.doubts),
         *(
+            f"warning: {formats.counted(count, 'pod')} of nos' quotas ask for {resource}, which it counts as nothing"
+            for resource, count in answer.uncounted_pods.items()
+        ),
+        *(
             f"warning: {formats.duration(seconds)} of {' '.join(filter(None, pool))} are not replayed: {REASONS[why]}"
             for (pool, why), seconds in sorted(answer.left_out_seconds.items())
         ),
@@ -99,6 +103,7 @@ def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Ro
         "assumptions": {system: ASSUMPTIONS[system] for system in answer.systems},
         "unknowable": list(UNKNOWABLE),
         "doubts": list(answer.doubts),
+        "uncounted_pods": dict(answer.uncounted_pods),
         "added_gpus": _rounded(answer.added_gpus),
         "left_out": [
             {**pool._asdict(), "reason": why, "seconds": _rounded(seconds)}

@@ -22,6 +22,22 @@ with offered as (
     from facts.quota_capacity
 ),
 
+-- Several ResourceQuotas of a namespace hold the same pods.
+held as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        start_at,
+        end_at,
+        if(system = 'kubernetes', namespaces::text, quota) as holder,
+        max(delivered_native) as held_native
+    from facts.quota_moment
+    where not is_parent
+    group by all
+),
+
 part as (
     select
         cluster,
@@ -57,8 +73,8 @@ part as (
         end_at,
         0 as capacity_native,
         0 as outside_gpus,
-        sum(delivered_native) filter (where not is_parent) as held_native
-    from facts.quota_moment
+        sum(held_native) as held_native
+    from held
     group by cluster, system, resource, flavor, start_at, end_at
 ),
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gpureport.fairshare.resource_quota import DeviceAsk, claim_charge, effective_caps, refused
+from gpureport.fairshare.allocation import allocate
+from gpureport.fairshare.model import Holding, Quota, Terms
 from gpureport.fairshare.scheduler_plugins import exposures, rejections
 from tests.fairshare.made import pod, used
 
@@ -35,21 +36,13 @@ def test_above_its_min_only_less_important_pods_of_its_own_namespace():
     assert exposures(pod("new", {GPU: 1}, "elsewhere"), held, pods) == []
 
 
-def test_of_several_resource_quotas_the_lowest_hard_counts():
-    caps = effective_caps([{"requests.nvidia.com/gpu": 24, "pods": 9}, {"requests.nvidia.com/gpu": 8}])
-    assert caps == {"requests.nvidia.com/gpu": 8, "pods": 9}
-    assert refused({"requests.nvidia.com/gpu": 7, "pods": 99}, {"requests.nvidia.com/gpu": 2}, caps) == (
-        "requests.nvidia.com/gpu",
-    )
-    assert refused({"requests.nvidia.com/gpu": 7}, {"requests.nvidia.com/gpu": 1, "cpu": 4}, caps) == ()
-
-
-@pytest.mark.parametrize(
-    ("alternatives", "charged"),
-    [([2], 2), ([1, 2], 3), ([2, 1], 2), ([None], 32)],  # the larger comes later: added, not replaced
-)
-def test_a_claim_is_charged_its_largest_alternative_and_more_if_that_comes_later(alternatives, charged):
-    key = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
-    request = [DeviceAsk("gpu.nvidia.com", count) for count in alternatives]
-    assert claim_charge([request]) == {key: charged}
-    assert claim_charge([request, request]) == {key: 2 * charged}
+def test_of_several_resource_quotas_the_lowest_hard_counts_and_their_use_is_the_same():
+    two = [
+        Holding(Quota("kubernetes", f"ns/{name}", {"gpu": Terms(cap=cap)}, namespaces=("ns",)), 9, 4)
+        for name, cap in (("a", 24), ("b", 8), ("c", None))
+    ]
+    other = Holding(Quota("kubernetes", "else/a", {"gpu": Terms(cap=5)}, namespaces=("else",)), 9, 2)
+    # 8 of 9 asked for under the lower cap; of 10 GPUs they hold 4 and 2, and 4 more go by 4:3 of what is asked for.
+    held = allocate("kubernetes", "gpu", [*two, other], 10, {"ns/a": 4, "ns/b": 4, "ns/c": 4, "else/a": 2})
+    assert held == pytest.approx({"ns/a": 4 + 16 / 7, "ns/b": 4 + 16 / 7, "ns/c": 4 + 16 / 7, "else/a": 2 + 12 / 7})
+    assert allocate("kubernetes", "gpu", two, 99, {}) == {"ns/a": 8, "ns/b": 8, "ns/c": 8}

@@ -12,7 +12,7 @@ from gpureport.fairshare.nos import (
     shares,
     sum_of_min,
 )
-from gpureport.fairshare.nos_labels import in_order, labelled, over_quota_by_label
+from gpureport.fairshare.nos_labels import in_order, labelled
 from gpureport.fairshare.nos_memory import GPU_MEMORY, gpu_memory_gb, mig_memory_gb, pod_request, uncounted, with_gpu_memory
 from tests.fairshare.made import elastic, holding, memory, pod, used
 
@@ -173,8 +173,9 @@ def test_after_the_first_pod_over_quota_all_are_though_they_would_fit():
     pods = [pod(f"p{n}", with_gpu_memory(request), created=n) for n, request in enumerate(requests, 1)]
     found = labelled(elastic("a", {GPU_MEMORY: 64}), pods)
     assert [each.label for each in found] == ["in-quota", "in-quota", "over-quota", "over-quota"]
-    assert over_quota_by_label(found)[GPU_MEMORY] == 42  # where used beyond min is 84 - 64 = 20
-    assert sum(each.pod.requests[GPU_MEMORY] for each in found) == 84
+    asked = [each.pod.requests[GPU_MEMORY] for each in found]
+    over = [each.pod.requests[GPU_MEMORY] for each in found if each.is_over_quota]
+    assert (sum(asked), sum(over), sum(asked) - 64) == (84, 42, 20)  # by label 42, by use beyond min 20
 
 
 def test_two_gpus_and_three_of_64_gb_are_in_and_over_until_the_first_ends():

@@ -97,11 +97,6 @@ def test_volcano_is_met_only_when_it_has_all_resources():
     assert found["b"] == pytest.approx({"gpu": 6, "cpu": 2}, abs=1e-4)
 
 
-def test_volcano_is_overused_with_all_that_it_deserves():
-    assert volcano.is_overused({"gpu": 2, "cpu": 4}, {"gpu": 3, "cpu": 4})
-    assert not volcano.is_overused({"gpu": 2, "cpu": 4}, {"gpu": 3, "cpu": 3})
-
-
 def fair(shares):
     return {name: share.fair_share for name, share in shares.items()}
 

@@ -137,6 +137,7 @@ def test_json_holds_the_question_the_assumptions_and_all_outcomes(ask):
     assert (code, err) == (0, "")
     assert (answer["asked"], answer["doubts"]) == (["b: cap is 5"], ["b/q: max 5 is below min 10"])
     assert list(answer["assumptions"]) == ["nos"]
+    assert answer["uncounted_pods"] == {"nvidia.com/gpu-10gb": 1}
     assert len(answer["unknowable"]) == 4
     assert {row["quota"] for row in answer["outcomes"]} == {"a/q", "b/q", "c/q"}
 
