@@ -2,8 +2,8 @@
 
 ``lab`` goes from t1 to t2 of nos' documents: quotas a 40, b 10, c 30 GB, pods of 10 GB. At 10:10 a fifth pod of a is made, which
 runs from 10:12, when one of b's four is preempted and made anew. ``order`` has one quota of 20 GB and pods of 20 and 10. ``kai``
-has five GPUs, of which one is held by a pod without a queue, and two queues of 2. In ``lab`` a pod of c holds a slice of a GPU that
-nos counts as nothing.
+has five GPUs, of which one is held by a pod without a queue, and two queues of 2. In ``lab`` a pod of c holds a slice of a GPU
+that nos counts as nothing.
 """
 
 import json
