@@ -1,13 +1,16 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
-.PHONY: bench bench-export bench-facts bench-promql bench-state
+.PHONY: bench bench-export bench-facts bench-power bench-promql bench-state
 
-bench: bench-export bench-facts bench-promql bench-state ## Measure against curl, plain scans and PromQL (minutes; not part of test)
+bench: bench-export bench-facts bench-power bench-promql bench-state ## Measure against curl, plain scans and PromQL (minutes; not part of test)
 
 bench-export: $(VENV)/.installed-dev servers
 	@$(PY) -m bench.export
 
 bench-facts: $(VENV)/.installed-dev
 	@$(PY) -m bench.facts
+
+bench-power: $(VENV)/.installed-dev
+	@$(PY) -m bench.power
 
 bench-promql: $(VENV)/.installed-dev servers
 	@$(PY) -m bench.promql

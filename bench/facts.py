@@ -33,7 +33,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "3"))
 def main() -> None:
     """Measure in turns and print."""
     print(f"{machine()}; threads {THREADS}, memory_limit {MEMORY_LIMIT}")
-    lakes = {gpus: _lake(gpus) for gpus in SIZES}
+    lakes = {gpus: simulated_lake(gpus) for gpus in SIZES}
     runs: dict[tuple[int, str], list[Measured]] = {}
     for _ in range(ROUNDS):
         for gpus, lake in lakes.items():
@@ -72,7 +72,8 @@ def main() -> None:
         print(f"\nslope {few:,} → {many:,} GPUs: {slope:.2f} x linear (1 = in proportion)")
 
 
-def _lake(gpus: int) -> Path:
+def simulated_lake(gpus: int) -> Path:
+    """A simulated day of so many GPUs, made once."""
     plan = SimulationPlan(gpus, 1, DAY, signals=SIGNALS_14, kube_state_step_seconds=0)
     path = CACHE / f"lake-{gpus}-gpus-{fingerprint(plan)}"
     if not (path / "filled").exists():
@@ -85,15 +86,16 @@ def _lake(gpus: int) -> Path:
     return path
 
 
-def _files(lake: Path) -> list[str]:
+def files(lake: Path) -> list[str]:
+    """Files of its device samples."""
     return sorted(str(path) for path in (lake / "device_sample").rglob("*.parquet"))
 
 
 def _numbers(lake: Path) -> list[str]:
     """Columns of numbers in which the lake holds anything."""
-    metadata = pq.read_metadata(_files(lake)[0])
+    metadata = pq.read_metadata(files(lake)[0])
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    schema = pq.read_schema(_files(lake)[0])
+    schema = pq.read_schema(files(lake)[0])
     return [
         field.name
         for index, field in enumerate(schema)
@@ -108,7 +110,7 @@ def _size(lake: Path) -> tuple[int, int]:
 
     metrics = load_catalog().metrics
     counted = " + ".join(f"count({metrics[metric][0].signal})" for metric in SIGNALS_14)
-    row = duckdb.execute(f"select count(*), {counted} from read_parquet(?)", [_files(lake)]).fetchone()
+    row = duckdb.execute(f"select count(*), {counted} from read_parquet(?)", [files(lake)]).fetchone()
     assert row
     return int(row[0]), int(row[1])
 
@@ -118,7 +120,7 @@ def scan(lake: Path) -> None:
     sums = ", ".join(f"sum({column})" for column in _numbers(lake))
     with duckdb.connect() as con, _told():
         con.execute(f"set threads = {THREADS}; set memory_limit = '{MEMORY_LIMIT}'")
-        con.execute(f"select {sums} from read_parquet(?)", [_files(lake)]).fetchall()
+        con.execute(f"select {sums} from read_parquet(?)", [files(lake)]).fetchall()
 
 
 def view(lake: Path) -> None:

@@ -43,12 +43,18 @@ part as (
             and held.start_at = instance.start_at
 ),
 
+their_reading as (
+    select *
+    from facts.util_reading
+    where holder_number in (select holder_number from part)
+),
+
 measured as (
     select
         part.*,
         if(reading.until_at > part.span_at, reading.util_ratio, null) as util_ratio
     from part
-    asof left join facts.util_reading as reading
+    asof left join their_reading as reading
         on
             part.holder_number = reading.holder_number
             and part.span_at >= reading.seen_at

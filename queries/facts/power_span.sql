@@ -10,6 +10,7 @@
 --   cluster           cluster name
 --   piece_number      of facts.power_piece
 --   span_at           UTC, start of the span
+--   seen_at           UTC, the GPU's sample that is in force
 --   is_board_active   the GPU's own signals show activity; null where none is known
 --   observed_seconds  s of the span
 --   measured_seconds  the same where the energy is known
@@ -119,6 +120,7 @@ select
     cluster,
     piece_number,
     span_at,
+    seen_at,
     is_active as is_board_active,
     seconds as observed_seconds,
     if(joules is null, null, seconds) as measured_seconds,
