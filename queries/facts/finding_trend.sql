@@ -45,4 +45,7 @@ select
     ) as evidence,
     null::timestamp as first_seen_at
 from facts.demand_runway
-where runway_day_count <= $lead_time_days
+where
+    runway_day_count <= $lead_time_days
+    -- What is held throughout already has no runway to speak of: waits tell what that costs.
+    and daily_held_gpu_hours < 0.99 * daily_usable_gpu_hours

@@ -23,8 +23,8 @@
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour; null likewise
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour; null likewise
 --   sm_active_ratio_max         largest sample of SM activity
---   memory_used_bytes_max       largest memory in use; null where it or the whole is unknown
---   memory_total_bytes          the GPU's memory
+--   memory_used_bytes_max       largest memory in use; null where unknown
+--   memory_used_ratio_max       the same, of what it and the free memory come to
 --   is_known                    whether all that is compared is known
 --   profile                     MIG profile in which it fits; '' for none
 --   instance_count              how many of the profile fit on the GPU; null for none
@@ -126,7 +126,7 @@ needed as (
         ) as busiest_dram_active_ratio,
         max(hour.sm_active_ratio_max) as sm_active_ratio_max,
         max(hour.fb_used_bytes_max) as memory_used_bytes_max,
-        max(hour.fb_total_bytes_max) as memory_total_bytes,
+        max(hour.memory_used_ratio_max) as memory_used_ratio_max,
         min(hour.hour_start_at) as first_seen_at
     from facts.container_hour as hour
     inner join alone
@@ -163,7 +163,7 @@ judged as (
         and busiest_sm_occupancy_ratio is not null
         and busiest_dram_active_ratio is not null
         and memory_used_bytes_max is not null
-        and memory_total_bytes is not null as is_known,
+        and memory_used_ratio_max is not null as is_known,
         -- Occupancy counts the warps of all SMs: it never asks for more than SM activity, but where that one is wrong.
         (1 + $fit_headroom_ratio) * greatest(busiest_sm_active_ratio, busiest_sm_occupancy_ratio) as sm_need,
         (1 + $fit_headroom_ratio) * busiest_dram_active_ratio as dram_need,
@@ -189,7 +189,7 @@ fitting as (
         judged.is_known
         and judged.sm_need <= profile.sm_part
         and judged.dram_need <= profile.memory_part
-        and judged.memory_need <= profile.memory_part * judged.memory_total_bytes
+        and (1 + $fit_headroom_ratio) * judged.memory_used_ratio_max <= profile.memory_part
     group by judged.cluster, judged.namespace, judged.pod, judged.pod_uid, judged.container, judged.device_uuid
 ),
 
@@ -233,7 +233,7 @@ select
     judged.busiest_dram_active_ratio,
     judged.sm_active_ratio_max,
     judged.memory_used_bytes_max,
-    judged.memory_total_bytes,
+    judged.memory_used_ratio_max,
     judged.is_known,
     coalesce(fitting.chosen.name, '') as profile,
     fitting.chosen.instance_count,

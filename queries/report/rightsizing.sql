@@ -26,7 +26,7 @@
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour
 --   sm_active_max               largest sample of SM activity
 --   memory_used_bytes_max       largest memory in use
---   memory_total_bytes          the GPU's memory
+--   memory_used_ratio_max       the same, of what it and the free memory come to
 --   unknown_reasons             figure name → why it is null (docs: queries/README.md); one entry for each null figure
 select
     cluster,
@@ -53,7 +53,7 @@ select
     busiest_dram_active_ratio,
     sm_active_ratio_max as sm_active_max,
     memory_used_bytes_max,
-    memory_total_bytes,
+    memory_used_ratio_max,
     map_from_entries([
         { 'key': entry.figure, 'value': entry.reason }
         for entry in [
@@ -70,7 +70,7 @@ select
             { 'figure': 'busiest_dram_active_ratio', 'reason': if(busiest_dram_active_ratio is null, 'not_collected', null) },
             { 'figure': 'sm_active_max', 'reason': if(sm_active_ratio_max is null, 'not_collected', null) },
             { 'figure': 'memory_used_bytes_max', 'reason': if(memory_used_bytes_max is null, 'not_collected', null) },
-            { 'figure': 'memory_total_bytes', 'reason': if(memory_total_bytes is null, 'not_collected', null) }
+            { 'figure': 'memory_used_ratio_max', 'reason': if(memory_used_ratio_max is null, 'not_collected', null) }
         ]
         if entry.reason is not null
     ]) as unknown_reasons

@@ -30,6 +30,7 @@ select
     case
         when day_count < 28 then format('{} day(s) of data are there; a forecast needs four weeks of them', day_count)
         when horizon_day_count is null then 'no forecast: the last week is not whole'
+        when daily_held_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'held throughout already'
         when runway_day_count is not null
             then format('expected to be held throughout in {} day(s)', runway_day_count)
         when early_runway_day_count is not null
