@@ -154,12 +154,12 @@ found as (
     having sum(gpu_hours) >= $findings_gpu_hours
     union all by name
     select
-        'GR601' as code,
+        if(cause = 'unsliced', 'GR601', 'GR602') as code,
         cluster,
         node_name,
         string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
         sum(gpu_hours) as gpu_hours,
-        'high' as confidence,
+        if(cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
         format('{:.1f} GPU-hours on {} GPU(s): {}', sum(gpu_hours), count(distinct device_uuid), cause) as evidence,
         min(first_hour_at) as first_seen_at,
         cause as detail
