@@ -108,6 +108,11 @@ def test_a_removed_queue_does_not_run(outcomes):
     assert (found["x", "delivered_gpu_hours"][2], found["y", "delivered_gpu_hours"][2]) == (2, 0)
 
 
+def test_a_change_to_what_it_was_changes_nothing(outcomes):
+    found = outcomes("--set", "quota.b.min=10", "--set", "quota.x.quota=2", "--pod-order", "creation,priority,request")
+    assert {key: replayed for key, (_, replayed, _) in found.items()} == {key: changed for key, (_, _, changed) in found.items()}
+
+
 def test_half_a_window_and_the_other_half_are_the_whole(outcomes):
     cut = "2026-11-20T10:12:00Z"
     whole, first, second = (
