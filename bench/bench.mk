@@ -1,5 +1,5 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
-.PHONY: bench bench-export bench-facts bench-power bench-promql bench-state
+.PHONY: bench bench-export bench-facts bench-power bench-promql bench-state bench-page
 
 bench: bench-export bench-facts bench-power bench-promql bench-state ## Measure against curl, plain scans and PromQL (minutes; not part of test)
 
@@ -17,3 +17,6 @@ bench-promql: $(VENV)/.installed-dev servers
 
 bench-state: $(VENV)/.installed-dev
 	@$(PY) -m bench.state
+
+bench-page: $(VENV)/.installed-dev browser demo
+	@$(PY) -m bench.page

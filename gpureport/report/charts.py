@@ -16,6 +16,7 @@ _CONFIG = {
     "background": None,
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
+    "header": {"labelColor": "var(--ink)", "labelFontSize": 12},
     "axis": {
         "labelColor": "var(--soft)",
         "titleColor": "var(--soft)",

@@ -224,6 +224,48 @@ def bridge(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def trend(rows: Sequence[Mapping[str, Any]]) -> str:
+    """By model, days: held and usable as lines, from then on what is expected within a band."""
+    named = ("held_gpu_hours", "usable_gpu_hours", "low_gpu_hours", "expected_gpu_hours", "high_gpu_hours")
+    values = [
+        {"model": row["gpu_model"] or "unknown model", "day": row["day"].isoformat(), **{name: row[name] for name in named}}
+        for row in rows
+        if row["kind"] != "left out"
+    ]
+    x = {"field": "day", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": None, "grid": False, "format": "%-d %b"}}
+
+    def line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:
+        mark = {"type": "line", "color": colour, "strokeWidth": 1.5, "strokeDash": dash, "invalid": "break-paths-show-domains"}
+        return {"mark": mark, "encoding": {"x": x, "y": {"field": name, "type": "quantitative", "axis": _axis("GPU-h a day")}}}
+
+    band = {
+        "mark": {"type": "area", "color": "var(--ineffective)", "opacity": 0.6, "invalid": "break-paths-show-domains"},
+        "encoding": {"x": x, "y": {"field": "low_gpu_hours", "type": "quantitative"}, "y2": {"field": "high_gpu_hours"}},
+    }
+    layers = [
+        band,
+        line("usable_gpu_hours", "var(--soft)", [2, 2]),
+        line("held_gpu_hours", "var(--effective)", [1, 0]),
+        line("expected_gpu_hours", "var(--idle)", [5, 3]),
+    ]
+    facet = {
+        "row": {
+            "field": "model",
+            "type": "nominal",
+            "title": None,
+            "header": {"labelAngle": 0, "labelAlign": "left", "labelOrient": "top"},
+        }
+    }
+    return svg(
+        {
+            "data": {"values": values},
+            "facet": facet,
+            "spec": {"width": 560, "height": 110, "layer": layers},
+            "resolve": {"scale": {"y": "independent"}},
+        }
+    )
+
+
 def bullets(rows: Sequence[Mapping[str, Any]]) -> str:
     """A quota and resource a line: delivered over demanded, and a mark at what is guaranteed."""
     is_one = len({row["resource"] for row in rows}) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,8 @@ class Chosen:
     columns: tuple[str, ...] = ()
     by: str = ""
     """The figure by which rows stand, the largest first whatever its sign; '' for the table's own order."""
-    without: tuple[str, Any] = ("", "")
-    """A column and the value whose rows are left out."""
+    is_worth: Callable[[Mapping[str, Any]], bool] = lambda row: True
+    """Whether a row is worth a line."""
 
 
 @dataclass(frozen=True)
@@ -90,27 +90,43 @@ LISTS: Mapping[str, Chosen] = {
         "",
         ("change", "code", "title", "severity", "namespace", "pod", "node_name", "gpu_hours"),
         "gpu_hours",
-        ("change", "stayed"),
+        lambda row: row["change"] != "stayed",
     ),
-    "forecast": Chosen("Runway", "Demand to come by what came before, with the error that such a forecast made in the past.", ""),
+    "runway": Chosen(
+        "Until when what there is will do",
+        "By model: GPU-hours held and usable a day, what is expected, and by how much such a forecast was off before.",
+        "Needs four weeks of days in the lake before anything is forecast.",
+        (
+            *("gpu_model", "sentence", "daily_held_gpu_hours", "daily_usable_gpu_hours", "runway_day_count"),
+            *("backtest_error_ratio", "naive_error_ratio"),
+        ),
+        "daily_held_gpu_hours",
+    ),
+    "rightsizing": Chosen(
+        "What would fit a smaller piece",
+        "Containers alone on a GPU that would fit a MIG profile, or a smaller model; the most GPU-hours freed first.",
+        "",
+        ("pod", "container", "namespace", "gpu_model", "profile", "smaller_model", "busiest_sm_active_ratio", "freed_gpu_hours"),
+        "freed_gpu_hours",
+        lambda row: row["verdict"] == "fits",
+    ),
     "dra_claim": Chosen(
         "Claims reserved and idle",
         "Resource claims whose devices no container used, the most GPU-hours first.",
         "",
         ("claim", "namespace", "use", "allocated_gpu_hours", "reserved_idle_gpu_hours", "consumers", "node_name", "gpu_model"),
         "reserved_idle_gpu_hours",
-        ("reserved_idle_gpu_hours", 0.0),
+        lambda row: bool(row["reserved_idle_gpu_hours"]),
     ),
 }
-HEADLINES = ("pod_wait", "fragmentation")
+HEADLINES = ("pod_wait", "fragmentation", "runway")
 """Lists whose absence is worth a sentence."""
 
 
 def listing(result: Result, chosen: Chosen) -> Listing | None:
     """The table in short; None without rows."""
     names = [name for name in chosen.columns if name in result.rows.columns] or _first_columns(result)
-    column, value = chosen.without
-    rows = [row for row in result.rows.iter_rows(named=True) if not column or row.get(column) != value]
+    rows = list(filter(chosen.is_worth, result.rows.iter_rows(named=True)))
     if chosen.by in result.rows.columns:
         rows.sort(key=lambda row: -abs(row[chosen.by] or 0))
     if not rows:

@@ -37,9 +37,10 @@ class Panel:
 
 
 def panels(tables: Mapping[str, Result]) -> tuple[Panel, ...]:
-    """Every panel, in the order of the page."""
-    drawn = (_supply(tables), _week(tables), _idle(tables), _changed(tables), _quotas(tables))
-    return (*drawn, *(_listed(tables, name) for name in LISTS if name in tables or name in HEADLINES))
+    """Every panel that has something to say, in the order of the page."""
+    drawn = (draw(tables) for draw in (_supply, _week, _idle, _changed, _trend, _quotas))
+    listed = (_listed(tables, name) for name in LISTS if name in tables or name in HEADLINES)
+    return tuple(panel for panel in (*drawn, *listed) if panel.chart or panel.listing or panel.missing)
 
 
 def _rows(tables: Mapping[str, Result], name: str) -> list[dict[str, Any]]:
@@ -104,7 +105,7 @@ def _week(tables: Mapping[str, Result]) -> Panel:
     panel = Panel(
         anchor="week",
         title="When GPUs are held for nothing",
-        sentence="Part of the usable GPUs that was held and not active, by weekday and hour, UTC; more where the colour is stronger.",
+        sentence="Part of the usable GPUs held and not active, by weekday and hour (UTC): the fuller the colour, the more.",
         missing=f"Needs {_HOURS_FOR_A_WEEK} hours or more to show a habit; the window has {hours}.",
         table="hour_of_week",
     )
@@ -153,6 +154,23 @@ def _changed(tables: Mapping[str, Result]) -> Panel:
     if not rows or any(row["gpu_hours"] is None for row in rows):
         return panel
     return _drawn(panel, lambda: panel_charts.bridge(rows), "GPU-hours held before and now, and the steps between", ())
+
+
+def _trend(tables: Mapping[str, Result]) -> Panel:
+    rows = _rows(tables, "demand_trend")
+    panel = Panel(
+        anchor="trend",
+        title="Demand to come, by model",
+        sentence="GPU-hours held a day, what is usable, and what is expected with the band that holds four days of five.",
+        missing="",  # report.runway says what is lacking
+        table="demand_trend",
+    )
+    if not any(row["kind"] == "forecast" for row in rows):
+        return panel
+    key = (("line held", "held"), ("line usable", "usable"), ("line expected", "expected"), ("area active", "low to high"))
+    return _drawn(
+        panel, lambda: panel_charts.trend(rows), "GPU-hours a day by model: held, usable, and expected with a band", key
+    )
 
 
 def _quotas(tables: Mapping[str, Result]) -> Panel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,14 @@ def test_the_bridge_is_drawn_only_where_every_step_is_known() -> None:
     drawn = panel("changed", tables(gpu_hour_bridge=rows))
     assert all(f">{told}<" in drawn.chart for told in ("+30", "-10", "120"))
     assert panel("changed", tables(gpu_hour_bridge=[*rows[:1], {**rows[1], "gpu_hours": None}])).chart == ""
+
+
+def test_demand_is_drawn_by_model_where_something_is_forecast() -> None:
+    seen = {"gpu_model": "H100", "day": date(2026, 3, 1), "kind": "observed", "held_gpu_hours": 20.0, "usable_gpu_hours": 24.0}
+    hours = dict.fromkeys(("low_gpu_hours", "expected_gpu_hours", "high_gpu_hours"))
+    ahead = {**dict.fromkeys(seen), **seen, "day": date(2026, 3, 2), "kind": "forecast", **dict.fromkeys(hours, 21.0)}
+    assert "trend" not in {each.anchor for each in panels(tables(demand_trend=[{**seen, **hours}]))}
+    assert ">H100<" in panel("trend", tables(demand_trend=[{**seen, **hours}, ahead])).chart
 
 
 def test_quotas_are_bars_with_a_mark() -> None:

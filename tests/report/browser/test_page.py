@@ -14,12 +14,13 @@ WIDTHS = {"wide": 1440, "tablet": 820, "phone": 390}
 
 
 def first_cells(table: Locator) -> list[str]:
-    return [text.strip() for text in table.locator("tbody tr:visible > :first-child").all_inner_texts()]
+    return [text.strip() for text in table.locator("tbody tr:visible > :first-child").all_text_contents()]
 
 
 def numbers(table: Locator, column: int) -> list[float | None]:
     """What a column shows, unknown as None."""
-    texts = table.locator(f"tbody tr > :nth-child({column + 1})").all_inner_texts()
+    # Not as seen: what is out of sight is not laid out.
+    texts = table.locator(f"tbody tr > :nth-child({column + 1})").all_text_contents()
     return [None if text.startswith("—") else float(text.replace(",", "")) for text in texts]
 
 
@@ -74,7 +75,7 @@ def test_a_heading_sorts_its_column_and_back_with_the_unknown_last(browser: Brow
     page = browser.new_page()
     page.goto((demo / "report.html").as_uri())
     table = page.locator("#container table.sortable").first
-    headings = table.locator("thead tr:last-child th").all_inner_texts()
+    headings = table.locator("thead tr:last-child th").all_text_contents()
     column = next(number for number, text in enumerate(headings) if text.startswith("SM active avg"))
     before = numbers(table, column)
     heading = table.locator("thead tr:last-child th").nth(column)
