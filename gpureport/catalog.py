@@ -137,7 +137,7 @@ class Catalog:
         return self.metrics.get(metric) or ((self.divisors[metric],) if metric in self.divisors else ())
 
     def meaning(self, labels: Labels) -> Meaning | None:
-        """How a series is read; None for a metric, or labels, that the catalogue does not name, and for what gpureport publishes."""
+        """How a series is read; None for a metric or labels that are not in the catalogue, and for what gpureport publishes."""
         if labels.get(PUBLISHER_LABEL) == PUBLISHER:
             return None
         for row in self.read_as(labels.get(METRIC_LABEL, "")):

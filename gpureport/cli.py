@@ -28,6 +28,7 @@ from gpureport.cli_options import (
     parse_headers,
     print_paths,
     prometheus_options,
+    read_salt,
 )
 from gpureport.config import Config
 from gpureport.errors import GpureportError, UsageError
@@ -181,9 +182,13 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 @click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
 @click.option("--by", "report__by", help="Also a page for each value of this label of namespaces (team), or for each namespace.")
 @click.option("--fail-on", "report__fail_on", help="Exit 3 for findings of a code (GR101) or severity (info, warning, critical).")
+@click.option("--anonymise", "is_anonymous", is_flag=True, help="Pseudonyms for names, and no free text: a report to share.")
+@click.option("--salt-file", type=click.Path(path_type=Path), help="Secret by which pseudonyms are made (default: a new one).")
 @LOG_FORMAT
 @click.pass_obj
-def report(invocation: Invocation, /, since: str, until: str | None, **flags: Any) -> None:
+def report(
+    invocation: Invocation, /, since: str, until: str | None, is_anonymous: bool, salt_file: Path | None, **flags: Any
+) -> None:
     """Write report.html, csv/, report.json and gpureport.duckdb from the facts of a window.
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
@@ -191,7 +196,10 @@ def report(invocation: Invocation, /, since: str, until: str | None, **flags: An
     config = invocation.config(**flags)
     start = parse_instant(since)
     window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
-    print_paths(pipeline.report(config, window, config.out, invocation.now))
+    if is_anonymous and config.report.by:
+        raise UsageError("pages by owner bear the owner's name; give --anonymise without --by")
+    salt = read_salt(salt_file) if is_anonymous else ""
+    print_paths(pipeline.report(config, window, config.out, invocation.now, salt))
 
 
 cli.add_command(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,8 @@ from gpureport.config import Config, load_config
 from gpureport.errors import UsageError
 from gpureport.log import Log
 from gpureport.window import parse_date
+
+_SALT_CHARACTERS = 16
 
 FORMATS = click.Choice(["table", "json", "csv"])
 
@@ -122,3 +125,16 @@ def print_paths(paths: Sequence[Path]) -> None:
     """Paths, a line each, on standard output."""
     for path in paths:
         click.echo(str(path))
+
+
+def read_salt(file: Path | None) -> str:
+    """The secret of a file, or a new one that nobody keeps; UsageError where the file holds none worth the name."""
+    if file is None:
+        return secrets.token_hex(32)
+    try:
+        salt = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read as text ({error}); check --salt-file") from None
+    if len(salt) < _SALT_CHARACTERS:
+        raise UsageError(f"{file} holds fewer than {_SALT_CHARACTERS} characters, which could be guessed; give a longer secret")
+    return salt

@@ -177,8 +177,8 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
     return lines
 
 
-def report(config: Config, window: Window, out: Path, now: datetime) -> list[Path]:
-    """Every form of the report of a window.
+def report(config: Config, window: Window, out: Path, now: datetime, salt: str = "") -> list[Path]:
+    """Every form of the report of a window; with a salt without names, each by a pseudonym that the salt decides.
 
     After they are written CoverageError where too little was seen, FindingError for a finding that is to fail the run.
     """
@@ -187,7 +187,7 @@ def report(config: Config, window: Window, out: Path, now: datetime) -> list[Pat
     findings.check_fail_on(config.report.fail_on)
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        header, queries = _open_report(con, config, lake, window, now)
+        header, queries = _open_report(con, config, lake, window, now, salt)
         with out_errors(out):
             written = write_report(con, queries, header, out, _owners(con, config, lake, window))
         failing = findings.failing(con, config.report.fail_on)
@@ -228,7 +228,7 @@ def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window)
 
 
 def _open_report(
-    con: DuckDBPyConnection, config: Config, lake: Lake, window: Window, now: datetime
+    con: DuckDBPyConnection, config: Config, lake: Lake, window: Window, now: datetime, salt: str = ""
 ) -> tuple[Header, dict[str, Query]]:
     """report.* built over the facts of the window, and what the report says of itself."""
     from gpureport.report.header import read_header
@@ -237,6 +237,10 @@ def _open_report(
     made_with = facts_hash(load(), _compute_settings(config))
     queries = report_tables(con, lake, window, settings, made_with)
     views(con, lake, ["source"], dates=list(window.days()))
+    if salt:
+        from gpureport.anonymous import anonymise  # nobody else should wait for it
+
+        anonymise(con, load(), salt)
     shown = {
         "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,

@@ -1,0 +1,115 @@
+"""A report to share: no name of anything is left in any of its files, the figures are, and rows can still be told apart."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gpureport.cli import main
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+NOON = 1_795_176_000
+PLANTED = {
+    "Hostname": "sentinel-node.corp.example",
+    "namespace": "sentinel-namespace",
+    "pod": "sentinel-pod-0",
+    "container": "sentinel-container",
+    "UUID": "GPU-5e471e1a-0000-4000-8000-000000000000",
+    "pci_bus_id": "00000000:SE:47.0",
+}
+CLUSTER = "sentinel-cluster"
+SIGNALS = {"DCGM_FI_DEV_POWER_USAGE": 100, "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0, "DCGM_FI_DEV_FB_USED": 1000}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An hour of an idle GPU whose every label is planted: there are findings that name them."""
+    folder = tmp_path_factory.mktemp("lake")
+    labels = ",".join(f'{name}="{value}"' for name, value in PLANTED.items())
+    lines = []
+    for metric, value in SIGNALS.items():
+        lines.append(f"# TYPE {metric} gauge")
+        lines += [f'{metric}{{{labels},modelName="NVIDIA H200"}} {value} {NOON + 60 * number}' for number in range(180)]
+    file = folder / "sentinel.txt"
+    file.write_text("\n".join([*lines, "# EOF\n"]))
+    for arguments in (["import", str(file), "--cluster", CLUSTER], ["compute", "--date", "2026-11-20"]):
+        assert main([*arguments, "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
+    return folder / "lake"
+
+
+def report(lake: Path, out: Path, *more: str) -> dict[str, bytes]:
+    assert main(["report", "--since", "2026-11-20", "--lake", str(lake), "--out", str(out), *more], environ={}, now=NOW) == 0
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def files(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The report with names, and without, made with a secret."""
+    folder = tmp_path_factory.mktemp("out")
+    (folder / "salt").write_text("0123456789abcdef\n")
+    named = report(lake, folder / "named")
+    return named, report(lake, folder / "shared", "--anonymise", "--salt-file", str(folder / "salt"))
+
+
+def leaks(files: dict[str, bytes]) -> set[tuple[str, str]]:
+    """Which planted word stands in which file; of the database its text as a dump, for its file is compressed."""
+    words = [CLUSTER, *PLANTED.values(), "sentinel", "5e471e1a"]
+    return {(name, word) for name, content in files.items() for word in words if word.lower().encode() in content.lower()}
+
+
+def dump(database: Path) -> bytes:
+    """Every value of every table of a DuckDB file."""
+    with duckdb.connect(str(database), read_only=True) as con:
+        tables = con.execute("select table_schema, table_name from information_schema.tables").fetchall()
+        return "\n".join(repr(con.execute(f"from {schema}.{name}").fetchall()) for schema, name in tables).encode()
+
+
+def test_no_name_is_left_in_any_file(files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path) -> None:
+    named, shared = files
+    assert {name for name, _ in leaks(named)} >= {"report.html", "report.json", "csv/finding.csv", "csv/container.csv"}
+    assert shared.keys() == named.keys()
+    assert leaks(shared) == set()
+    (tmp_path / "shared.duckdb").write_bytes(shared["gpureport.duckdb"])
+    assert leaks({"duckdb": dump(tmp_path / "shared.duckdb")}) == set()
+
+
+def test_figures_and_models_stay_and_the_same_name_has_the_same_pseudonym(
+    files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path
+) -> None:
+    for name, content in zip(("named", "shared"), files, strict=True):
+        (tmp_path / name).write_bytes(content["gpureport.duckdb"])
+    figures = "select gpu_model, sum(capacity_gpu_hours), count(*) from report.gpu_hour_balance, report.device group by all"
+    energy = "select sum(energy_joules), any_value(gpu_model), count(*) from report.device"
+    found = []
+    for name in ("named", "shared"):
+        with duckdb.connect(str(tmp_path / name), read_only=True) as con:
+            found.append((con.execute(figures).fetchall(), con.execute(energy).fetchall()))
+    assert found[0] == found[1]
+    with duckdb.connect(str(tmp_path / "shared"), read_only=True) as con:
+        [(namespace, pod)] = con.execute("select distinct namespace, pod from report.container").fetchall()
+        [(of_facts,)] = con.execute("select distinct pod from facts.container_hour").fetchall()
+        by_ledger = con.execute("select distinct namespace from report.gpu_hour_ledger where namespace <> ''").fetchall()
+    assert re.fullmatch("x[0-9a-f]{12}", pod)
+    assert (of_facts, by_ledger) == (pod, [(namespace,)])
+
+
+def test_pseudonyms_are_another_reports_only_with_its_secret(
+    lake: Path, files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path
+) -> None:
+    (tmp_path / "salt").write_text("0123456789abcdef")
+    again = report(lake, tmp_path / "again", "--anonymise", "--salt-file", str(tmp_path / "salt"))
+    assert again["csv/container.csv"] == files[1]["csv/container.csv"]
+    unsaid = [report(lake, tmp_path / name, "--anonymise")["csv/container.csv"] for name in ("one", "two")]
+    assert len({*unsaid, again["csv/container.csv"]}) == 3
+
+
+def test_a_secret_that_could_be_guessed_is_refused(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "salt").write_text("short\n")
+    arguments = ["report", "--since", "2026-11-20", "--lake", str(lake), "--anonymise", "--salt-file", str(tmp_path / "salt")]
+    assert main(arguments, environ={}, now=NOW) == 2
+    assert "could be guessed" in capsys.readouterr().err
+    assert main([*arguments[:-2], "--by", "namespace"], environ={}, now=NOW) == 2
