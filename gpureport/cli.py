@@ -229,7 +229,7 @@ def sql(invocation: Invocation, /, statement: str | None, output: Output, **flag
     "--earlier-since", help="Start of the earlier window (default: so that it is as long, and ends where the later begins)."
 )
 @click.option("--earlier-until", help="Its end (default: the start of the later window).")
-@click.option("--show", type=click.Choice(["bridge", "namespaces", "findings", "periods"]), help="Only this part.")
+@click.option("--show", type=click.Choice(["bridge", "namespaces", "findings", "periods", "restated"]), help="Only this part.")
 @LAKE
 @FORMAT
 @click.pass_obj
@@ -239,7 +239,8 @@ def diff(
     """Say what changed: between two windows of the lake, or between two reports (their folders, the earlier first).
 
     A bridge leads from the earlier GPU-hours to the later ones, allocated, effective and capacity, and adds up; then whose hours
-    changed, and which findings are new or resolved. CSV holds one part, the bridge if none is named with --show.
+    changed, which findings are new or resolved, and which days were stated anew. CSV holds one part, the bridge if none is
+    named with --show.
 
     Example: gpureport diff --since 2026-11-08 --until 2026-11-15
     """

@@ -103,7 +103,7 @@ def test_findings_are_new_or_resolved(lake: Path, capsys: pytest.CaptureFixture[
 
 def test_all_parts_are_in_the_table_and_in_json(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = json.loads(printed(capsys, *AFTER, "--lake", str(lake), "-o", "json"))
-    assert whole.keys() == {"bridge", "namespaces", "findings", "periods"}
+    assert whole.keys() == {"bridge", "namespaces", "findings", "periods", "restated"}
     assert {row["namespace"]: row["change"] for row in whole["namespaces"]} == {"run": "shrank", "idl": "ended", "new": "new"}
     text = printed(capsys, *AFTER, "--lake", str(lake))
     assert all(title in text.splitlines() for title in whole)

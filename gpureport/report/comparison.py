@@ -23,8 +23,10 @@ SECTIONS = {
     "namespaces": "namespace_change",
     "findings": "finding_change",
     "periods": "period",
+    "restated": "restated_day",
 }
 """What is printed, and the report table it is."""
+_RESTATED = "report.restated_day"
 _WINDOW_TABLES = ("window_capacity", "window_energy", "window_finding", "window_ledger")
 _IN_TERMINAL = {
     "namespace_change": (
@@ -60,7 +62,7 @@ def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, ju
     for query in needed(queries, EARLIER, given):
         build(con, query, {})
     params = {**parameters(_take(con, now), earlier_window), **judged_by}
-    targets = [f"report.{table}" for table in SECTIONS.values()]
+    targets = [f"report.{table}" for table in SECTIONS.values() if f"report.{table}" != _RESTATED]
     for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *EARLIER}):
         build(con, query, params)
     return queries
@@ -76,7 +78,8 @@ def _take(con: duckdb.DuckDBPyConnection, path: Path) -> Window:
             f"{file} is no report's database; give the folder that 'gpureport report' wrote, or its gpureport.duckdb"
         ) from None
     try:
-        con.execute("create schema if not exists facts")
+        con.execute("create schema if not exists facts; create schema if not exists report")
+        con.execute(f"create or replace table {_RESTATED} as from taken.{_RESTATED}")
         for table in _WINDOW_TABLES:
             con.execute(f"create or replace table facts.{table} as from taken.facts.{table}")
         found = con.execute("select value from taken.main.meta where name = 'window'").fetchone()
@@ -116,6 +119,7 @@ def _print_gist(sections: Mapping[str, Result], only: str | None, out: TextIO) -
         "bridge": _bridge(sections["bridge"]),
         "namespaces": _namespaces(sections["namespaces"]),
         "findings": _findings(sections["findings"]),
+        "restated": _whole(sections["restated"]),
     }
     for name, (names, rows) in gists.items():
         if only in (None, name):
