@@ -21,7 +21,16 @@
 --   end_at                   UTC, its end, outside it
 --   end_source               container finished, next look, or last look where nothing tells of its end
 --   end_uncertainty_seconds  s, how much earlier it may have ended
-with told as (
+with named as (
+    select distinct
+        cluster,
+        namespace,
+        pod
+    from lake.pod_device
+    where pod_uid = ''
+),
+
+told as (
     select distinct
         cluster,
         pod_uid
@@ -32,11 +41,11 @@ with told as (
         pod.cluster,
         pod.pod_uid
     from lake.pod
-    inner join lake.pod_device
+    inner join named
         on
-            pod.cluster = pod_device.cluster
-            and pod.namespace = pod_device.namespace
-            and pod.pod = pod_device.pod
+            pod.cluster = named.cluster
+            and pod.namespace = named.namespace
+            and pod.pod = named.pod
 ),
 
 asking as (

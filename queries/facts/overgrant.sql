@@ -28,11 +28,18 @@ with run as (
 replica as (
     select distinct
         cluster,
-        namespace,
-        pod,
         pod_uid
     from lake.pod_device
-    where replica != ''
+    where replica != '' and pod_uid != ''
+),
+
+named_replica as (
+    select distinct
+        cluster,
+        namespace,
+        pod
+    from lake.pod_device
+    where replica != '' and pod_uid = ''
 ),
 
 part as (
@@ -66,7 +73,7 @@ given as (
         use.pod_uid as grant_key,
         use.source || ' ' || use.namespace || '/' || use.pod as grant_name,
         case
-            when bool_or(replica.pod is not null) then 0
+            when bool_or(replica.pod_uid is not null or named_replica.pod is not null) then 0
             when use.source = 'koordinator' then coalesce(max(part.part_ratio), 0)
             else 1
         end as part_ratio,
@@ -80,7 +87,12 @@ given as (
     left join replica
         on
             use.cluster = replica.cluster
-            and (use.pod_uid = replica.pod_uid or (replica.pod_uid = '' and use.namespace = replica.namespace and use.pod = replica.pod))
+            and use.pod_uid = replica.pod_uid
+    left join named_replica
+        on
+            use.cluster = named_replica.cluster
+            and use.namespace = named_replica.namespace
+            and use.pod = named_replica.pod
     left join part
         on
             use.cluster = part.cluster

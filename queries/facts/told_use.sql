@@ -3,6 +3,8 @@
 -- A pod keeps the devices that it was given, so one look at them tells of all runs of its containers. Koordinator gives devices to pods: the
 -- containers of it that ask for an extended resource hold them, all where none does. Only devices that are found in the
 -- telemetry or by UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device.
+-- The kubelet gives a device to one container at a time, replicas aside: a run of which only a look tells that it was over ended when
+-- the device's next began.
 --
 -- grain:  cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
 -- reads:  clean.container_run, lake.device, lake.device_label, lake.pod_device
@@ -27,37 +29,70 @@ with run as (
     from clean.container_run
 ),
 
-given as (
+told as (
     select distinct
-        run.cluster,
-        device.source,
-        run.namespace,
-        run.pod,
-        run.pod_uid,
-        run.container,
-        run.node_name,
-        device.device_id,
-        device.driver,
-        device.pool,
-        device.device,
-        run.start_at,
-        run.end_at
-    from lake.pod_device as device
+        cluster,
+        source,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_id,
+        driver,
+        pool,
+        device,
+        replica != '' or source = 'koordinator' as is_shared,
+        -- A name is not an identity: it stands for the pod of then.
+        if(pod_uid = '', observed_at::timestamp, null) as named_at
+    from lake.pod_device
+    where device_type in ('gpu', '')
+),
+
+met as (
+    select
+        told.* exclude (namespace, pod, pod_uid, container, named_at),
+        told.container as told_container,
+        run.* exclude (cluster)
+    from told
     inner join run
         on
-            device.cluster = run.cluster
-            and (
-                device.pod_uid = run.pod_uid
-                or (
-                    device.pod_uid = ''
-                    and device.namespace = run.namespace
-                    and device.pod = run.pod
-                    and run.start_at <= device.observed_at
-                    and run.end_at > device.observed_at
-                )
-            )
-            and (device.container = run.container or (device.container = '' and run.is_asking = run.is_pod_asking))
-    where device.device_type in ('gpu', '')
+            told.cluster = run.cluster
+            and told.pod_uid = run.pod_uid
+    union all by name
+    select
+        told.* exclude (namespace, pod, pod_uid, container, named_at),
+        told.container as told_container,
+        run.* exclude (cluster)
+    from told
+    inner join run
+        on
+            told.cluster = run.cluster
+            and told.namespace = run.namespace
+            and told.pod = run.pod
+            and told.named_at >= run.start_at
+            and told.named_at < run.end_at
+    where told.pod_uid = ''
+),
+
+given as (
+    select distinct
+        cluster,
+        source,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        node_name,
+        device_id,
+        driver,
+        pool,
+        device,
+        is_shared,
+        start_at,
+        end_at,
+        end_at - to_milliseconds(round(end_uncertainty_seconds * 1000)::bigint) as sure_until_at
+    from met
+    where told_container = container or (told_container = '' and is_asking = is_pod_asking)
 ),
 
 label as (
@@ -119,6 +154,36 @@ found as (
             and given.driver = offered.driver
             and given.pool = offered.pool
             and given.device = offered.device
+),
+
+held as (
+    select
+        cluster,
+        source,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        bool_or(is_shared) as is_shared,
+        max(end_at) as end_at,
+        max(sure_until_at) as sure_until_at
+    from found
+    where device_uuid is not null
+    group by cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
+),
+
+followed as (
+    select
+        *,
+        min(start_at) over (
+            partition by cluster, source, device_uuid, gpu_instance_id
+            order by start_at
+            range between interval 1 millisecond following and unbounded following
+        ) as next_start_at
+    from held
 )
 
 select
@@ -131,7 +196,5 @@ select
     device_uuid,
     gpu_instance_id,
     start_at,
-    max(end_at) as end_at
-from found
-where device_uuid is not null
-group by cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
+    if(not is_shared and next_start_at >= sure_until_at, least(end_at, next_start_at), end_at) as end_at
+from followed
