@@ -30,6 +30,7 @@ _CONFIG = {
 }
 _PATH = re.compile(r' d="[^"]*"')
 _DECIMALS = re.compile(r"(\.\d)\d+")
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Tenths of a pixel are enough, and half the size of a page."""
 _SIGNALS = (
     # field of a point, colour, dash
@@ -37,6 +38,15 @@ _SIGNALS = (
     ("sm", "var(--idle)", [6, 3]),
     ("memory", "var(--stranded)", [2, 2]),
 )
+
+
+_DAY_AXIS = {
+    "title": None,
+    "labelAngle": 0,
+    "labelOverlap": "greedy",
+    "labelSeparation": 12,  # a reader's letters may be wider than those that it was laid out with
+    "labelExpr": "utcFormat(toDate(datum.value), '%-d %b')",
+}
 
 
 def ledger_bar(balance: Balance) -> str:
@@ -62,7 +72,7 @@ def days(parts: Sequence[Balance]) -> str:
         "height": 220,
         "mark": {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 0.5},
         "encoding": {
-            "x": {"field": "of", "type": "ordinal", "axis": {"title": None, "labelAngle": 0, "labelOverlap": "greedy"}},
+            "x": {"field": "of", "type": "ordinal", "axis": _DAY_AXIS},
             "y": {
                 "field": "gpu_hours",
                 "type": "quantitative",
@@ -146,7 +156,16 @@ def _bucket_colours() -> dict[str, Any]:
 
 def svg(spec: Mapping[str, Any]) -> str:
     """A Vega-Lite chart, in the page's style, as an SVG element."""
-    whole = {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": _CONFIG, **spec}
+    whole = _drawable({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": _CONFIG, **spec})
     drawn = _PATH.sub(lambda path: _DECIMALS.sub(r"\1", path[0]), str(vl_convert.vegalite_to_svg(whole)))
     # What encloses the drawing says what it shows; its thousand parts are not read out.
     return drawn.replace("<svg ", '<svg aria-hidden="true" ', 1)
+
+
+def _drawable(part: Any) -> Any:
+    """The same with U+FFFD for what no XML may hold: on a control character in a name the drawing would end the whole process."""
+    if isinstance(part, str):
+        return _NO_XML.sub("\ufffd", part)
+    if isinstance(part, Mapping):
+        return {name: _drawable(value) for name, value in part.items()}
+    return [_drawable(each) for each in part] if isinstance(part, list | tuple) else part
