@@ -1,18 +1,23 @@
-"""``facts.quota_pod_label`` and ``facts.quota_exposure``: nos' labels, and who may preempt whom, change by change."""
+"""``facts.quota_pod_label`` and ``facts.quota_exposure``: nos' labels, and who may preempt whom, change by change.
+
+scheduler-plugins has no labels, and preempts by rules of its own.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from gpureport.fairshare.model import Pod, Quota, Terms
+from gpureport.fairshare import scheduler_plugins
+from gpureport.fairshare.model import Exposure, Pod, Quota, Terms
 from gpureport.fairshare.nos import Used
 from gpureport.fairshare.nos_labels import ORDER, OVER_QUOTA, labelled
 from gpureport.fairshare.nos_preemption import Situation, exposures
@@ -21,6 +26,7 @@ from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 _PODS = """
 select
     member.cluster,
+    member.system,
     member.quota,
     pod.* exclude (cluster),
     epoch_ms(pod.created_at) as created_at_ms,
@@ -32,20 +38,23 @@ inner join clean.quota_pod as pod
         and member.pod_uid = pod.pod_uid
 inner join (
     select
+        system,
         requests,
         map_from_entries(list((resource, amount_native) order by resource)) as amounts
     from facts.quota_native
-    where system = 'nos'
-    group by requests
+    where system in ('nos', 'scheduler-plugins')
+    group by system, requests
 ) as native
-    on pod.requests::text = native.requests
-where member.system = 'nos' and member.is_own
-order by member.cluster, member.quota, pod.pod_uid
+    on
+        member.system = native.system
+        and pod.requests::text = native.requests
+where member.is_own
+order by member.cluster, member.system, member.quota, pod.pod_uid
 """
 _TERMS = """
-select cluster, quota, resource, start_at, end_at, namespaces, guaranteed_native, cap_native
+select cluster, system, quota, resource, start_at, end_at, namespaces, guaranteed_native, cap_native
 from clean.quota_span
-where system = 'nos'
+where system in ('nos', 'scheduler-plugins')
 order by all
 """
 _WATCH = "select cluster, start_at, end_at from clean.quota_watch order by all"
@@ -54,28 +63,31 @@ Row = dict[str, Any]
 
 
 def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = ORDER) -> dict[str, pa.Table]:
-    """Labels and exposures of every cluster that nos' quotas govern, in the time in which its pods are known.
+    """Labels and exposures of every cluster that nos' or scheduler-plugins' quotas govern, while its pods are known.
 
     ``order`` is that in which a quota's pods are counted: nos' own, unless somebody asks what another would do.
     """
     labels, exposed = _Spans(), _Spans()
-    pods, terms, watch = (_by_cluster(con, statement) for statement in (_PODS, _TERMS, _WATCH))
-    for cluster in sorted(terms):
-        scene = _Scene(cluster, pods[cluster], terms[cluster], watch[cluster], order)
+    pods, terms = _sorted_by(con, _PODS, "cluster", "system"), _sorted_by(con, _TERMS, "cluster", "system")
+    watch = _sorted_by(con, _WATCH, "cluster")
+    for cluster, system in sorted(terms):
+        scene = _Scene(cluster, system, pods[cluster, system], terms[cluster, system], watch[cluster,], order)
         for moment in scene.moments():
             labels.step(moment.start_at, moment.end_at, moment.labels)
             exposed.step(moment.start_at, moment.end_at, moment.exposures())
     return {
         QUOTA_POD_LABEL.name: _table(labels, ("cluster", "quota", "pod_uid"), "label", QUOTA_POD_LABEL.schema),
-        QUOTA_EXPOSURE.name: _table(exposed, ("cluster", "pod_uid", "by_quota", "condition"), "evidence", QUOTA_EXPOSURE.schema),
+        QUOTA_EXPOSURE.name: _table(
+            exposed, ("cluster", "system", "pod_uid", "by_quota", "condition"), "evidence", QUOTA_EXPOSURE.schema
+        ),
     }
 
 
-def _by_cluster(con: duckdb.DuckDBPyConnection, statement: str) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
+def _sorted_by(con: duckdb.DuckDBPyConnection, statement: str, *names: str) -> Mapping[tuple[str, ...], list[Row]]:
+    found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     rows: list[Row] = con.sql(statement).to_arrow_table().to_pylist()
     for row in rows:
-        found[row["cluster"]].append(row)
+        found[tuple(row[name] for name in names)].append(row)
     return found
 
 
@@ -118,6 +130,7 @@ class _Moment:
     """A step: the pods and quotas of it, nothing changing."""
 
     cluster: str
+    system: str
     start_at: datetime
     end_at: datetime
     quotas: tuple[Quota, ...]
@@ -126,21 +139,27 @@ class _Moment:
     """Label by cluster, quota and pod."""
 
     def exposures(self) -> dict[tuple[str, ...], str]:
-        """Evidence by cluster, pod, quota of the one that waits and condition; pods that wait for the same are asked once."""
+        """Evidence by cluster, system, pod, quota of the one that waits and condition; who waits for the same is asked once."""
         waiting = {
             (pod.quota, pod.namespace, pod.priority, *sorted(pod.requests.items())): pod for pod in self.pods if not pod.is_bound
         }
         if not waiting:
             return {}
-        bound = [pod for pod in self.pods if pod.is_bound]
-        held = [Used(quota, _sum(pod.requests for pod in bound if pod.quota == quota.name)) for quota in self.quotas]
-        over = frozenset(uid for (_, _, uid), label in self.labels.items() if label == OVER_QUOTA)
-        situation = Situation(held, bound, over)
+        may_preempt = self._rule()
         found: dict[tuple[str, ...], str] = {}
         for pod in waiting.values():
-            for each in exposures(pod, situation):
-                found.setdefault((self.cluster, each.pod_uid, each.by_quota, each.condition), each.evidence)
+            for each in may_preempt(pod):
+                found.setdefault((self.cluster, self.system, each.pod_uid, each.by_quota, each.condition), each.evidence)
         return found
+
+    def _rule(self) -> Callable[[Pod], list[Exposure]]:
+        """Whom a pod that waits may preempt, with things as they are."""
+        bound = [pod for pod in self.pods if pod.is_bound]
+        held = [Used(quota, _sum(pod.requests for pod in bound if pod.quota == quota.name)) for quota in self.quotas]
+        if self.system != "nos":
+            return partial(scheduler_plugins.exposures, held=held, pods=bound)
+        over = frozenset(uid for (_, _, uid), label in self.labels.items() if label == OVER_QUOTA)
+        return partial(exposures, situation=Situation(held, bound, over))
 
 
 def _sum(requests: Iterable[Mapping[str, float]]) -> dict[str, float]:
@@ -152,10 +171,13 @@ def _sum(requests: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 class _Scene:
-    """The pods and quotas of one cluster over time; only what an instant changes is reckoned anew."""
+    """The pods and quotas of one system in one cluster over time; only what an instant changes is reckoned anew."""
 
-    def __init__(self, cluster: str, pods: list[Row], terms: list[Row], watch: list[Row], order: Sequence[str]) -> None:
+    def __init__(
+        self, cluster: str, system: str, pods: list[Row], terms: list[Row], watch: list[Row], order: Sequence[str]
+    ) -> None:
         self._cluster = cluster
+        self._system = system
         self._order = order
         self._terms = terms
         self._watch = watch
@@ -177,9 +199,9 @@ class _Scene:
                 changed = {quota.name for quota in quotas}
             self._label(quotas, changed)
             if any(span["start_at"] <= start_at < span["end_at"] for span in self._watch):
-                labels = {key: label for quota in quotas for key, label in self._labels[quota.name].items()}
+                labels = {key: label for quota in quotas for key, label in self._labels.get(quota.name, {}).items()}
                 pods = [pod for quota in quotas for pod in self._pods[quota.name].values()]
-                yield _Moment(self._cluster, start_at, end_at, quotas, pods, labels)
+                yield _Moment(self._cluster, self._system, start_at, end_at, quotas, pods, labels)
 
     def _move(self, at: datetime) -> set[str]:
         """Quotas whose pods change at an instant."""
@@ -191,7 +213,7 @@ class _Scene:
         return {row["quota"] for row in self._changes.get(at, ())}
 
     def _label(self, quotas: Iterable[Quota], changed: Collection[str]) -> None:
-        for quota in quotas:
+        for quota in quotas if self._system == "nos" else ():
             if quota.name in changed:
                 found = labelled(quota, self._pods[quota.name].values(), self._order)
                 self._labels[quota.name] = {(self._cluster, quota.name, each.pod.uid): each.label for each in found}
@@ -202,7 +224,7 @@ class _Scene:
         for row in there:
             terms[row["quota"]][row["resource"]] = Terms(row["guaranteed_native"], row["cap_native"])
         namespaces = {row["quota"]: tuple(row["namespaces"]) for row in there}
-        return tuple(Quota("nos", name, terms[name], namespaces=namespaces[name]) for name in sorted(terms))
+        return tuple(Quota(self._system, name, terms[name], namespaces=namespaces[name]) for name in sorted(terms))
 
 
 def _pod(row: Row, at: datetime) -> Pod:

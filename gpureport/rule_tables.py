@@ -71,13 +71,14 @@ QUOTA_POD_LABEL = Table(
 )
 QUOTA_EXPOSURE = Table(
     "facts.quota_exposure",
-    "Which pods another quota's waiting pods, or their own, may preempt by nos' rules, and when.",
-    ("cluster", "pod_uid", "by_quota", "condition", "start_at"),
+    "Which pods another quota's waiting pods, or their own, may preempt by nos' or scheduler-plugins' rules, and when.",
+    ("cluster", "system", "pod_uid", "by_quota", "condition", "start_at"),
     (
         _CLUSTER,
+        _SYSTEM,
         Column("pod_uid", pa.string(), "uid of the pod that may be preempted"),
         Column("by_quota", pa.string(), "quota of the pod that waits"),
-        Column("condition", pa.string(), "within min, fair share or same namespace"),
+        Column("condition", pa.string(), "within min, fair share (nos alone) or same namespace"),
         *_span("the stretch"),
         Column("evidence", pa.string(), "the comparison in numbers, as it stood first"),
     ),

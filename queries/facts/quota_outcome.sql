@@ -26,7 +26,7 @@
 --   starved_seconds             s in which it was short of what it was guaranteed and asked for; null where unknown
 --   capped_seconds              s in which demand waited because the hard limit was reached; null where unknown
 --   over_quota_gpu_hours        GPU-h of its pods while they were over quota by nos' rules; null for other systems
---   exposed_pod_count           pods that others' waiting pods might have preempted; null for other systems
+--   exposed_pod_count           pods that waiting pods might have preempted; null but for nos and scheduler-plugins
 with hour as (
     select
         cluster,
@@ -92,7 +92,7 @@ select
     hour.starved_seconds,
     hour.capped_seconds,
     if(hour.system = 'nos', coalesce(pod.over_quota_gpu_hours, 0), null) as over_quota_gpu_hours,
-    if(hour.system = 'nos', coalesce(pod.exposed_pod_count, 0), null) as exposed_pod_count
+    if(hour.system in ('nos', 'scheduler-plugins'), coalesce(pod.exposed_pod_count, 0), null) as exposed_pod_count
 from hour
 left join pod
     on

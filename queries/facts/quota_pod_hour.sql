@@ -28,7 +28,7 @@
 --   observed_in_quota_seconds       s in which its label said in-quota; null where no label was seen
 --   observed_over_quota_seconds     s in which its label said over-quota; null where no label was seen
 --   label_differs_seconds           s in which the label said other than the rules; null where no label was seen
---   exposed_seconds                 s in which some waiting pod might have preempted it; null for other systems
+--   exposed_seconds                 s in which some waiting pod might have preempted it; null but for nos and scheduler-plugins
 --   exposed_within_min_seconds      s of these because a quota within its min asked for its own
 --   exposed_fair_share_seconds      s because a quota asked for its fair share
 --   exposed_same_namespace_seconds  s because a pod of its namespace with a higher priority waited
@@ -124,7 +124,7 @@ state as (
     inner join facts.quota_exposure as exposed
         on
             own.cluster = exposed.cluster
-            and own.system = 'nos'
+            and own.system = exposed.system
             and own.pod_uid = exposed.pod_uid
 ),
 
@@ -175,12 +175,12 @@ exposed as (
     select
         *,
         max(until_at) over (
-            partition by cluster, pod_uid, quota, resource, flavor, hour_start_at, what
+            partition by cluster, system, pod_uid, quota, resource, flavor, hour_start_at, what
             order by from_at, until_at
             rows between unbounded preceding and 1 preceding
         ) as same_until_at,
         max(until_at) over (
-            partition by cluster, pod_uid, quota, resource, flavor, hour_start_at
+            partition by cluster, system, pod_uid, quota, resource, flavor, hour_start_at
             order by from_at, until_at
             rows between unbounded preceding and 1 preceding
         ) as any_until_at
@@ -191,6 +191,7 @@ exposed as (
 exposure as (
     select
         cluster,
+        system,
         pod_uid,
         quota,
         resource,
@@ -206,6 +207,7 @@ exposure as (
 exposed_sum as (
     select
         cluster,
+        system,
         pod_uid,
         quota,
         resource,
@@ -263,10 +265,10 @@ select
     if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.observed_in_seconds, null) as observed_in_quota_seconds,
     if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.observed_over_seconds, null) as observed_over_quota_seconds,
     if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.differs_seconds, null) as label_differs_seconds,
-    if(summed.system = 'nos', coalesce(exposed_sum.exposed_seconds, 0), null)::double as exposed_seconds,
-    if(summed.system = 'nos', coalesce(exposed_sum.within_min_seconds, 0), null)::double as exposed_within_min_seconds,
+    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.exposed_seconds, 0), null)::double as exposed_seconds,
+    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.within_min_seconds, 0), null)::double as exposed_within_min_seconds,
     if(summed.system = 'nos', coalesce(exposed_sum.fair_share_seconds, 0), null)::double as exposed_fair_share_seconds,
-    if(summed.system = 'nos', coalesce(exposed_sum.same_namespace_seconds, 0), null)::double as exposed_same_namespace_seconds,
+    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.same_namespace_seconds, 0), null)::double as exposed_same_namespace_seconds,
     coalesce(exposed_sum.exposed_by, []) as exposed_by
 from summed
 inner join own
@@ -285,7 +287,7 @@ left join exposed_sum
     on
         summed.cluster = exposed_sum.cluster
         and summed.pod_uid = exposed_sum.pod_uid
-        and summed.system = 'nos'
+        and summed.system = exposed_sum.system
         and summed.quota = exposed_sum.quota
         and summed.resource = exposed_sum.resource
         and summed.flavor = exposed_sum.flavor

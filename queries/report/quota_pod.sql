@@ -1,6 +1,7 @@
 -- What each pod had of its quota: waiting, held, in and over quota, and who might have preempted it under which condition.
 --
--- In and over quota are nos' notions: by its rules, and beside them by the label that was observed. Other systems have none.
+-- In and over quota are nos' notions: by its rules, and beside them by the label that was observed. Other systems have none. Who
+-- might have preempted a pod is told of nos and scheduler-plugins, by their rules.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor, namespace, pod, pod_uid
 -- reads:  facts.quota_pod_hour
@@ -64,13 +65,14 @@ select
     list_sort(list_distinct(flatten(list(exposed_by)))) as exposed_by,
     max(end_reason) as end_reason,
     map_from_entries([entry for entry in [
+        { 'figure': 'priority', 'reason': if(max(priority) is null, 'not_observed', null) },
         { 'figure': 'over_quota_gpu_hours', 'reason': if(system != 'nos', 'no_such_notion', null) },
         { 'figure': 'in_quota_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
         { 'figure': 'over_quota_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
-        { 'figure': 'exposed_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
-        { 'figure': 'exposed_within_min_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
+        { 'figure': 'exposed_seconds', 'reason': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null) },
+        { 'figure': 'exposed_within_min_seconds', 'reason': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null) },
         { 'figure': 'exposed_fair_share_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
-        { 'figure': 'exposed_same_namespace_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
+        { 'figure': 'exposed_same_namespace_seconds', 'reason': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null) },
         {
             'figure': 'observed_in_quota_seconds',
             'reason': if(sum(observed_in_quota_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null)

@@ -1,9 +1,9 @@
-"""A lake of three small clusters, as their API servers would list them at two looks, 10:00 and 10:15.
+"""A lake of four small clusters, as their API servers would list them at two looks, 10:00 and 10:15.
 
 ``lab`` goes from t1 to t2 of nos' documents: quotas a 40, b 10, c 30 GB, pods of 10 GB. At 10:10 a fifth pod of a is made, which
 runs from 10:12, when one of b's four is preempted and made anew. ``order`` has one quota of 20 GB and pods of 20 and 10. ``kai``
 has five GPUs, of which one is held by a pod without a queue, and two queues of 2. In ``lab`` a pod of c holds a slice of a GPU
-that nos counts as nothing.
+that nos counts as nothing. In ``plugins`` the namespace right holds 3 GPUs, of which 1 is guaranteed; one of left's 2 waits.
 """
 
 import json
@@ -53,6 +53,11 @@ def elastic(namespace, gb):
     return {"metadata": named("q", namespace), "spec": {"min": {"nos.nebuly.com/gpu-memory": gb}}}
 
 
+def guaranteed(namespace, gpus):
+    """scheduler-plugins' ElasticQuota."""
+    return {"metadata": named("q", namespace), "spec": {"min": {GPU: str(gpus)}}}
+
+
 TEN, TWENTY, GPU = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-2g.20gb", "nvidia.com/gpu"
 A = [pod("c", "slice", "nvidia.com/gpu-10gb"), *(pod("a", f"a{n}", TEN) for n in range(4))]
 LAB_AT_T1 = [*A, *(pod("b", f"b{n}", TEN) for n in range(4))]
@@ -69,6 +74,7 @@ KAI = [
     *(pod("y", f"y{n}", GPU, **{"kai.scheduler__queue": "y"}) for n in range(2)),
     pod("other", "alone", GPU),
 ]
+PLUGINS = [*(pod("right", f"r{n}", GPU) for n in range(3)), pod("left", "l0", GPU, bound=None)]
 QUEUES = [
     {"metadata": named(name), "spec": {"resources": {"gpu": {"quota": 2, "overQuotaWeight": 1, "limit": -1}}}} for name in "xy"
 ]
@@ -80,6 +86,11 @@ CLUSTERS = {
         (*NOS, [elastic("a", 40), elastic("b", 10), elastic("c", 30)]),
     ),
     "order": ((ORDER, ORDER), [node(**{TEN.replace("/", "__"): 1, TWENTY.replace("/", "__"): 1})], (*NOS, [elastic("team", 20)])),
+    "plugins": (
+        (PLUGINS, PLUGINS),
+        [node(**{"nvidia.com__gpu": 3})],
+        ("ElasticQuota", "scheduling.x-k8s.io/v1alpha1", [guaranteed("left", 2), guaranteed("right", 1)]),
+    ),
     "kai": ((KAI, KAI), [node(**{"nvidia.com__gpu": 5})], ("Queue", "scheduling.run.ai/v2", QUEUES)),
 }
 

@@ -1,4 +1,4 @@
-"""``gpureport whatif`` from lists of three clusters to its figures; the window is 10:00–10:30, and 32 GB are a GPU."""
+"""``gpureport whatif`` from lists of four clusters to its figures; the window is 10:00–10:30, and 32 GB are a GPU."""
 
 import csv
 import io
@@ -95,6 +95,16 @@ def test_the_announced_pod_order_changes_who_is_over_quota(outcomes):
     )
 
 
+def test_scheduler_plugins_exposes_whoever_borrows_and_labels_nobody(outcomes):
+    found = outcomes("--cluster", "plugins", "--set", "quota.right.min=3")
+    # left's pod is within its min, so each of right's three may go; with 3 guaranteed none may.
+    assert found["right/q", "exposed_pod_count"] == (3, 3, 0)
+    assert found["right/q", "over_quota_gpu_hours"] == (None, None, None)
+    # A replay gives left its GPU, and leaves right 1 of its own and 1 that left does not use.
+    assert found["right/q", "delivered_gpu_hours"] == (1.5, 1, 1.5)
+    assert found["left/q", "delivered_gpu_hours"] == (0, 0.5, 0)
+
+
 def test_a_node_more_serves_who_waits_and_what_is_held_outside_is_not_there(outcomes):
     # Four of the five GPUs are there for queues: 2 each. With five more x has all six that it asks for.
     found = outcomes("--cluster", "kai", "--add-nodes", "1")
@@ -155,8 +165,12 @@ def test_the_same_question_has_the_same_answer(ask):
     ("arguments", "code", "why"),
     [
         ([], 2, "nothing is to be different"),
-        (["--set", "quota.z.min=1"], 2, "there is no quota 'z' in the window; there are a/q, b/q, c/q, team/q, x, y"),
-        (["--set", "quota.q.min=1"], 2, "several quotas 'q': a/q, b/q, c/q, team/q; name one of them in full"),
+        (
+            ["--set", "quota.z.min=1"],
+            2,
+            "there is no quota 'z' in the window; there are a/q, b/q, c/q, left/q, right/q, team/q, x, y",
+        ),
+        (["--set", "quota.q.min=1"], 2, "several quotas 'q': a/q, b/q, c/q, left/q, right/q, team/q; name one of them in full"),
         (["--remove", "quota.z"], 2, "there is no quota 'z'"),
         (["--set", "quota.a.min=much"], 2, "'much' is no number"),
         (["--set", "quota.a.min=-3"], 2, "-3 cannot be"),
@@ -167,7 +181,11 @@ def test_the_same_question_has_the_same_answer(ask):
             "'a/q' says nothing of 'nvidia.com/gpu'; it does of nos.nebuly.com/gpu-memory",
         ),
         (["--add-gpus", "-1"], 2, "--add-gpus -1 cannot be"),
-        (["--add-nodes", "1"], 2, "there are quotas in kai, lab, order; choose with --cluster where there are to be more GPUs"),
+        (
+            ["--add-nodes", "1"],
+            2,
+            "there are quotas in kai, lab, order, plugins; choose with --cluster where there are to be more GPUs",
+        ),
         (["--pod-order", "age"], 2, "'age' is no criterion"),
         (["--add-nodes", "1", "--cluster", "elsewhere"], 1, "the lake knows of no quota"),
         (["--add-nodes", "1", "--system", "kueue"], 1, "the lake knows of no quota"),
