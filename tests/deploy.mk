@@ -14,3 +14,8 @@ lock: $(VENV)/.installed ## Write the image's lock files anew, by hash, from pyp
 
 image-steps: $(VENV)/.installed-dev deploy-tools ## Run the Containerfile's steps without a container engine, as its user (root only)
 	@GPUREPORT_IMAGE_STEPS=1 $(PY) -m pytest tests/deploy/test_image.py -q
+
+.PHONY: audit
+
+audit: $(VENV)/.installed ## Known vulnerabilities of what the image installs, where the service can be reached
+	@sh tests/audit.sh $(PY)
