@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 from gpureport.config import Retention
@@ -30,8 +30,15 @@ class Pruned:
 
 
 def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = False) -> Pruned:
-    """Remove what is older than is to be kept; nothing where no age is configured. LakeError where the disk refuses."""
-    doomed = list(_doomed(lake, retention, today))
+    """Remove what is older than is to be kept; nothing where no age is configured. LakeError where the disk refuses.
+
+    Ages count from the day after the newest one that the lake holds, where the clock is beyond it: a clock that jumped would else
+    empty the lake.
+    """
+    days = [each.date for table in ("device_sample", "facts/device_hour") for each in lake.partitions(table)]
+    if not days:
+        return Pruned()
+    doomed = list(_doomed(lake, retention, min(today, max(days) + timedelta(days=1))))
     own = [(partition, [file for file in partition.files if _is_own(file)]) for partition in doomed]
     byte_count = sum(file.stat().st_size for _, files in own for file in files)
     left = tuple(path for partition in doomed for path in _foreign(lake, partition))

@@ -90,6 +90,15 @@ def test_what_is_not_gpureports_stays_and_is_named(lake: Path, tmp_path: Path, c
     assert not part(lake, "pod", "2026-10-21").exists()
 
 
+def test_a_clock_that_jumped_ahead_does_not_empty_the_lake(lake: Path) -> None:
+    flags = ["--keep-samples", "30d", "--keep-facts", "2y"]
+    assert main(["prune", "--lake", str(lake), *flags], environ={}, now=datetime(2099, 1, 1, tzinfo=UTC)) == 0
+    jumped = held(lake)
+    assert prune(lake, *flags) == 0
+    assert held(lake) == jumped
+    assert ("device_sample", "2026-10-22") in jumped
+
+
 def test_nothing_is_removed_while_another_run_writes(lake: Path) -> None:
     with staged_change(open_lake(lake)):
         assert prune(lake, "--keep-samples", "30d") == 1
