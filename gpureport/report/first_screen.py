@@ -13,6 +13,7 @@ from gpureport.definitions import REASONS
 from gpureport.report import charts
 from gpureport.report.header import Header
 from gpureport.report.ledger import BUCKETS, HELD, Balance, added, balances, by_holder, total
+from gpureport.report.panels import waiting
 from gpureport.report.results import Result
 from gpureport.report.tiles import DAYS_FOR_A_COURSE, Tile, tiles
 
@@ -110,8 +111,9 @@ def _sentences(whole: Balance, tables: Mapping[str, Result], header: Header) -> 
 def _waste(whole: Balance, tables: Mapping[str, Result]) -> str:
     idle, free = whole.of("allocated_idle", "reserved_idle"), whole.of("free", "stranded")
     text = f"{formats.gpu_hours(idle)} were held without being used{_most_idle(tables)}, {formats.gpu_hours(free)} were free"
-    stranded = whole.of("stranded")
-    return text + (f", of which nothing could be placed on {formats.gpu_hours(stranded)}." if stranded else ".")
+    stranded, asked = whole.of("stranded"), waiting(tables).device_hours
+    placeless = f", of which nothing could be placed on {formats.gpu_hours(stranded)}" if stranded else ""
+    return f"{text}{placeless}{f'; pods waited for {formats.significant(asked)} device-hours' if asked else ''}."
 
 
 def _most_idle(tables: Mapping[str, Result]) -> str:

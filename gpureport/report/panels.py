@@ -77,6 +77,8 @@ class Waiting:
 
     resource: str
     units: Mapping[Any, float]
+    """Mean of each hour, over the part of it that was observed."""
+    device_hours: float
 
     @property
     def is_known(self) -> bool:
@@ -88,15 +90,18 @@ def waiting(tables: Mapping[str, Result]) -> Waiting:
     """What pods wait for, from report.scheduler_pressure; of nothing where the report has no such rows."""
     offered: dict[str, float] = {}
     for row in _rows(tables, "scheduler_pressure"):
-        offered[row["resource"]] = offered.get(row["resource"], 0.0) + (row["schedulable_units_avg"] or 0.0)
+        units_there = row["schedulable_units_avg"] or row["allocatable_units_avg"] or 0.0
+        offered[row["resource"]] = offered.get(row["resource"], 0.0) + units_there
     if not any(offered.values()):
-        return Waiting("", {})
+        return Waiting("", {}, 0.0)
     resource = max(sorted(offered), key=lambda name: offered[name])
     units: dict[Any, float] = {}
+    device_hours = 0.0
     for row in _rows(tables, "scheduler_pressure"):
         if row["resource"] == resource and row["unscheduled_units_avg"] is not None:
             units[row["hour_start_at"]] = units.get(row["hour_start_at"], 0.0) + row["unscheduled_units_avg"]
-    return Waiting(resource, units)
+            device_hours += row["unscheduled_units_avg"] * row["demand_observed_seconds"] / 3600
+    return Waiting(resource, units, device_hours)
 
 
 def _week(tables: Mapping[str, Result]) -> Panel:

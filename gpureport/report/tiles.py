@@ -40,7 +40,7 @@ class Tile:
 def tiles(tables: Mapping[str, Result], header: Header, whole: Balance | None, by_day: Sequence[Balance]) -> tuple[Tile, ...]:
     """Those that the report's tables can tell."""
     before = _before(tables.get("period"))
-    absent = f"{header.absent_count} of {header.signal_count}"
+    absent = f"{header.absent_count} of {header.signal_count} signals absent"
     ledger = [_ledger_tile(title, names, whole, by_day, before) for title, names in _LEDGER] if whole else []
     return (
         *ledger,
@@ -48,8 +48,7 @@ def tiles(tables: Mapping[str, Result], header: Header, whole: Balance | None, b
         *_unmet(tables),
         *_energy(tables.get("device"), before),
         *_cost(tables.get("cost")),
-        Tile("Device time seen", formats.percent(header.coverage_ratio), f"{formats.percent(header.unknown_ratio)} not seen"),
-        Tile("Signals absent", absent, "each with its reason below"),
+        Tile("Seen", formats.percent(header.coverage_ratio), f"{formats.percent(header.unknown_ratio)} not seen; {absent}"),
     )
 
 
@@ -102,8 +101,7 @@ def _unmet(tables: Mapping[str, Result]) -> tuple[Tile, ...]:
     found = waiting(tables)
     if not found.is_known:
         return ()
-    detail = f"{found.resource}, waiting pods"
-    return (Tile("Asked for in vain", f"{formats.significant(sum(found.units.values()))} device-h", detail),)
+    return (Tile("Waited for", f"{formats.significant(found.device_hours)} h", f"of {found.resource} that pods had no place on"),)
 
 
 def _energy(device: Result | None, before: Mapping[str, float | None]) -> tuple[Tile, ...]:

@@ -12,7 +12,7 @@ import pytest
 
 from gpureport.query import Query, load
 from gpureport.report.ledger import balances, total
-from gpureport.report.panels import Panel, panels
+from gpureport.report.panels import Panel, panels, waiting
 from gpureport.report.results import Result
 from gpureport.report.tiles import tiles
 
@@ -44,15 +44,29 @@ def test_without_tables_each_panel_says_what_would_fill_it() -> None:
 
 def test_the_course_is_drawn_where_there_is_one_and_names_what_pods_wait_for() -> None:
     hours = [{"gpu_model": "H100", "hour_start_at": MONDAY + timedelta(hours=hour), **COURSE} for hour in range(6)]
+    at = {"hour_start_at": MONDAY, "demand_observed_seconds": 1800.0}
     pressure = [
-        {"resource": "nvidia.com/gpu", "hour_start_at": MONDAY, "schedulable_units_avg": 8.0, "unscheduled_units_avg": 2.0},
-        {"resource": "example.com/nic", "hour_start_at": MONDAY, "schedulable_units_avg": 4.0, "unscheduled_units_avg": 9.0},
+        {
+            **at,
+            "resource": "nvidia.com/gpu",
+            "schedulable_units_avg": None,
+            "allocatable_units_avg": 8.0,
+            "unscheduled_units_avg": 2.0,
+        },
+        {
+            **at,
+            "resource": "example.com/nic",
+            "schedulable_units_avg": 4.0,
+            "allocatable_units_avg": 9.0,
+            "unscheduled_units_avg": 9.0,
+        },
     ]
     assert panel("supply", tables(gpu_hour_course=hours[:2])).chart == ""
     quiet, asked = (panel("supply", tables(gpu_hour_course=hours, **more)) for more in ({}, {"scheduler_pressure": pressure}))
     assert quiet.chart.startswith("<svg") and "in vain" not in quiet.sentence
     assert "nvidia.com/gpu" in asked.sentence
     assert len(asked.key) == len(quiet.key) + 1
+    assert waiting(tables(scheduler_pressure=pressure)).device_hours == 1.0  # 2 for the half hour that was observed
 
 
 def test_the_week_names_its_worst_hour() -> None:
