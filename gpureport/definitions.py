@@ -169,6 +169,9 @@ FIGURES = {
     "earlier_seen_gpu_hours": Figure("h of GPUs seen, by the day's first facts"),
     "seen_gpu_hours": Figure("h of GPUs seen"),
     "earlier_held_gpu_hours": Figure("h that somebody held, by the day's first facts"),
+    "at_stake_cost": Figure(
+        "gpu_hours × prices.gpu_hour of the model", absent="no price is configured, or models of several prices"
+    ),
     "low_gpu_hours": Figure("the same weekday of the last week + the tenth percentile of all changes over as many weeks"),
     "expected_gpu_hours": Figure("the same weekday of the last week + the median of all changes over as many weeks"),
     "high_gpu_hours": Figure("the same weekday of the last week + the ninetieth percentile of all changes over as many weeks"),

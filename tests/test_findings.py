@@ -58,7 +58,15 @@ def test_an_idle_holder_and_a_lost_gpu_are_found(lake: Path, tmp_path: Path) -> 
     assert found["GR101"]["owner"] == "research"
     assert found["GR101"]["evidence"] == "idle for 2.0 of 2.0 GPU-hours (100 %) on 1 GPU(s)"
     assert (found["GR401"]["detail"], found["GR401"]["severity"], found["GR401"]["owner"]) == ("79", "critical", "platform")
-    assert found["GR401"]["unknown_reasons"] == {"gpu_hours": "not_estimated"}
+    assert found["GR401"]["unknown_reasons"] == {"gpu_hours": "not_estimated", "at_stake_cost": "not_estimated"}
+    assert found["GR101"]["unknown_reasons"] == {"at_stake_cost": "not_configured"}
+
+
+def test_what_is_at_stake_is_money_where_a_price_is_configured(lake: Path, tmp_path: Path) -> None:
+    assert report(lake, tmp_path / "out", config='[prices.gpu_hour]\n"NVIDIA H200" = 3.5\nall = 1\n') == 0
+    found = {row["code"]: row for row in report_rows(tmp_path / "out" / "gpureport.duckdb", "finding")}
+    assert found["GR101"]["at_stake_cost"] == pytest.approx(2 * 3.5)
+    assert found["GR401"]["at_stake_cost"] is None
 
 
 def test_each_statement_runs_on_the_reports_file(lake: Path, tmp_path: Path) -> None:

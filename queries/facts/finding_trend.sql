@@ -2,7 +2,7 @@
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.demand_runway
--- params: lead_time_days
+-- params: lead_time_days, until_at
 -- source: facts.demand_runway
 -- columns:
 --   code             which finding; docs/operations.md lists them
@@ -19,7 +19,7 @@
 --   gpu_hours        h by which expected demand exceeds what there is, over the horizon of the forecast
 --   confidence       high, medium or low
 --   evidence         the numbers, as a sentence
---   first_seen_at    null: it is to come
+--   first_seen_at    UTC, the end of the window: it is to come
 select
     'GR701' as code,
     gpu_model as detail,
@@ -43,7 +43,7 @@ select
         'expected to reach the {:.0f} GPU-hours a day that there are in {} days, from {:.0f} today; the forecast was off by {:.0f} % before',
         daily_usable_gpu_hours, runway_day_count, daily_held_gpu_hours, 100 * coalesce(backtest_error_ratio, 1)
     ) as evidence,
-    null::timestamp as first_seen_at
+    $until_at::timestamp as first_seen_at
 from facts.demand_runway
 where
     runway_day_count <= $lead_time_days

@@ -5,7 +5,7 @@
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.window_finding
--- params: finding_rules, suppressions, until_at
+-- params: finding_rules, prices, suppressions, until_at
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
 -- columns:
 --   code              which finding; docs/operations.md lists them
@@ -23,6 +23,7 @@
 --   confidence        high, medium or low
 --   evidence          the numbers, as a sentence
 --   gpu_hours         h of whole GPUs at stake
+--   at_stake_cost     gpu_hours x the model's price; null without one, or where models of several prices are meant
 --   owner             the namespace; platform where it is about a node or GPU
 --   gpu_model         model; several are listed
 --   rule              when it is said
@@ -45,6 +46,22 @@ suppression as (
         $suppressions::json,
         '[{"code": "VARCHAR", "until": "DATE", "reason": "VARCHAR", "namespace": "VARCHAR", "pod": "VARCHAR", "node_name": "VARCHAR", "device_uuid": "VARCHAR"}]'
     ), recursive := true)
+),
+
+price as (
+    select map_from_entries(list({ 'key': key, 'value': value::double })) as by_model
+    from json_each($prices::json, '$.gpu_hour')
+),
+
+valued as (
+    select
+        found.*,
+        -- One price for all models that are meant, or none.
+        list_distinct([
+            coalesce(price.by_model[model], price.by_model['all'], -1) for model in string_split(found.gpu_model, ', ')
+        ]) as hour_costs
+    from facts.window_finding as found
+    cross join price
 ),
 
 suppressed as (
@@ -88,6 +105,7 @@ select
     found.confidence,
     found.evidence,
     found.gpu_hours,
+    if(len(found.hour_costs) = 1 and found.hour_costs[1] >= 0, found.gpu_hours * found.hour_costs[1], null) as at_stake_cost,
     coalesce(nullif(found.namespace, ''), 'platform') as owner,
     found.gpu_model,
     rule.rule,
@@ -121,8 +139,12 @@ select
         '{detail}',
         replace(found.detail, '''', '''''')
     ) as sql,
-    if(found.gpu_hours is null, map { 'gpu_hours': 'not_estimated' }, map_from_entries([])) as unknown_reasons
-from facts.window_finding as found
+    if(
+        found.gpu_hours is null,
+        map { 'gpu_hours': 'not_estimated', 'at_stake_cost': 'not_estimated' },
+        if(at_stake_cost is null, map { 'at_stake_cost': 'not_configured' }, map_from_entries([]))
+    ) as unknown_reasons
+from valued as found
 left join rule on found.code = rule.code
 left join suppressed
     on
