@@ -12,6 +12,7 @@ QUOTA_REASONS = {
     "unlimited": "all is guaranteed: the quota names no number",
     "contains_others": "what the quota has is that of those that it contains: see theirs",
     "nothing_due": "nothing was guaranteed and asked for, or nothing was shared out",
+    "no_reclaim": "it was never short while others borrowed, or that was not seen to end",
     "not_observed": "nothing that was read tells of it",
     "not_held_by_pods": "no telemetry of GPUs that its pods are known to have held",
 }

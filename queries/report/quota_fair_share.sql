@@ -202,7 +202,26 @@ shared as (
         told.*,
         guaranteed_native_hours / nullif(sum(if(is_parent, null, guaranteed_native_hours)) over (
             partition by told.cluster, told.system, told.resource, told.flavor, pool
-        ), 0) as over_quota_share_ratio
+        ), 0) as over_quota_share_ratio,
+        if(told.system = 'kubernetes', 'no_such_notion', 'unlimited') as guarantee_reason,
+        if(told.demand_seconds > 0, 'low_coverage', 'demand_unknown') as demand_reason,
+        coalesce(nullif(told.share_reason, ''), 'low_coverage') as fair_reason,
+        -- What is a quota's own is unknown where it has none, or is its fair share (Volcano).
+        case
+            when borrowed_native_hours is not null then null
+            when told.system = 'volcano' then fair_reason
+            else 'no_such_notion'
+        end as own_reason,
+        case
+            when unmet_native_hours is not null then null
+            when told.system = 'kubernetes' then 'no_such_notion'
+            else demand_reason
+        end as unmet_reason,
+        case
+            when violated_native_hours is not null then null
+            when told.is_parent then 'contains_others'
+            else coalesce(unmet_reason, 'capacity_unknown')
+        end as violated_reason
     from told
 )
 
@@ -233,11 +252,11 @@ select
     shared.honoured_native_hours / nullif(shared.honourable_native_hours, 0) as guarantee_honoured_ratio,
     if(shared.is_parent, null, shared.over_quota_share_ratio) as over_quota_share_ratio,
     if(shared.cap_known_seconds > 0, shared.capped_seconds, null) as capped_seconds,
-    if(shared.unmet_seconds > 0, shared.starved_seconds, null) as starved_seconds,
-    if(shared.violated_known_seconds > 0, shared.violated_seconds, null) as violated_seconds,
-    if(shared.unmet_seconds > 0 and not shared.is_parent, coalesce(starved.longest_seconds, 0), null)::double
+    if(shared.unmet_native_hours is null, null, shared.starved_seconds) as starved_seconds,
+    if(shared.violated_native_hours is null, null, shared.violated_seconds) as violated_seconds,
+    if(shared.unmet_native_hours is not null and not shared.is_parent, coalesce(starved.longest_seconds, 0), null)::double
         as longest_starvation_seconds,
-    if(shared.unmet_seconds > 0 and not shared.is_parent, coalesce(starved.starvation_count, 0), null) as starvation_count,
+    if(shared.unmet_native_hours is not null and not shared.is_parent, coalesce(starved.starvation_count, 0), null) as starvation_count,
     starved.reclaim_seconds_avg,
     starved.reclaim_seconds_max,
     coalesce(evicted.evicted_count, pod.evicted_pod_count)::bigint as evicted_count,
@@ -258,95 +277,76 @@ select
     coalesce(shared.share_source, '') as share_source,
     shared.amount_source,
     shared.inferred_seconds,
-    map_from_entries([entry for entry in [
-        {
-            'figure': 'guaranteed_gpu_hours',
-            'reason': case
-                when guaranteed_gpu_hours is not null then null
-                when shared.system = 'kubernetes' then 'no_such_notion'
-                else 'unlimited'
-            end
-        },
-        { 'figure': 'cap_gpu_hours', 'reason': if(cap_gpu_hours is null, 'no_limit', null) },
-        {
-            'figure': 'demanded_gpu_hours',
-            'reason': case
-                when demanded_gpu_hours is not null then null
-                when shared.demand_seconds > 0 then 'low_coverage'
-                else 'demand_unknown'
-            end
-        },
-        { 'figure': 'borrowed_gpu_hours', 'reason': if(borrowed_gpu_hours is null, coalesce(nullif(shared.share_reason, ''), 'no_such_notion'), null) },
-        {
-            'figure': 'lent_gpu_hours',
-            'reason': case
-                when lent_gpu_hours is not null then null
-                when shared.is_parent then 'contains_others'
-                else coalesce(nullif(shared.share_reason, ''), 'no_such_notion')
-            end
-        },
-        {
-            'figure': 'fair_share_gpu_hours',
-            'reason': case
-                when fair_share_gpu_hours is not null then null
-                when shared.share_seconds > 0 then 'low_coverage'
-                else shared.share_reason
-            end
-        },
-        { 'figure': 'entitled_gpu_hours', 'reason': if(entitled_gpu_hours is null, coalesce(nullif(shared.share_reason, ''), 'no_such_notion'), null) },
-        {
-            'figure': 'over_entitlement_gpu_hours',
-            'reason': if(over_entitlement_gpu_hours is null, coalesce(nullif(shared.share_reason, ''), 'low_coverage'), null)
-        },
-        {
-            'figure': 'unmet_gpu_hours',
-            'reason': case
-                when unmet_gpu_hours is not null then null
-                when shared.system = 'kubernetes' then 'no_such_notion'
-                when shared.demand_seconds > 0 then 'low_coverage'
-                else 'demand_unknown'
-            end
-        },
-        {
-            'figure': 'violated_gpu_hours',
-            'reason': case
-                when violated_gpu_hours is not null then null
-                when shared.is_parent then 'contains_others'
-                when shared.system = 'kubernetes' then 'no_such_notion'
-                when unmet_gpu_hours is null then 'demand_unknown'
-                else 'capacity_unknown'
-            end
-        },
-        {
-            'figure': 'guarantee_honoured_ratio',
-            'reason': case
-                when guarantee_honoured_ratio is not null then null
-                when shared.system = 'kubernetes' then 'no_such_notion'
-                when unmet_gpu_hours is null then 'demand_unknown'
-                else 'nothing_due'
-            end
-        },
-        {
-            'figure': 'over_quota_share_ratio',
-            'reason': case
-                when shared.is_parent then 'contains_others'
-                when shared.system = 'kubernetes' then 'no_such_notion'
-                when guaranteed_gpu_hours is null then 'unlimited'
-                when shared.over_quota_share_ratio is null then 'nothing_due'
-            end
-        },
-        { 'figure': 'evicted_count', 'reason': if(coalesce(evicted.evicted_count, pod.evicted_pod_count) is null, 'not_observed', null) },
-        { 'figure': 'lost_gpu_hours', 'reason': if(pod.lost_gpu_hours is null, 'not_observed', null) },
-        { 'figure': 'allocated_idle_gpu_hours', 'reason': if(pod.idle_gpu_hours is null, 'not_held_by_pods', null) },
-        {
-            'figure': 'borrowed_idle_gpu_hours',
-            'reason': case
-                when pod.idle_gpu_hours is null then 'not_held_by_pods'
-                when borrowed_gpu_hours is null then 'no_such_notion'
-                when borrowed_idle_gpu_hours is null then 'nothing_due'
-            end
-        }
-    ] if entry.reason is not null]) as unknown_reasons
+    map_from_entries([entry for entry in flatten([
+        flatten([
+            [
+                { 'figure': pair.figure || '_gpu_hours', 'reason': pair.reason },
+                { 'figure': pair.figure || '_native_hours', 'reason': pair.reason }
+            ] for pair in [
+                { 'figure': 'guaranteed', 'reason': if(guaranteed_gpu_hours is null, shared.guarantee_reason, null) },
+                { 'figure': 'cap', 'reason': if(cap_gpu_hours is null, 'no_limit', null) },
+                { 'figure': 'demanded', 'reason': if(demanded_gpu_hours is null, shared.demand_reason, null) },
+                { 'figure': 'borrowed', 'reason': if(borrowed_gpu_hours is null, shared.own_reason, null) },
+                {
+                    'figure': 'lent',
+                    'reason': if(lent_gpu_hours is null, if(shared.is_parent, 'contains_others', shared.own_reason), null)
+                },
+                { 'figure': 'fair_share', 'reason': if(fair_share_gpu_hours is null, shared.fair_reason, null) },
+                { 'figure': 'entitled', 'reason': if(entitled_gpu_hours is null, shared.fair_reason, null) },
+                { 'figure': 'over_entitlement', 'reason': if(over_entitlement_gpu_hours is null, shared.fair_reason, null) },
+                { 'figure': 'unmet', 'reason': if(unmet_gpu_hours is null, shared.unmet_reason, null) },
+                { 'figure': 'violated', 'reason': if(violated_gpu_hours is null, shared.violated_reason, null) }
+            ]
+        ]),
+        [
+            {
+                'figure': 'guarantee_honoured_ratio',
+                'reason': if(guarantee_honoured_ratio is null, coalesce(shared.unmet_reason, 'nothing_due'), null)
+            },
+            {
+                'figure': 'over_quota_share_ratio',
+                'reason': case
+                    when over_quota_share_ratio is not null then null
+                    when shared.is_parent then 'contains_others'
+                    when guaranteed_gpu_hours is null then shared.guarantee_reason
+                    else 'nothing_due'
+                end
+            },
+            { 'figure': 'capped_seconds', 'reason': if(shared.cap_known_seconds > 0, null, 'no_limit') },
+            { 'figure': 'starved_seconds', 'reason': shared.unmet_reason },
+            { 'figure': 'violated_seconds', 'reason': shared.violated_reason },
+            {
+                'figure': 'longest_starvation_seconds',
+                'reason': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))
+            },
+            {
+                'figure': 'starvation_count',
+                'reason': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))
+            },
+            {
+                'figure': 'reclaim_seconds_avg',
+                'reason': if(starved.reclaim_seconds_avg is null, coalesce(shared.unmet_reason, 'no_reclaim'), null)
+            },
+            {
+                'figure': 'reclaim_seconds_max',
+                'reason': if(starved.reclaim_seconds_max is null, coalesce(shared.unmet_reason, 'no_reclaim'), null)
+            },
+            {
+                'figure': 'evicted_count',
+                'reason': if(coalesce(evicted.evicted_count, pod.evicted_pod_count) is null, 'not_observed', null)
+            },
+            { 'figure': 'lost_gpu_hours', 'reason': if(pod.lost_gpu_hours is null, 'not_observed', null) },
+            { 'figure': 'allocated_idle_gpu_hours', 'reason': if(pod.idle_gpu_hours is null, 'not_held_by_pods', null) },
+            {
+                'figure': 'borrowed_idle_gpu_hours',
+                'reason': case
+                    when borrowed_idle_gpu_hours is not null then null
+                    when pod.idle_gpu_hours is null then 'not_held_by_pods'
+                    else coalesce(shared.own_reason, 'nothing_due')
+                end
+            }
+        ]
+    ]) if entry.reason is not null]) as unknown_reasons
 from shared
 left join starved
     on

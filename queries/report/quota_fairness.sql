@@ -17,8 +17,8 @@
 --   delivered_gpu_hours   GPU-h that they held while that was known
 --   fairness_gap_ratio    service of the best served less that of the least served
 --   jain_ratio            Jain's index of their service: 1 where all are served alike, 1 ÷ n where one has all
---   best_served_quota     quota with the most of what it was due
---   least_served_quota    quota with the least
+--   best_served_quota     quota with the most of what it was due; '' where none was due anything
+--   least_served_quota    quota with the least; '' likewise
 --   method                derived
 --   unknown_reasons       figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with service as (
@@ -65,8 +65,8 @@ select
     delivered_gpu_hours,
     gap_ratio as fairness_gap_ratio,
     jain_ratio,
-    best_served_quota,
-    least_served_quota,
+    coalesce(best_served_quota, '') as best_served_quota,
+    coalesce(least_served_quota, '') as least_served_quota,
     'derived' as method,
     map_from_entries([entry for entry in [
         {
