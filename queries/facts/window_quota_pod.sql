@@ -5,15 +5,16 @@
 -- params: since_at, until_at
 -- source: facts.quota_pod_hour, facts.window_ledger
 -- columns:
---   cluster            cluster name
---   system             quota system
---   quota              quota
---   resource           resource as the quota names it
---   flavor             Kueue's flavor, or ''
---   evicted_pod_count  pods that were seen to have been preempted or evicted; null where none was
---   lost_gpu_hours     GPU-h that these had held in the window; null likewise
---   idle_gpu_hours     GPU-h that its pods held and did not use; null where no GPU of theirs is known
---   first_idle_at      UTC, the first hour of the window in which that was so
+--   cluster               cluster name
+--   system                quota system
+--   quota                 quota
+--   resource              resource as the quota names it
+--   flavor                Kueue's flavor, or ''
+--   evicted_pod_count     pods that were seen to have been preempted or evicted; null where none was
+--   lost_gpu_hours        GPU-h that these had held in the window; null likewise
+--   idle_gpu_hours        GPU-h that its pods held and did not use; null where no GPU of theirs is known
+--   over_quota_gpu_hours  GPU-h that its pods held while they were over quota by nos' rules; null for other systems
+--   first_idle_at         UTC, the first hour of the window in which that was so
 with pod as (
     select
         cluster,
@@ -25,7 +26,8 @@ with pod as (
         pod,
         pod_uid,
         max(end_reason) in ('Evicted', 'Preempting', 'Preempted', 'PreemptionByScheduler') as is_evicted,
-        sum(held_seconds * amount_gpus) / 3600 as held_gpu_hours
+        sum(held_seconds * amount_gpus) / 3600 as held_gpu_hours,
+        sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours
     from facts.quota_pod_hour
     where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
     group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
@@ -76,6 +78,7 @@ select
     nullif(count(distinct pod.pod_uid) filter (where pod.is_evicted), 0) as evicted_pod_count,
     sum(pod.held_gpu_hours) filter (where pod.is_evicted) as lost_gpu_hours,
     sum(named.idle_gpu_hours) as idle_gpu_hours,
+    sum(pod.over_quota_gpu_hours) as over_quota_gpu_hours,
     min(named.first_idle_at) as first_idle_at
 from pod
 left join named

@@ -44,6 +44,7 @@
 --   evicted_count                  workloads or pods that it lost by preemption or eviction, as far as is told
 --   lost_gpu_hours                 GPU-h that these pods had held in the window
 --   allocated_idle_gpu_hours       GPU-h that its pods held and did not use, by the ledger
+--   over_quota_gpu_hours           GPU-h that its pods held while they were over quota by nos' rules: more than borrowed
 --   borrowed_idle_gpu_hours        its part that was borrowed, in proportion: inferred
 --   guaranteed_native_hours        guaranteed, in the resource's own unit
 --   cap_native_hours               its hard limit likewise
@@ -262,6 +263,7 @@ select
     coalesce(evicted.evicted_count, pod.evicted_pod_count)::bigint as evicted_count,
     pod.lost_gpu_hours,
     pod.idle_gpu_hours as allocated_idle_gpu_hours,
+    pod.over_quota_gpu_hours,
     pod.idle_gpu_hours * shared.borrowed_native_hours / nullif(shared.delivered_native_hours, 0) as borrowed_idle_gpu_hours,
     shared.guaranteed_native_hours,
     shared.cap_native_hours,
@@ -337,6 +339,14 @@ select
             },
             { 'figure': 'lost_gpu_hours', 'reason': if(pod.lost_gpu_hours is null, 'not_observed', null) },
             { 'figure': 'allocated_idle_gpu_hours', 'reason': if(pod.idle_gpu_hours is null, 'not_held_by_pods', null) },
+            {
+                'figure': 'over_quota_gpu_hours',
+                'reason': case
+                    when pod.over_quota_gpu_hours is not null then null
+                    when shared.system = 'nos' then 'nothing_due'
+                    else 'no_such_notion'
+                end
+            },
             {
                 'figure': 'borrowed_idle_gpu_hours',
                 'reason': case
