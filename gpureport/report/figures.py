@@ -4,11 +4,11 @@ from __future__ import annotations
 
 TABLES = {
     # table: (title, sentence)
-    "fleet": ("Clusters", "What each cluster has, how much of it was seen, and how much is unknown."),
     "finding": (
         "Findings",
         "What deserves a look: rule, numbers, whose it is, what is at stake, what to do; the SQL that shows it is in the files.",
     ),
+    "fleet": ("Clusters", "What each cluster has, how much of it was seen, and how much is unknown."),
     "gpu_hour_balance": (
         "GPU-hours against capacity",
         "The ledger's nine buckets against a capacity that is reckoned without them. Each dimension is the whole: never add two.",

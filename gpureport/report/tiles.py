@@ -101,7 +101,7 @@ def _unmet(tables: Mapping[str, Result]) -> tuple[Tile, ...]:
     found = waiting(tables)
     if not found.is_known:
         return ()
-    return (Tile("Waited for", f"{formats.significant(found.device_hours)} h", f"of {found.resource} that pods had no place on"),)
+    return (Tile("Waited for", f"{formats.significant(found.device_hours)} h", f"of {found.resource}, by pods without a place"),)
 
 
 def _energy(device: Result | None, before: Mapping[str, float | None]) -> tuple[Tile, ...]:

@@ -50,6 +50,7 @@ def test_the_page_loads_nothing_and_forbids_itself_to(page: Page) -> None:
     assert set(page.tags).isdisjoint({"link", "img", "iframe", "object", "embed", "form"})
     assert re.findall("<script[^>]*>", page.source) == ["<script>"]
     assert "default-src 'none'" in page.source
+    assert not re.search(r"script-src[^;]*unsafe", page.source)
     style = page.source.partition("<style>")[2].partition("</style>")[0]
     assert re.findall(r"url\(|@import|https?:", style) == []
 

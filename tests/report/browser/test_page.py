@@ -127,3 +127,13 @@ def overflow(page: Page) -> list[str]:
                 && !each.closest(".scroll, .chart, pre")).map((each) => `${each.tagName} ${each.className} ${each.id}`)"""
     )
     return found
+
+
+def test_no_script_but_the_pages_own_may_run(opened: Opened) -> None:
+    opened.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.broken = 1\">')")
+    opened.page.evaluate(
+        "{ const script = document.createElement('script'); script.text = 'window.broken = 1'; document.body.append(script); }"
+    )
+    opened.page.wait_for_timeout(100)
+    assert opened.page.evaluate("window.broken") is None
+    assert any("Content Security Policy" in complaint for complaint in opened.complaints)
