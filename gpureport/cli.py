@@ -50,7 +50,7 @@ def cli(context: click.Context, config_path: Path | None) -> None:
     Three stages, each rerunnable alone: export (or import) fills a lake of Parquet files, compute turns a day of it into
     hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three.
     """
-    environ, now, log = context.obj or (os.environ, datetime.now(UTC), _new_log())
+    environ, now, log = context.obj or (os.environ, datetime.now(UTC), _new_log(os.environ))
     log.command = context.invoked_subcommand or ""
     context.obj = Invocation(config_path, environ, now, log)
 
@@ -341,21 +341,27 @@ def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window |
     return window, Window(parse_instant(times["earlier_since"]), end)
 
 
-def _new_log() -> Log:
-    return Log(clock=lambda: datetime.now(UTC), run_id=uuid4().hex)
+def _new_log(environ: Mapping[str, str]) -> Log:
+    """A new run's; the environment decides its form already before there is a configuration, for errors in that."""
+    asked = environ.get("GPUREPORT_LOG_FORMAT")
+    return Log(clock=lambda: datetime.now(UTC), run_id=uuid4().hex, format="json" if asked == "json" else "text")
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None) -> int:
     """Run a command; the exit code of the contract (0, 1 failure, 2 usage, 3 findings, 4 coverage, 5 source)."""
-    log = _new_log()
-    shared = (os.environ if environ is None else environ, now or datetime.now(UTC), log)
+    environ = os.environ if environ is None else environ
+    log = _new_log(environ)
+    shared = (environ, now or datetime.now(UTC), log)
     try:
         cli.main(args=None if arguments is None else list(arguments), obj=shared, standalone_mode=False)
     except GpureportError as error:
         log.fail(str(error), error.exit_code)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        if log.format == "json":
+            log.fail(error.format_message(), UsageError.exit_code)
+        else:
+            error.show()
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
         log.fail("interrupted; nothing half-written is left, run again", GpureportError.exit_code)

@@ -59,3 +59,15 @@ def test_a_secret_on_the_command_line_is_refused_and_not_repeated(capsys: pytest
     told = capsys.readouterr().err
     assert "--bearer-token-file" in told
     assert "hunter2" not in told
+
+
+def test_what_is_wrong_with_the_command_line_or_the_configuration_is_an_object_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {"GPUREPORT_LOG_FORMAT": "json"}
+    (tmp_path / "gpureport.toml").write_text("no = 'such key'")
+    for arguments in (["run", "--no-such-flag"], ["--config", str(tmp_path / "gpureport.toml"), "run"]):
+        assert main(arguments, environ=environ, now=NOW) == 2
+        [entry] = entries(capsys.readouterr().err)
+        assert (entry["level"], entry["exit_code"]) == ("error", 2)
+        assert "no" in str(entry["message"])

@@ -22,6 +22,7 @@ FULL: dict[str, Any] = {
         "ca": {"configMapName": "ca"},
         "clientCertificate": {"secretName": "client"},
         "headers": {"X-Scope-OrgID": "team"},
+        "match": {"tenant": "ml"},
     },
     "kubernetes": {"systems": dict.fromkeys(["nos", "schedulerPlugins", "kueue", "koordinator", "volcano", "kai"], True)},
     "config": {
@@ -128,6 +129,7 @@ def test_values_become_settings(tmp_path: Path) -> None:
     assert (config.cluster, config.prices.kwh, config.prices.gpu_hour["NVIDIA H200"]) == ("prod-eu", 0.21, 3.6)
     assert (config.thresholds.idle_ratio, config.export.backfill_days, config.report.fail_on) == (0.8, 9, "critical")
     assert config.prometheus.headers == {"X-Scope-OrgID": "team"}
+    assert config.prometheus.match == {"tenant": "ml"}
     assert [each.code for each in config.suppressions] == ["GR101"]
     assert set(config.kubernetes.systems) == set(Config().kubernetes.systems)
     file.write_text(toml(chart(NAMESPACED)))
@@ -188,3 +190,10 @@ def test_every_value_is_described_by_the_schema_and_has_a_default() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert values.keys() == schema["properties"].keys() - {"global"}
+
+
+def test_the_alerts_become_a_rule_of_the_prometheus_operator_where_they_are_asked_for() -> None:
+    [rule] = of_kind(chart({"alerts": {"enabled": True, "labels": {"release": "prometheus"}}}), "PrometheusRule")
+    assert rule["spec"] == yaml.safe_load((CHART / "alerts.yaml").read_text())
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+    assert of_kind(chart(), "PrometheusRule") == []

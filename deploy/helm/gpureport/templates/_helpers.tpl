@@ -92,6 +92,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .clientCertificate.secretName }}{{ $_ := set $prometheus "cert_file" "/secrets/client/tls.crt" }}{{ $_ := set $prometheus "key_file" "/secrets/client/tls.key" }}{{ end }}
 {{- if .insecureSkipVerify }}{{ $_ := set $prometheus "insecure_skip_verify" true }}{{ end }}
 {{- if .headers }}{{ $_ := set $prometheus "headers" .headers }}{{ end }}
+{{- if .clusterLabel }}{{ $_ := set $prometheus "cluster_label" .clusterLabel }}{{ end }}
+{{- if .match }}{{ $_ := set $prometheus "match" .match }}{{ end }}
 {{- end }}
 {{- $kubernetes := dict "systems" (include "gpureport.systems" . | fromJsonArray) }}
 {{- if .Values.kubernetes.namespaces }}{{ $_ := set $kubernetes "namespaces" .Values.kubernetes.namespaces }}{{ end }}
