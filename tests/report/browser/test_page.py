@@ -137,3 +137,15 @@ def test_no_script_but_the_pages_own_may_run(opened: Opened) -> None:
     opened.page.wait_for_timeout(100)
     assert opened.page.evaluate("window.broken") is None
     assert any("Content Security Policy" in complaint for complaint in opened.complaints)
+
+
+def test_a_chart_is_enlarged_by_a_link_and_back_without_scripts(browser: Browser, demo: Path) -> None:
+    with browser.new_context(java_script_enabled=False, viewport={"width": 1440, "height": 900}) as context:
+        page = context.new_page()
+        page.goto((demo / "report.html").as_uri())
+        drawing = page.locator("#idle-chart svg")
+        before = (drawing.bounding_box() or {})["width"]
+        page.locator("#idle a.enlarge").click()
+        assert (drawing.bounding_box() or {})["width"] > 2 * before
+        page.locator("#idle a.shrink").click()
+        assert (drawing.bounding_box() or {})["width"] == before
