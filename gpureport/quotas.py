@@ -79,14 +79,14 @@ def build_quota_facts(
     """
     built = set(given)
     _build(con, queries, [_TERMS], built)
-    if not con.execute(f"select 1 from {_TERMS} limit 1").fetchone():
+    _put(con, built, "facts.quota_unit", quota_unit_table(con, gb_per_gpu))
+    if not con.execute("select 1 from facts.quota_unit where gpus_per_native > 0 limit 1").fetchone():
         _build_empty(con, queries, built)
         return
     _build(con, queries, _AMOUNTS, built)
     for table in _KNOWN:
         _cut(con, table, window)
     _put(con, built, "facts.quota_native", quota_native_table(con, gb_per_gpu))
-    _put(con, built, "facts.quota_unit", quota_unit_table(con, gb_per_gpu))
     _build(con, queries, _STEPS, built)
     _put(con, built, "facts.quota_share", quota_share_table(con))
     if not built.issuperset(_LABELS):
@@ -108,7 +108,7 @@ def _build(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], targets
 
 
 def _build_empty(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: set[str]) -> None:
-    """Where there are no quotas nothing is read for them."""
+    """Where there are no quotas of accelerators nothing is read for them."""
     empty_rule_tables(con)
     for query in needed(queries, QUOTA_FACTS, built):
         con.execute(f"create or replace table {query.table} as select * from ({query.sql}) limit 0")

@@ -4,7 +4,7 @@
 -- waits; a full hour begins. A ResourceQuota has instants of its own, for it is nobody else's business; quotas of other systems share theirs.
 --
 -- grain:  cluster, system, resource, flavor, scope, start_at
--- reads:  clean.quota_reported, clean.quota_span, clean.quota_watch, facts.quota_capacity, facts.quota_free, facts.quota_pod_span
+-- reads:  clean.quota_reported, clean.quota_span, clean.quota_watch, facts.quota_capacity, facts.quota_free, facts.quota_pod_span, facts.quota_unit
 -- params:
 -- source: clean.quota_*, facts.quota_pod_span, facts.quota_capacity, facts.quota_free
 -- columns:
@@ -14,14 +14,24 @@
 --   flavor    Kueue's flavor, or ''
 --   scope     the quota, where its instants are its own; else ''
 --   start_at  UTC, the instant
-with subject as (
+with term as (
+    select span.*
+    from clean.quota_span as span
+    semi join facts.quota_unit as unit
+        on
+            span.system = unit.system
+            and span.resource = unit.resource
+            and unit.gpus_per_native > 0
+),
+
+subject as (
     select distinct
         cluster,
         system,
         resource,
         flavor,
         if(system = 'kubernetes', quota, '') as scope
-    from clean.quota_span
+    from term
 ),
 
 -- Requests of a size that wait, from the first to the last.
@@ -89,7 +99,7 @@ span as (
         if(system = 'kubernetes', quota, '') as scope,
         start_at,
         end_at
-    from clean.quota_span
+    from term
     union
     select
         subject.cluster,
