@@ -19,7 +19,7 @@ _MAX_ROUNDS = 1000
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue of one session."""
+    """A queue of one scheduling cycle."""
 
     name: str
     request: Amounts
@@ -109,7 +109,7 @@ def shares(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[
 
 
 def queue(resource: str, each: Holding) -> Queue:
-    """The queue of a session that asks for what the holding demands of one resource."""
+    """The queue of a cycle that asks for what the holding demands of one resource."""
     terms = each.quota.terms.get(resource)
     guarantee = {resource: (terms.guaranteed or 0) if terms else 0}
     capability = {resource: terms.cap} if terms and terms.cap is not None else {}
