@@ -1,7 +1,7 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
 .PHONY: bench bench-export bench-facts bench-power bench-promql bench-state bench-page
 
-bench: bench-export bench-facts bench-power bench-promql bench-state ## Measure against curl, plain scans and PromQL (minutes; not part of test)
+bench: bench-export bench-facts bench-power bench-promql bench-state bench-page ## Measure against curl, plain scans and PromQL (minutes; not part of test)
 
 bench-export: $(VENV)/.installed-dev servers
 	@$(PY) -m bench.export
