@@ -35,6 +35,12 @@ class Thresholds(BaseModel):
     unseen_ratio: float = Field(
         0.1, gt=0, le=1, description="share of expected time not seen from which a node counts as not seen"
     )
+    unnamed_ratio: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="share of a GPU's time in which it may be active with nobody named, for labels lag behind their pod",
+    )
     busy_ratio: float = Field(
         0.8, gt=0, le=1, description="mean engine activity or GPU utilisation from which low SM activity is called ineffective"
     )

@@ -1,11 +1,12 @@
 -- Findings about GPU-hours that did no work: held and idle, reserved and idle, used by nobody known, stranded, not usable.
 --
 -- Read from the ledger. Time of which it is not known whether a holder worked counts neither way; where that is more than half of what
--- was held (figure_min_coverage), nothing is said of the holder.
+-- was held (figure_min_coverage), nothing is said of the holder. Labels come and go a sampling step after their pod, so a GPU that changes
+-- hands often is active for minutes without a name: unnamed_ratio of its time is left to that.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.ownership, facts.window_ledger
--- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio
+-- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, unnamed_ratio
 -- source: facts.window_ledger; how sure its holder is: facts.ownership
 -- columns:
 --   code             which finding; docs/operations.md lists them
@@ -144,14 +145,15 @@ found as (
         node_name,
         device_uuid,
         max(gpu_model) as gpu_model,
-        sum(gpu_hours) as gpu_hours,
+        sum(gpu_hours) filter (where cause = 'nobody_named') as gpu_hours,
         'medium' as confidence,
-        format('active for {:.1f} GPU-hours in which nobody is named', sum(gpu_hours)) as evidence,
-        min(first_hour_at) as first_seen_at
+        format(
+            'active for {:.1f} of {:.1f} GPU-hours in which nobody is named', sum(gpu_hours) filter (where cause = 'nobody_named'), sum(gpu_hours)
+        ) as evidence,
+        min(first_hour_at) filter (where cause = 'nobody_named') as first_seen_at
     from facts.window_ledger
-    where cause = 'nobody_named'
     group by cluster, node_name, device_uuid
-    having sum(gpu_hours) >= $findings_gpu_hours
+    having sum(gpu_hours) filter (where cause = 'nobody_named') >= greatest($findings_gpu_hours, $unnamed_ratio * sum(gpu_hours))
     union all by name
     select
         if(cause = 'unsliced', 'GR601', 'GR602') as code,
