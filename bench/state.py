@@ -1,7 +1,6 @@
 """A snapshot against downloading and parsing the same pages, from the same server, in turns.
 
-PODS is about 10,000 at POD_LIFE_FACTOR=2.4, on 1,000 nodes with a ResourceSlice each; ROUNDS (5). PADDED=1 adds to each pod what
-real ones carry and nobody reads: managed fields, volumes, environment.
+PODS is about 10,000 at POD_LIFE_FACTOR=2.4, on 1,000 nodes with a ResourceSlice each; ROUNDS (5).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ GROUPS = {"kind": "APIGroupList", "groups": [{"name": "resource.k8s.io", "versio
 
 
 def main() -> None:
-    """Measure in turns and print, for objects as they are simulated and as large as real ones are."""
+    """Measure in turns and print."""
     shares = {"mig_share": 0, "sharing_share": 0, "dra_share": 1, "kube_state_step_seconds": 0}
     plan = SimulationPlan(8_000, 1, date(2026, 11, 20), pod_life_factor=POD_LIFE_FACTOR, **shares)
     folder = CACHE / f"kubernetes-{fingerprint(plan)}"
@@ -49,9 +48,8 @@ def main() -> None:
         write_kubernetes(plan, folder)
     counts = {name: len(orjson.loads((folder / name).read_bytes())["items"]) for name in PATHS}
     print(f"{machine()}; " + ", ".join(f"{count:,} {name.removesuffix('.json')}" for name, count in counts.items()))
-    for title, padded in (("as simulated", "0"), ("with the weight of real pods", "1")):
-        with _server(folder, padded) as url:
-            _compare(f"State of a cluster, objects {title}, median of {ROUNDS}", url)
+    with _server(folder) as url:
+        _compare(f"State of a cluster, median of {ROUNDS}", url)
 
 
 def _compare(title: str, url: str) -> None:
@@ -133,8 +131,8 @@ def _since(begun: tuple[float, float]) -> tuple[float, ...]:
 
 
 @contextmanager
-def _server(folder: Path, padded: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "bench.state", "serve", str(folder), padded]
+def _server(folder: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "bench.state", "serve", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
@@ -143,9 +141,9 @@ def _server(folder: Path, padded: str) -> Iterator[str]:
             process.terminate()
 
 
-def serve(folder: Path, padded: bool) -> None:
+def serve(folder: Path) -> None:
     """Serve the lists for ever; prints the address."""
-    items = {path: _items(folder / name, padded and name == "pods.json") for name, path in PATHS.items()}
+    items = {path: _items(folder / name) for name, path in PATHS.items()}
     small = {"/apis": orjson.dumps(GROUPS), "/version": b'{"gitVersion":"v1.36.2"}'}
 
     class Handler(BaseHTTPRequestHandler):
@@ -169,11 +167,10 @@ def serve(folder: Path, padded: bool) -> None:
     server.serve_forever()
 
 
-def _items(file: Path, padded: bool) -> tuple[str, list[bytes]]:
+def _items(file: Path) -> tuple[str, list[bytes]]:
     reply = orjson.loads(file.read_bytes())
-    items = [_with_weight(item) if padded else item for item in reply["items"]]
     head = f'"kind":"{reply["kind"]}","apiVersion":"{reply["apiVersion"]}"'
-    return head, [orjson.dumps(item) for item in items]
+    return head, [orjson.dumps(item) for item in reply["items"]]
 
 
 def _page(items: dict[str, tuple[str, list[bytes]]], path: str, query: dict[str, list[str]]) -> bytes:
@@ -186,22 +183,9 @@ def _page(items: dict[str, tuple[str, list[bytes]]], path: str, query: dict[str,
     return f'{{{head},"metadata":{{{metadata}}},"items":['.encode() + b",".join(found[start:end]) + b"]}"
 
 
-def _with_weight(pod: dict[str, Any]) -> dict[str, Any]:
-    """About 8 kB a pod, which is what a busy cluster's have."""
-    fields = {f'k:{{"name":"VARIABLE_{number}"}}': {".": {}, "f:name": {}, "f:value": {}} for number in range(24)}
-    managed = {"manager": "kube-controller-manager", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
-    pod["metadata"]["managedFields"] = [managed | {"fieldsV1": {"f:spec": {"f:containers": fields}}} for _ in range(3)]
-    mounts = [{"name": f"volume-{number}", "mountPath": f"/mnt/{number}", "readOnly": True} for number in range(5)]
-    environment = [{"name": f"VARIABLE_{number}", "value": f"value-{number}"} for number in range(24)]
-    for container in pod["spec"]["containers"]:
-        container |= {"env": environment, "volumeMounts": mounts, "terminationMessagePath": "/dev/termination-log"}
-    pod["spec"]["volumes"] = [{"name": f"volume-{number}", "configMap": {"name": "c", "defaultMode": 420}} for number in range(5)]
-    return pod
-
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
-        serve(Path(sys.argv[2]), sys.argv[3] == "1")
+        serve(Path(sys.argv[2]))
     elif sys.argv[1:2] == ["parse"]:
         parse(sys.argv[2])
     elif sys.argv[1:2] == ["snapshot"]:

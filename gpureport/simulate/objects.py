@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from gpureport.simulate import pod_ballast
 from gpureport.simulate.hardware import DRIVER_VERSION
 from gpureport.simulate.inventory import SHARING_REPLICAS, Gpu, Node, stable_uuid
 from gpureport.simulate.kube_series import allocatable
@@ -77,7 +78,7 @@ def pod(plan: SimulationPlan, pod: Pod) -> Object:
     """A pod of a job: running, or finished and still listed."""
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": pod.name, "uid": stable_uuid(plan, "job", pod.name)}
     owner = [job | {"controller": True, "blockOwnerDeletion": True}]
-    more = {"labels": {"app": pod.kind.stem}, "ownerReferences": owner}
+    more = {"labels": {"app": pod.kind.stem}, "ownerReferences": owner, "managedFields": pod_ballast.managed_fields()}
     return {
         "metadata": _metadata(pod.name, pod.uid, _time(pod.life.created), namespace=pod.namespace, **more),
         "spec": _pod_spec(pod),
@@ -95,7 +96,8 @@ def _pod_spec(pod: Pod) -> Object:
     else:
         count = {pod.slot.resource: str(len(pod.slot.rows))}
         resources |= {"limits": count, "requests": requests | count}
-    return spec | {"containers": [{"name": pod.kind.container, "image": _IMAGE, "resources": resources}]}
+    container = {"name": pod.kind.container, "image": _IMAGE, "resources": resources} | pod_ballast.container_fields()
+    return spec | {"containers": [container], "volumes": pod_ballast.volumes()}
 
 
 def _pod_status(plan: SimulationPlan, pod: Pod) -> Object:
