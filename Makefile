@@ -49,7 +49,7 @@ lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL 
 	@$(VENV)/bin/sqlfluff lint --processes 2 queries
 
 docs: $(VENV)/.installed-dev ## Write the generated documents anew
-	@$(PY) -m gpureport.document
+	@$(PY) -m gpureport.documents
 
 clean: ## Remove what was made here
 	rm -rf $(VENV) out .cache build dist

@@ -13,7 +13,8 @@ from uuid import uuid4
 import click
 
 from gpureport import __version__, pipeline
-from gpureport.cli_options import (
+from gpureport.commands.nightly import migrate, prune, run
+from gpureport.commands.options import (
     CLUSTER,
     DATE,
     FORMAT,
@@ -30,13 +31,12 @@ from gpureport.cli_options import (
     prometheus_options,
     read_salt,
 )
+from gpureport.commands.whatif import whatif
 from gpureport.config import Config
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
 from gpureport.nightly import each_source
-from gpureport.nightly_commands import migrate, prune, run
 from gpureport.row_printing import Output
-from gpureport.whatif_command import whatif
 from gpureport.window import Window, day_start, parse_instant
 
 

@@ -24,13 +24,10 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
-from gpureport.day_state import KEPT_ONCE, TELEMETRY, state_around_day, state_of_day
 from gpureport.errors import LakeError, QueryError
-from gpureport.findings import Thresholds
-from gpureport.findings import parameters as finding_parameters
-from gpureport.idle_power import BASELINE, FIRST, idle_baseline
-from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
-from gpureport.look_back import (
+from gpureport.facts.day_state import KEPT_ONCE, TELEMETRY, state_around_day, state_of_day
+from gpureport.facts.idle_power import BASELINE, FIRST, idle_baseline
+from gpureport.facts.look_back import (
     EARLIER,
     HISTORY,
     build_earlier,
@@ -40,10 +37,13 @@ from gpureport.look_back import (
     window_before,
     without,
 )
-from gpureport.look_back import parameters as look_back_parameters
+from gpureport.facts.look_back import parameters as look_back_parameters
+from gpureport.facts.quotas import QUOTA_FACTS, quota_facts_of_day
+from gpureport.facts.restatement import footer_entries, restated_days
+from gpureport.findings import Thresholds
+from gpureport.findings import parameters as finding_parameters
+from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.query import Failure, Query, build, load, needed, run_checks
-from gpureport.quotas import QUOTA_FACTS, quota_facts_of_day
-from gpureport.restatement import footer_entries, restated_days
 from gpureport.window import Window
 
 KEPT = (

@@ -29,16 +29,16 @@ from gpureport.compute import (
     report_tables,
 )
 from gpureport.config import Config
+from gpureport.documents.schema import render_schema
 from gpureport.errors import CoverageError, FindingError, IncompleteError, LakeError, OutputError, SourceError, UsageError
 from gpureport.export import Exported, ExportSettings, export_day
+from gpureport.facts.look_back import window_before
+from gpureport.facts.quotas import quota_lake
 from gpureport.file_import import Imported
 from gpureport.lake import Lake, open_lake, views
-from gpureport.look_back import window_before
 from gpureport.query import Query, load
-from gpureport.quotas import quota_lake
 from gpureport.resources import RECORDING
 from gpureport.row_printing import Output
-from gpureport.schema_docs import render_schema
 from gpureport.snapshot import Snapshot
 from gpureport.sources.kubernetes import HOW_TO_NAME_A_CLUSTER, NoClusterError, open_cluster, read_observed_at
 from gpureport.sql_prompt import answer, prompt

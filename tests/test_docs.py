@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from gpureport.catalog import load_catalog
 from gpureport.cli import cli, main
 from gpureport.config import Config
-from gpureport.finding_docs import render_findings
+from gpureport.documents.findings import render_findings
+from gpureport.documents.schema import render_figures, render_metrics, render_schema
 from gpureport.query import load
-from gpureport.schema_docs import render_figures, render_metrics, render_schema
 from gpureport.tables import TABLES
 
 ROOT = Path(__file__).parents[1]

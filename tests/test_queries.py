@@ -18,9 +18,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from gpureport import findings, lake, query_docs, resources
+from gpureport import findings, lake, resources
+from gpureport.documents import queries as query_docs
+from gpureport.facts.quotas import empty_rule_tables
 from gpureport.query import LAYERS, Query, build, load, needed, parameters, tables_read
-from gpureport.quotas import empty_rule_tables
 from gpureport.tables import TABLE_BY_NAME
 
 HERE = Path(__file__).parent / "queries"

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gpureport.catalog import Catalog, Meaning
-from gpureport.definitions import FIGURES
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Carried, Evidence
 from gpureport.doctor.findings import Finding, Remedy
-from gpureport.figure import Figure
+from gpureport.figures import FIGURES
+from gpureport.figures.figure import Figure
 from gpureport.tables import SIGNALS
 
 NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})
@@ -44,7 +44,7 @@ def signal_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
 
 
 def costs(present: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Signals to add → the figures that each would make known, by ``definitions.FIGURES``.
+    """Signals to add → the figures that each would make known, by ``figures.FIGURES``.
 
     Figures that have one way only go first: what they need may serve the others too.
     """

@@ -70,7 +70,7 @@ class Share:
     fair_share: float | None
     """What it is guaranteed and its part of what is over; None where the system has no such number."""
     reason: str = ""
-    """Why it is None, as a code of ``definitions.REASONS``."""
+    """Why it is None, as a code of ``figures.REASONS``."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from gpureport.errors import LakeError
 from gpureport.lake.layout import MARKER, OBSERVED, Lake, is_observation, observation_part, packed_part, partition_folder
 from gpureport.lake.pack import join, packable, without_instant
 from gpureport.lake.parquet import write_parquet
-from gpureport.state_tables import STATE_TABLES
 from gpureport.tables import SCHEMA_VERSION, SOURCE, TABLE_BY_NAME
+from gpureport.tables.state import STATE_TABLES
 from gpureport.window import to_ms
 
 _STAGING = ".staging"

@@ -18,8 +18,8 @@ from gpureport.errors import LakeError
 from gpureport.lake.change import changing_in_place, disk_errors, write_marker
 from gpureport.lake.layout import Lake, Partition, schema_version
 from gpureport.lake.parquet import held_type, write_parquet
-from gpureport.table import Column, Table
 from gpureport.tables import SCHEMA_VERSION, TABLES
+from gpureport.tables.table import Column, Table
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from gpureport.errors import LakeError
 from gpureport.lake.layout import Lake, Partition, is_observation, packed_part
 from gpureport.lake.parquet import ROW_GROUP_ROWS
-from gpureport.state_tables import STATE_TABLES
-from gpureport.table import Table
 from gpureport.tables import SOURCE
+from gpureport.tables.state import STATE_TABLES
+from gpureport.tables.table import Table
 
 
 def packable(lake: Lake, before: date) -> Iterator[tuple[Table, Partition, list[Path]]]:

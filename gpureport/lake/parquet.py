@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gpureport.table import Column, Table
+from gpureport.tables.table import Column, Table
 
 ROW_GROUP_ROWS = 122_880
 _PROBE_ROWS = 8_192

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from gpureport.errors import LakeError
 from gpureport.lake.views import create_view
-from gpureport.table import Column
 from gpureport.tables import DEVICE_SAMPLE
+from gpureport.tables.table import Column
 
 _LONGEST_MS = 3_600_000
 """No row is in force for longer than an hour."""

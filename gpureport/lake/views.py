@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from gpureport.errors import LakeError
 from gpureport.lake.layout import Lake, Partition, is_observation
-from gpureport.table import Table
 from gpureport.tables import TABLE_BY_NAME
+from gpureport.tables.table import Table
 
 
 def views(

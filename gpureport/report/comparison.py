@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 
 from gpureport.errors import LakeError
-from gpureport.look_back import EARLIER, parameters
+from gpureport.facts.look_back import EARLIER, parameters
 from gpureport.query import Query, build, load, needed
 from gpureport.report.results import Result, read_results
 from gpureport.row_printing import Output, plain, print_rows

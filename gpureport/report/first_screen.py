@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from gpureport import formats
-from gpureport.definitions import REASONS
+from gpureport.figures import REASONS
 from gpureport.report import charts
 from gpureport.report.header import Header
 from gpureport.report.ledger import BUCKETS, HELD, Balance, added, balances, by_holder, total

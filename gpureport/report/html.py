@@ -15,7 +15,7 @@ import duckdb
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpureport import formats
-from gpureport.definitions import FIGURES, REASONS
+from gpureport.figures import FIGURES, REASONS
 from gpureport.report.drill_down import drill_down
 from gpureport.report.figures import GROUP_ORDER, LONG_TEXT, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
 from gpureport.report.first_screen import FirstScreen

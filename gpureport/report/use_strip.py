@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpureport import formats
-from gpureport.definitions import REASONS
+from gpureport.figures import REASONS
 
 _SEEN_AS = {
     # figure: beginning of the column with the seconds behind it, where that is not the figure's own

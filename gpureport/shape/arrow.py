@@ -16,8 +16,8 @@ from gpureport.shape.owners import Run
 from gpureport.shape.prepare import Prepared
 from gpureport.shape.spans import Times, is_among
 from gpureport.shape.wide import DeviceRows
-from gpureport.table import Table
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, DEVICE_SIGNAL, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES
+from gpureport.tables.table import Table
 from gpureport.window import Window
 
 MS_PER_SECOND = 1000.0

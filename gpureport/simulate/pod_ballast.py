@@ -14,7 +14,7 @@ _MANAGERS = ("kube-controller-manager", "kube-scheduler", "kubelet")
 
 def managed_fields() -> list[dict[str, Any]]:
     """Who wrote which field, as an API server keeps it of each writer."""
-    fields = {f'k:{{"name":"{name}"}}': {".": {}, "f:name": {}, "f:value": {}} for name in _VARIABLES}
+    fields: dict[str, Any] = {f'k:{{"name":"{name}"}}': {".": {}, "f:name": {}, "f:value": {}} for name in _VARIABLES}
     written = {"f:spec": {"f:containers": fields}}
     return [
         {"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": written}

@@ -19,7 +19,7 @@ from gpureport.state.pods import container_rows, pod_row
 from gpureport.state.quota_terms import quota_term_rows
 from gpureport.state.quotas import quota_row
 from gpureport.state.rows import Rows
-from gpureport.state_tables import STATE_TABLES
+from gpureport.tables.state import STATE_TABLES
 
 Shaper = Callable[[Object], Iterable[tuple[str, Row]]]
 _TABLE_BY_NAME = {table.name: table for table in STATE_TABLES}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpureport.table import Table
+from gpureport.tables.table import Table
 
 _BATCH_ROWS = 2_000
 _EMPTY = {pa.types.is_string: "", pa.types.is_boolean: False, pa.types.is_map: {}, pa.types.is_list: ()}

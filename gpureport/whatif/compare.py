@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import duckdb
 
 from gpureport.errors import LakeError, UsageError
+from gpureport.facts.quota_rows import QuotaRows, Row
+from gpureport.facts.quotas import build_quota_facts
 from gpureport.fairshare.change import Change, Pool, Term, changed, doubts, resolved
 from gpureport.fairshare.nos_memory import uncounted
 from gpureport.query import Query, build, needed
-from gpureport.quota_rows import QuotaRows, Row
-from gpureport.quotas import build_quota_facts
-from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
+from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.whatif.moments import LeftOut, replay_moments
 from gpureport.whatif.question import Question
 from gpureport.window import Window

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from gpureport import formats
-from gpureport.definitions import REASONS
+from gpureport.facts.quota_rows import Row
 from gpureport.fairshare.allocation import ASSUMPTIONS
 from gpureport.fairshare.replay import UNKNOWABLE
-from gpureport.quota_rows import Row
+from gpureport.figures import REASONS
 from gpureport.row_printing import Output, print_rows
 from gpureport.whatif.compare import Answer
 from gpureport.whatif.question import Question

@@ -11,7 +11,7 @@ import requests
 from prometheus.programs import free_port
 from prometheus.replay import Asked, Reply, replaying
 
-from gpureport.definitions import FIGURES
+from gpureport.figures import FIGURES
 
 from .clusters import CLUSTERS, INSTANTS, NOTHING_AT
 from .conftest import Doctor, Told

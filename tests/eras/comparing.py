@@ -9,7 +9,7 @@ import pytest
 from golden_case import Row
 
 from eras.rewriting import Told
-from gpureport.definitions import FIGURES
+from gpureport.figures import FIGURES
 
 SAME = 1e-6
 ANY = object()

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 
 from gpureport.cli import main
 from gpureport.config import MetricName, Metrics
-from gpureport.run_metrics import HELP, Night, publish
+from gpureport.nightly.metrics import HELP, Night, publish
 
 NOW = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 RULES = Path(__file__).parents[2] / "deploy" / "helm" / "gpureport" / "alerts.yaml"

@@ -12,9 +12,9 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from gpureport.facts.quotas import QUOTA_FACTS, build_quota_facts, empty_rule_tables
 from gpureport.lake import open_lake, views
 from gpureport.query import build, load, needed
-from gpureport.quotas import QUOTA_FACTS, build_quota_facts, empty_rule_tables
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.window import Window
 

@@ -16,7 +16,7 @@ from gpureport.export import NoSeriesError
 from gpureport.lake import open_lake
 from gpureport.lake.change import LakeBusyError, exclusive_run, pack_observations
 from gpureport.lake.retention import describe_pruned, prune
-from gpureport.run_metrics import Night, publish
+from gpureport.nightly.metrics import Night, publish
 from gpureport.window import Window
 
 Say = Callable[[str], None]

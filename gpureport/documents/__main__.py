@@ -1,15 +1,15 @@
-"""Write the generated documents anew: ``python -m gpureport.document``, run by ``make docs`` in a checkout."""
+"""Write the generated documents anew: ``python -m gpureport.documents``, run by ``make docs`` in a checkout."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from gpureport.catalog import load_catalog
-from gpureport.finding_docs import render_findings
+from gpureport.documents.findings import render_findings
+from gpureport.documents.queries import render_index
+from gpureport.documents.schema import render_figures, render_metrics, render_schema
 from gpureport.query import load
-from gpureport.query_docs import render_index
 from gpureport.resources import QUERIES
-from gpureport.schema_docs import render_figures, render_metrics, render_schema
 
 
 def documents() -> dict[Path, str]:

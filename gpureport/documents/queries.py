@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gpureport.definitions import REASONS
+from gpureport.figures import REASONS
 from gpureport.query import Query
 from gpureport.resources import QUERIES
 
@@ -47,7 +47,7 @@ def _entry(query: Query) -> str:
 
 
 def main() -> None:
-    """Write the page: ``python -m gpureport.query_docs``."""
+    """Write the page: ``python -m gpureport.documents.queries``."""
     from gpureport.query import load
 
     (QUERIES / "README.md").write_text(render_index(load()))

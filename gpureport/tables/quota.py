@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpureport.state_columns import CREATED, OBSERVED, TEXTS
-from gpureport.table import INSTANT, Column, Table
+from gpureport.tables.state_columns import CREATED, OBSERVED, TEXTS
+from gpureport.tables.table import INSTANT, Column, Table
 
 QUOTA = Table(
     "quota",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpureport.table import Column, Table
+from gpureport.tables.table import Column, Table
 
 _AT = pa.timestamp("us")
 

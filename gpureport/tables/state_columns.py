@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpureport.table import INSTANT, Column
+from gpureport.tables.table import INSTANT, Column
 
 TEXTS = pa.map_(pa.string(), pa.string())
 AMOUNTS = pa.map_(pa.string(), pa.float64())

@@ -9,10 +9,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from gpureport.facts.quota_rows import QuotaRows, Row
 from gpureport.fairshare.model import Holding, Share
 from gpureport.fairshare.shares import SHARING, fair_shares
-from gpureport.quota_rows import QuotaRows, Row
-from gpureport.rule_tables import QUOTA_SHARE
+from gpureport.tables.rules import QUOTA_SHARE
 
 _STEPS = """
 select

@@ -11,8 +11,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-from gpureport.state_tables import STATE_TABLES
-from gpureport.table import INSTANT, Column, Table
+from gpureport.tables.state import STATE_TABLES
+from gpureport.tables.table import INSTANT, Column, Table
 
 SCHEMA_VERSION = 2
 """Raised when a table changes so that older code would misread it, or queries miss a column in older files (lake/migrate.py)."""

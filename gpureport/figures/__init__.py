@@ -5,9 +5,9 @@ Plain values, read by the page, by ``docs/figures.md`` and by the tests that hol
 
 from __future__ import annotations
 
-from gpureport.figure import Figure
-from gpureport.quota_figures import QUOTA_FIGURES, QUOTA_REASONS
-from gpureport.scheduler_figures import SCHEDULER_FIGURES
+from gpureport.figures.figure import Figure
+from gpureport.figures.quota import QUOTA_FIGURES, QUOTA_REASONS
+from gpureport.figures.scheduler import SCHEDULER_FIGURES
 
 REASONS = {
     "not_collected": "the exporter does not publish this metric, or the server did not keep it",

@@ -11,13 +11,13 @@ from datetime import timedelta
 import duckdb
 import pyarrow as pa
 
+from gpureport.facts.quota_amounts import quota_native_table, quota_unit_table
+from gpureport.facts.quota_labels import quota_label_tables
+from gpureport.facts.quota_shares import quota_share_table
 from gpureport.fairshare.nos_labels import ORDER
 from gpureport.lake import Lake, Partition, views
 from gpureport.query import Query, build, needed
-from gpureport.quota_amounts import quota_native_table, quota_unit_table
-from gpureport.quota_labels import quota_label_tables
-from gpureport.quota_shares import quota_share_table
-from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
+from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.window import Window, plain
 
 QUOTA_FACTS = (

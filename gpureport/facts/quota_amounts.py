@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.fairshare.units import gpu_units, native_requests, native_unit
-from gpureport.rule_tables import QUOTA_NATIVE, QUOTA_UNIT
+from gpureport.tables.rules import QUOTA_NATIVE, QUOTA_UNIT
 
 _REQUESTS = """
 with asked as (

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpureport.dra_tables import DRA_TABLES
-from gpureport.quota_tables import QUOTA_TABLES
-from gpureport.state_columns import AMOUNTS, CREATED, OBSERVED, TEXTS
-from gpureport.table import INSTANT, Column, Table
+from gpureport.tables.dra import DRA_TABLES
+from gpureport.tables.quota import QUOTA_TABLES
+from gpureport.tables.state_columns import AMOUNTS, CREATED, OBSERVED, TEXTS
+from gpureport.tables.table import INSTANT, Column, Table
 
 CONTAINER_CLAIMS = pa.list_(
     pa.struct([("claim", pa.string()), ("pod_claim", pa.string()), ("request", pa.string()), ("resource", pa.string())])

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gpureport import pipeline
-from gpureport.cli_options import FORMAT, LAKE, Invocation
+from gpureport.commands.options import FORMAT, LAKE, Invocation
 from gpureport.row_printing import Output
 from gpureport.whatif import parse_question
 from gpureport.window import Window, parse_instant

@@ -21,7 +21,7 @@ from gpureport.fairshare.model import Exposure, Pod, Quota, Terms
 from gpureport.fairshare.nos import Used
 from gpureport.fairshare.nos_labels import ORDER, OVER_QUOTA, labelled
 from gpureport.fairshare.nos_preemption import Situation, exposures
-from gpureport.rule_tables import QUOTA_EXPOSURE, QUOTA_POD_LABEL
+from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 
 _PODS = """
 select

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpureport.figure import Figure
+from gpureport.figures.figure import Figure
 
 _GAUGES = {
     # gauge: what it is at an instant; whether its maximum is told too

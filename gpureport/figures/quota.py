@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpureport.figure import Figure
+from gpureport.figures.figure import Figure
 
 QUOTA_REASONS = {
     "no_such_notion": "the quota's system has no such number",

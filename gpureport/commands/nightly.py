@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gpureport import nightly
-from gpureport.cli_options import (
+from gpureport.commands.options import (
     CLUSTER,
     DATE,
     LAKE,

@@ -1,4 +1,4 @@
-"""docs/schema.md, figures.md and metrics.md, written from tables.py, definitions.py, the catalogue and the SQL's headers."""
+"""docs/schema.md, figures.md and metrics.md, written from the tables, the figures, the catalogue and the SQL's headers."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterable, Mapping
 
 from gpureport import formats
 from gpureport.catalog import Catalog, Meaning
-from gpureport.definitions import FIGURES, REASONS
-from gpureport.figure import Figure
-from gpureport.markdown import markdown_table
+from gpureport.documents.markdown import markdown_table
+from gpureport.figures import FIGURES, REASONS
+from gpureport.figures.figure import Figure
 from gpureport.query import Query
-from gpureport.table import Column, Table
 from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, SIGNALS, TABLES
+from gpureport.tables.table import Column, Table
 
 _SCHEMA_INTRO = f"""# Schema
 
-Generated from `gpureport/tables.py` and the headers of `queries/`; `gpureport schema` prints it. Schema version {SCHEMA_VERSION}.
+Generated from `gpureport/tables/` and the headers of `queries/`; `gpureport schema` prints it. Schema version {SCHEMA_VERSION}.
 
 Lake tables lie at `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`, facts at `<lake>/facts/<table>/…` alike. `cluster` (text)
 and `date` (UTC day) are columns of every lake table, read from the path. Instants are UTC without a zone. Null means unknown.
 """
 _FIGURES_INTRO = """# Figures
 
-Generated from `gpureport/definitions.py` and the headers of `queries/report`: for
+Generated from `gpureport/figures/` and the headers of `queries/report`: for
 each figure of the report its formula, its unit, the signals it is made from, and when it is absent. Which metrics carry a
 signal is in [metrics.md](metrics.md); which one served stands in `source_metrics`.
 

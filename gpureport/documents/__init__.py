@@ -1,0 +1,1 @@
+"""The documents that are generated: schema, figures, metrics, findings, and the index of the queries."""
