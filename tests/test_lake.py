@@ -85,7 +85,9 @@ def test_a_killed_writer_leaves_no_trace_and_no_lock(tmp_path: Path) -> None:
     assert contents_outside_staging(tmp_path) == before
     write(tmp_path, sample_rows(4))
     assert not (tmp_path / ".staging").exists()
-    assert duckdb.execute("select count(*) from read_parquet(?)", [str(tmp_path / "sample/*/*/*.parquet")]).fetchone() == (4,)
+    assert duckdb.connect().execute(
+        "select count(*) from read_parquet(?)", [str(tmp_path / "sample/*/*/*.parquet")]
+    ).fetchone() == (4,)
 
 
 def _stage_in_child(path: Path, signal_file: str) -> None:

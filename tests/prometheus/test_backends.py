@@ -76,7 +76,7 @@ def test_an_export_with_warnings_says_so_in_the_lake(tmp_path: Path) -> None:
         settings = ExportSettings(prometheus, {}, load_catalog(), "lab", 1_000_000, keep_raw=False)
         exported = export_day(settings, tmp_path, DAY, lambda done, total: None)
     assert exported.warnings == (STORE_DOWN,)
-    (warnings,) = duckdb.sql(f"select distinct warnings from '{tmp_path}/source/**/*.parquet'").fetchall()
+    (warnings,) = duckdb.connect().sql(f"select distinct warnings from '{tmp_path}/source/**/*.parquet'").fetchall()
     assert warnings == ([STORE_DOWN],)
 
 

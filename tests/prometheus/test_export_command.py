@@ -30,7 +30,7 @@ def test_a_day_is_exported_and_the_lake_named(fleet_prometheus: str, tmp_path: P
     assert (outcome.returncode, outcome.stdout) == (0, f"{tmp_path / 'lake'}\n")
     assert "Traceback" not in outcome.stderr
     files = f"{tmp_path}/lake/device_sample/cluster=lab/date={fleet.DAY}/*.parquet"
-    (found,) = duckdb.execute("select count(*), count(distinct device_uuid) from read_parquet(?)", [files]).fetchall()
+    (found,) = duckdb.connect().execute("select count(*), count(distinct device_uuid) from read_parquet(?)", [files]).fetchall()
     assert found == (60 * fleet.NODE_COUNT, fleet.NODE_COUNT)
 
 

@@ -70,7 +70,7 @@ def assert_same_rows(one: Path, other: Path, table: str, columns: str = "*") -> 
         f"(select {columns} from read_parquet('{lake}/{table}/**/*.parquet', hive_partitioning=true))" for lake in (one, other)
     ]
     for left, right in (both, both[::-1]):
-        (extra,) = duckdb.sql(f"select count(*) from ({left} except all {right})").fetchall()[0]
+        (extra,) = duckdb.connect().sql(f"select count(*) from ({left} except all {right})").fetchall()[0]
         assert extra == 0, f"{table}: {extra} rows differ"
 
 
@@ -93,8 +93,10 @@ def test_groups_and_worker_processes_change_nothing(prometheus2: str, imported_l
 def test_external_labels_are_kept_apart_from_a_series_own(prometheus2: str, tmp_path: Path) -> None:
     exported_lake(prometheus2, "remote-read", tmp_path)
     query = f"select distinct external_labels from '{tmp_path}/series/**/*.parquet'"
-    assert duckdb.sql(query).fetchall() == [({"replica": "r0", "region": "north"},)]
-    (count,) = duckdb.sql(
-        f"select count(*) from '{tmp_path}/series/**/*.parquet' where labels['replica'] is not null"
-    ).fetchall()[0]
+    assert duckdb.connect().sql(query).fetchall() == [({"replica": "r0", "region": "north"},)]
+    (count,) = (
+        duckdb.connect()
+        .sql(f"select count(*) from '{tmp_path}/series/**/*.parquet' where labels['replica'] is not null")
+        .fetchall()[0]
+    )
     assert count == 0

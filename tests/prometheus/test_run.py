@@ -46,7 +46,11 @@ def run(url: str, folder: Path, day: str | None = None, now: datetime = NOW) -> 
 def joules(folder: Path) -> dict[date, float]:
     """Energy by day, from the facts."""
     files = str(folder / "lake/facts/device_hour/*/*/*.parquet")
-    rows = duckdb.execute("select date, sum(energy_joules) from read_parquet(?) group by date order by date", [files]).fetchall()
+    rows = (
+        duckdb.connect()
+        .execute("select date, sum(energy_joules) from read_parquet(?) group by date order by date", [files])
+        .fetchall()
+    )
     return dict(rows)
 
 
