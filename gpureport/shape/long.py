@@ -50,13 +50,16 @@ def _joined(rows: LongRows) -> LongRows:
     ends = rows.starts_ms + rows.held_ms
     same = (rows.values[1:] == rows.values[:-1]) & (rows.starts_ms[1:] == ends[:-1])
     same &= rows.starts_ms[1:] // HOUR_MS == rows.starts_ms[:-1] // HOUR_MS
+    # A counter's growth is added up over what is joined, so known and unknown growth stay apart, and growth over a gap begins a row.
+    same &= np.isnan(rows.increase[1:]) == np.isnan(rows.increase[:-1])
+    same &= np.isnan(rows.gap_increase[1:])
     first = np.flatnonzero(np.concatenate([[True], ~same])) if rows.values.size else np.empty(0, np.int64)
     last = np.append(first[1:] - 1, rows.values.size - 1) if first.size else first
     return LongRows(
         rows.starts_ms[first],
         ends[last] - rows.starts_ms[first],
         rows.values[first],
-        rows.increase[first],
+        np.add.reduceat(rows.increase, first) if first.size else rows.increase,
         rows.gap_increase[first],
         rows.is_carried[first],
     )

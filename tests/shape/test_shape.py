@@ -11,6 +11,8 @@ import pytest
 from gpureport.catalog import load_catalog
 from gpureport.series import STALE_BITS, SeriesBatch
 from gpureport.shape import Shaped, shape
+from gpureport.shape.copies import Points
+from gpureport.shape.long import long_rows
 from gpureport.window import Window
 
 DAY = date(2026, 11, 20)
@@ -257,3 +259,17 @@ def test_a_state_that_stays_is_one_interval_an_hour() -> None:
     state = ({"__name__": "kube_pod_status_phase", "pod": "a", "phase": "Running"}, every(30, [1] * 10 + [0] * 10))
     found = run(state).sample.to_pylist()
     assert [(row["value"], row["held_seconds"]) for row in found] == [(1, 300), (0, 300)]
+
+
+def test_a_counter_that_stands_still_is_one_interval_and_keeps_what_it_grows_at_its_end() -> None:
+    """7, 7, 7, 9, then 300 s of silence, 12, 12: it grew by 2 to the next sample, by 3 over the gap."""
+    times = np.array([0, 30, 60, 90, 390, 420], np.int64) * 1000 + NOON * 1000
+    values = np.array([7, 7, 7, 9, 12, 12], np.float64)
+    found = long_rows(Points(times, values, np.empty(0, np.int64)), True, True, lambda: 30_000, Window.of_day(DAY))
+    told = zip(found.values, found.held_ms // 1000, found.increase, found.gap_increase, strict=True)
+    assert [tuple(None if np.isnan(each) else float(each) for each in row) for row in told] == [
+        (7, 90, 2, None),
+        (9, 90, None, None),
+        (12, 30, 0, 3),
+        (12, 30, None, None),
+    ]
