@@ -6,6 +6,7 @@ from gpureport.figures.figure import Figure
 
 QUOTA_REASONS = {
     "no_such_notion": "the quota's system has no such number",
+    "preemption_not_read": "its scheduler takes pods back by settings of its own, which are not read",
     "capacity_unknown": "how much there is to share is not known: no nodes were looked at, or they are another tree's",
     "demand_unknown": "what waits is not known: the scheduler's pods cannot be told by their queue, and it does not say",
     "no_limit": "there is no hard limit, or none that is known",

@@ -69,7 +69,13 @@ select
         { 'figure': 'over_quota_gpu_hours', 'reason': if(system != 'nos', 'no_such_notion', null) },
         { 'figure': 'in_quota_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
         { 'figure': 'over_quota_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
-        { 'figure': 'exposed_seconds', 'reason': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null) },
+        {
+            'figure': 'exposed_seconds',
+            'reason': case
+                when system = 'kubernetes' then 'no_such_notion'
+                when system not in ('nos', 'scheduler-plugins') then 'preemption_not_read'
+            end
+        },
         { 'figure': 'exposed_within_min_seconds', 'reason': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null) },
         { 'figure': 'exposed_fair_share_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
         { 'figure': 'exposed_same_namespace_seconds', 'reason': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null) },
