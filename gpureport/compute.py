@@ -200,14 +200,14 @@ class _Work:
         with self._open(files, given) as con:
             failures = _build_facts(con, self.queries, self.settings, given)
             return {
-                table: self._stage(con, table, files[0].stem) for table in KEPT if table not in (*KEPT_ONCE, *QUOTA_FACTS)
+                table: self._stage(con.sql(f"from {table}").to_arrow_table(), table, files[0].stem)
+                for table in KEPT
+                if table not in (*KEPT_ONCE, *QUOTA_FACTS)
             }, failures
 
     def keep(self, table: str) -> int:
         """Rows staged of a table that is of the whole day."""
-        with connection(self.settings.memory_limit, 1) as con:
-            _give(con, {table: self.of_the_day[table]})
-            return self._stage(con, table, "part-0000")
+        return self._stage(self.of_the_day[table], table, "part-0000")
 
     @contextmanager
     def _open(self, files: list[Path], given: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -218,9 +218,9 @@ class _Work:
             _give(con, given)
             yield con
 
-    def _stage(self, con: duckdb.DuckDBPyConnection, table: str, part: str) -> int:
+    def _stage(self, found: pa.Table, table: str, part: str) -> int:
         keys = [(name, "ascending") for name in self.queries[table].grain if name != "cluster"]
-        rows = con.sql(f"select * exclude (cluster) from {table}").to_arrow_table().sort_by(keys)
+        rows = found.drop_columns(["cluster"]).sort_by(keys)
         where = (table.replace(".", "/"), self.partition.cluster, self.partition.date)
         self.change.write(*where, rows, part, self.metadata)
         return int(rows.num_rows)
