@@ -50,7 +50,7 @@ def _joined(rows: LongRows) -> LongRows:
     ends = rows.starts_ms + rows.held_ms
     same = (rows.values[1:] == rows.values[:-1]) & (rows.starts_ms[1:] == ends[:-1])
     same &= rows.starts_ms[1:] // HOUR_MS == rows.starts_ms[:-1] // HOUR_MS
-    # A counter's growth is added up over what is joined, so known and unknown growth stay apart, and growth over a gap begins a row.
+    # Growth is added up over what is joined, so known and unknown growth stay apart, and growth over a gap begins a row.
     same &= np.isnan(rows.increase[1:]) == np.isnan(rows.increase[:-1])
     same &= np.isnan(rows.gap_increase[1:])
     first = np.flatnonzero(np.concatenate([[True], ~same])) if rows.values.size else np.empty(0, np.int64)
