@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -17,15 +18,29 @@ def write_database(con: duckdb.DuckDBPyConnection, results: Sequence[Result], he
     path.unlink(missing_ok=True)
     con.execute(f"attach {_quoted(str(path))} as file")
     try:
-        con.execute("create schema file.report; create schema file.facts")
-        for result in results:
-            _copy_report(con, result)
-        for name in _facts(con):
-            con.execute(f"create table file.facts.{name} as select * from facts.{name} order by all")
-        _write_meta(con, header)
+        with _at_once(con):
+            con.execute("create schema file.report; create schema file.facts")
+            for result in results:
+                _copy_report(con, result)
+            for name in _facts(con):
+                con.execute(f"create table file.facts.{name} as select * from facts.{name} order by all")
+            _write_meta(con, header)
     finally:
         con.execute("detach file")
     return path
+
+
+@contextmanager
+def _at_once(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """One transaction: hundreds of tables and comments would each wait for the disk."""
+    con.begin()
+    try:
+        yield
+        con.commit()
+    except BaseException:
+        with suppress(duckdb.Error):  # where the disk is full there may be nothing left to roll back
+            con.rollback()
+        raise
 
 
 def _copy_report(con: duckdb.DuckDBPyConnection, result: Result) -> None:
