@@ -1,1 +1,1 @@
-"""The commands of the command line that have a file of their own, and the options that all share."""
+"""The commands, by what they are for, and the options that they share."""

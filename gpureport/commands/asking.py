@@ -1,0 +1,83 @@
+"""The commands that answer a question on the terminal: sql, diff, schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpureport import pipeline
+from gpureport.commands.options import FORMAT, LAKE, Invocation
+from gpureport.errors import UsageError
+from gpureport.row_printing import Output
+from gpureport.window import Window, parse_instant
+
+
+@click.command()
+@click.argument("statement", required=False)
+@LAKE
+@FORMAT
+@click.pass_obj
+def sql(invocation: Invocation, /, statement: str | None, output: Output, **flags: Any) -> None:
+    """Ask DuckDB over lake.*, facts.* and report.*; without a statement, an interactive prompt.
+
+    Example: gpureport sql "select pod, sum(observed_seconds) / 3600 from facts.container_hour group by pod"
+    """
+    config = invocation.config(**flags)
+    pipeline.sql(config, statement, output, invocation.now)
+
+
+@click.command()
+@click.argument("reports", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--since", help="Start of the later window: a UTC day, or a time.")
+@click.option("--until", help="Its end (default: a day after the start).")
+@click.option(
+    "--earlier-since", help="Start of the earlier window (default: so that it is as long, and ends where the later begins)."
+)
+@click.option("--earlier-until", help="Its end (default: the start of the later window).")
+@click.option("--show", type=click.Choice(["bridge", "namespaces", "findings", "periods", "restated"]), help="Only this part.")
+@LAKE
+@FORMAT
+@click.pass_obj
+def diff(
+    invocation: Invocation, /, reports: Sequence[Path], show: str | None, output: Output, lake: Path | None, **times: str | None
+) -> None:
+    """Say what changed: between two windows of the lake, or between two reports (their folders, the earlier first).
+
+    A bridge leads from the earlier GPU-hours to the later ones, allocated, effective and capacity, and adds up; then whose hours
+    changed, which findings are new or resolved, and which days were stated anew. CSV holds one part, the bridge if none is
+    named with --show.
+
+    Example: gpureport diff --since 2026-11-08 --until 2026-11-15
+    """
+    config = invocation.config(lake=lake)
+    if reports:
+        if len(reports) != 2 or any(times.values()):
+            raise UsageError("give two reports, the earlier first, or the windows of a lake with --since; not both")
+        pipeline.diff_reports(config, reports[0], reports[1], show, output)
+        return
+    window, earlier = _compared_windows(times)
+    pipeline.diff_windows(config, window, earlier, show, output)
+
+
+def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window | None]:
+    """The later window, and the earlier one where it is named."""
+    if not times["since"]:
+        raise UsageError("nothing to compare; give --since for a window of the lake, or two folders of reports")
+    start = parse_instant(times["since"])
+    window = Window(start, parse_instant(times["until"]) if times["until"] else start + timedelta(days=1))
+    if not times["earlier_since"]:
+        if times["earlier_until"]:
+            raise UsageError("--earlier-until needs --earlier-since")
+        return window, None
+    end = parse_instant(times["earlier_until"]) if times["earlier_until"] else start
+    return window, Window(parse_instant(times["earlier_since"]), end)
+
+
+@click.command()
+def schema() -> None:
+    """Print the documented schema of every table, as Markdown."""
+    click.echo(pipeline.schema(), nl=False)

@@ -1,0 +1,134 @@
+"""The commands that fill a lake: export, snapshot, import, simulate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpureport import pipeline
+from gpureport.commands.options import (
+    CLUSTER,
+    DATE,
+    LAKE,
+    LOG_FORMAT,
+    NO_KUBERNETES,
+    Invocation,
+    cluster_options,
+    finished_day,
+    parse_headers,
+    print_paths,
+    prometheus_options,
+)
+from gpureport.config import Config
+from gpureport.errors import UsageError
+from gpureport.nightly import each_source
+from gpureport.window import parse_instant
+
+
+@click.command()
+@DATE
+@LAKE
+@CLUSTER
+@prometheus_options
+@cluster_options
+@NO_KUBERNETES
+@LOG_FORMAT
+@click.pass_obj
+def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
+    """Fetch one UTC day from a Prometheus-compatible server into the lake, and the cluster's state of this moment.
+
+    Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
+    """
+    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    chosen = finished_day(invocation, day)
+    for each in each_source(config, invocation.environ, chosen):
+        with_state = each.kubernetes.enabled and not no_kubernetes
+        beside = pipeline.snapshot_beside(each, invocation.environ, invocation.now) if with_state else pipeline.Beside()
+        exported = pipeline.export(each, invocation.environ, chosen)
+        for line in pipeline.describe_export(exported):
+            invocation.say(line)
+        beside.conclude(invocation.say)
+    click.echo(str(config.lake))
+
+
+@click.command()
+@cluster_options
+@LAKE
+@CLUSTER
+@LOG_FORMAT
+@click.pass_obj
+def snapshot(invocation: Invocation, /, **flags: Any) -> None:
+    """Read the Kubernetes state of this moment into the lake; run it every few minutes, for claims vanish with their pods.
+
+    Example: gpureport snapshot --kubeconfig ~/.kube/config --context prod --cluster prod --lake lake
+    """
+    config = invocation.config(**flags)
+    for each in config.each_cluster():
+        if each.kubernetes.enabled:
+            for line in pipeline.describe_snapshot(pipeline.take_snapshot(each, invocation.environ, invocation.now)):
+                invocation.say(line)
+    click.echo(str(config.lake))
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--kubernetes", type=click.Path(path_type=Path), help="Folder of raw list replies: pods.json, resourceclaims.json, …"
+)
+@click.option("--observed-at", help="When those were saved (default: what its observed_at.txt says).")
+@LAKE
+@CLUSTER
+@click.pass_obj
+def import_(
+    invocation: Invocation, /, files: Sequence[Path], kubernetes: Path | None, observed_at: str | None, **flags: Any
+) -> None:
+    """Read OpenMetrics text with timestamps (plain or .gz), and Kubernetes list replies, into the lake; no server needed.
+
+    Example: gpureport import metrics.openmetrics.txt.gz --kubernetes state --cluster lab --lake lake
+    """
+    if not files and not kubernetes:
+        raise UsageError("nothing to import; name files of OpenMetrics text, or a folder of list replies with --kubernetes")
+    config = invocation.config(**flags)
+    if kubernetes:
+        at = parse_instant(observed_at) if observed_at else None
+        for line in pipeline.describe_snapshot(pipeline.import_state(config, kubernetes, at, invocation.now)):
+            invocation.say(line)
+    if files:
+        _import_samples(invocation, config, files)
+    click.echo(str(config.lake))
+
+
+def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path]) -> None:
+    imported = pipeline.import_files(config, files, invocation.now)
+    days = ", ".join(map(str, imported.days))
+    invocation.say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
+    for metric, count in imported.nameless.items():
+        invocation.say(f"warning: {count:,} values of {metric} have no UUID label, so they are nobody's and were left out")
+
+
+@click.command()
+@click.option("--gpus", type=int, required=True, help="How many GPUs, eight to a node.")
+@click.option("--days", type=int, default=1, show_default=True, help="How many UTC days.")
+@click.option("--start", "start", help="First day (default: as many days before today as are simulated).")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
+@click.option("--step-seconds", type=int, default=30, show_default=True, help="Time between scrapes.")
+@click.option("--signals", default="14", show_default=True, help="How many signals the exporter gives: 14, or all.")
+@click.option("--scenario", default="mixed", show_default=True, help="mixed: trouble at random; review: in known places.")
+@click.option("--mig-share", type=float, default=0.1, show_default=True, help="Share of GPUs split into MIG instances.")
+@click.option("--sharing-share", type=float, default=0.1, show_default=True, help="Share of GPUs with several holders.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for OpenMetrics, Kubernetes JSON and truth.json.")
+@LAKE
+@CLUSTER
+@click.pass_obj
+def simulate(invocation: Invocation, /, out: Path | None, lake: Path | None, cluster: str | None, **plan: Any) -> None:
+    """Make a synthetic cluster: as OpenMetrics and Kubernetes JSON (--out), straight into a lake (--lake), or both.
+
+    Example: gpureport simulate --gpus 64 --days 1 --out out/simulated
+    """
+    if out is None and lake is None:
+        raise UsageError("nothing to write; give --out for files, --lake for a lake, or both")
+    config = invocation.config(cluster=cluster)
+    print_paths(pipeline.simulate(config, plan, out, lake, invocation.now.date()))

@@ -1,0 +1,64 @@
+"""``gpureport doctor``: what is to be looked at, into one pipeline call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import click
+
+from gpureport import pipeline
+from gpureport.commands.options import (
+    CLUSTER,
+    FORMAT,
+    LAKE,
+    NO_KUBERNETES,
+    Invocation,
+    cluster_options,
+    connection_options,
+    finished_day,
+    parse_headers,
+)
+from gpureport.errors import UsageError
+from gpureport.row_printing import Output
+from gpureport.window import day_start
+
+
+@click.command()
+@connection_options
+@cluster_options
+@NO_KUBERNETES
+@LAKE
+@CLUSTER
+@click.option("--date", "day", help="UTC day of the lake (default: yesterday), or of the server (default: now).")
+@FORMAT
+@click.pass_obj
+def doctor(
+    invocation: Invocation,
+    /,
+    day: str | None,
+    output: Output,
+    headers: Sequence[str],
+    cluster: str | None,
+    no_kubernetes: bool,
+    **flags: Any,
+) -> None:
+    """Say which metrics, labels, series and Kubernetes lists are missing, what that costs, and the exact lines to add.
+
+    Looks at a server, without fetching samples in bulk, and at the Kubernetes cluster of the kubeconfig or the pod, at
+    either alone, or with --lake at a day of a lake. Exit code 0: a report would be whole; 4: it would lack figures;
+    5: a server cannot be read.
+
+    Example: gpureport doctor --prometheus-url http://prometheus:9090 --kubeconfig ~/.kube/config
+    """
+    if flags["lake"] and flags["prometheus__url"]:
+        raise UsageError("give --prometheus-url or --lake, not both")
+    is_past = bool(flags["lake"] or day)
+    if is_past and (flags["kubernetes__kubeconfig"] or flags["kubernetes__context"]):
+        raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
+    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    lake_day = pipeline.LakeDay(finished_day(invocation, day), cluster) if flags["lake"] else None
+    at = min(invocation.now, day_start(finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
+    with_state = not (is_past or no_kubernetes)
+    invocation.say(pipeline.doctor(config, invocation.environ, lake_day, at, output, with_state))

@@ -1,0 +1,80 @@
+"""The commands that make a report: compute, report, demo."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gpureport import pipeline
+from gpureport.commands.options import DATE, LAKE, LOG_FORMAT, OUT, Invocation, finished_day, print_paths, read_salt
+from gpureport.errors import UsageError
+from gpureport.window import Window, parse_instant
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write into (default: out/demo, or out/demo-month).")
+@click.option("--simulated-month", is_flag=True, help="Of 30 simulated days of 24 GPUs with trouble in known places (a minute).")
+@click.pass_obj
+def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool) -> None:
+    """Report on the bundled recording of a real H200, or on a simulated month; needs no network and no cluster.
+
+    Example: gpureport demo --out out/demo
+    """
+    if simulated_month:
+        print_paths(pipeline.demo_month(invocation.config(), out or Path("out/demo-month"), invocation.now))
+    else:
+        print_paths(pipeline.demo(invocation.config(), out or Path("out/demo"), invocation.now))
+
+
+@click.command()
+@DATE
+@LAKE
+@LOG_FORMAT
+@click.pass_obj
+def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
+    """Turn one day of the lake into hourly facts, for every cluster in it.
+
+    Example: gpureport compute --date 2026-11-20
+    """
+    config = invocation.config(**flags)
+    for line in pipeline.compute(config, finished_day(invocation, day)):
+        invocation.say(line)
+    click.echo(str(config.lake / "facts"))
+
+
+@click.command()
+@click.option("--since", required=True, help="Start: a UTC day, or a time as 2026-11-20T23:51:40Z.")
+@click.option("--until", help="End, itself outside the window (default: a day after the start).")
+@LAKE
+@OUT
+@click.option(
+    "--idle-policy",
+    "report__idle_policy",
+    type=click.Choice(["separate", "holder", "pool"]),
+    help="Whom idle energy counts for: nobody, each holder while it holds, or all holders of the model's GPUs (separate).",
+)
+@click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
+@click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
+@click.option("--by", "report__by", help="Also a page for each value of this label of namespaces (team), or for each namespace.")
+@click.option("--fail-on", "report__fail_on", help="Exit 3 for findings of a code (GR101) or severity (info, warning, critical).")
+@click.option("--anonymise", "is_anonymous", is_flag=True, help="Pseudonyms for names, and no free text: a report to share.")
+@click.option("--salt-file", type=click.Path(path_type=Path), help="Secret by which pseudonyms are made (default: a new one).")
+@LOG_FORMAT
+@click.pass_obj
+def report(
+    invocation: Invocation, /, since: str, until: str | None, is_anonymous: bool, salt_file: Path | None, **flags: Any
+) -> None:
+    """Write report.html, csv/, report.json and gpureport.duckdb from the facts of a window.
+
+    Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
+    """
+    config = invocation.config(**flags)
+    start = parse_instant(since)
+    window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
+    if is_anonymous and config.report.by:
+        raise UsageError("pages by owner bear the owner's name; give --anonymise without --by")
+    salt = read_salt(salt_file) if is_anonymous else ""
+    print_paths(pipeline.report(config, window, config.out, invocation.now, salt))

@@ -1,0 +1,120 @@
+"""One TOML file, ``GPUREPORT_SECTION__KEY`` in the environment, and flags → one frozen ``Config``; flags win.
+
+Unknown keys are errors: a misspelt threshold that is silently ignored would print a wrong number.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from gpureport.config.meaning import DEFAULT_MEMORY_THRESHOLD_RATIO
+from gpureport.config.whole import Config
+from gpureport.errors import UsageError
+
+PREFIX = "GPUREPORT_"
+DEFAULT_FILE = Path("gpureport.toml")
+_SEED_ENABLED = "GPU_SATURATION_METRICS_ENABLED"
+_SEED_THRESHOLD = "GPU_MEMORY_SATURATION_THRESHOLD"
+
+
+def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[Config, list[str]]:
+    """The configuration and the warnings that came with it; ``flags`` are dotted names, those set to None are absent.
+
+    UsageError for an unknown key, a value out of range, or a file that is not there or no TOML.
+    """
+    values = _read_file(path)
+    warnings = _apply_seed_names(values, environ)
+    for name, text in sorted(environ.items()):
+        if name.startswith(PREFIX):
+            _set(values, name[len(PREFIX) :].lower().split("__"), _parse(text))
+    for dotted, value in flags.items():
+        if value is not None:
+            _set(values, dotted.split("."), value)
+    _complete_clusters(values)
+    try:
+        return Config.model_validate(values), warnings
+    except ValidationError as error:
+        raise UsageError(f"configuration: {_first_problem(error)}") from None
+
+
+def _complete_clusters(values: dict[str, Any]) -> None:
+    """Give each of ``clusters`` what it leaves to the sections of all; Kubernetes is read only where the cluster names one.
+
+    Else every cluster would be given the state of the one in which the job runs.
+    """
+    clusters = values.get("clusters")
+    if not isinstance(clusters, list) or not all(isinstance(each, dict) for each in clusters):
+        return  # for pydantic to refuse
+    names = [each.get("name") for each in clusters]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"configuration: two clusters are named {twice[0]!r}")
+    for each in clusters:
+        each["prometheus"] = {**values.get("prometheus", {}), **each.get("prometheus", {})}
+        own = each.get("kubernetes", {"enabled": False})
+        each["kubernetes"] = {**values.get("kubernetes", {}), **own}
+
+
+def _read_file(path: Path | None) -> dict[str, Any]:
+    """The TOML file; without a path ``gpureport.toml`` in this folder, if it is there."""
+    if path is None and not DEFAULT_FILE.exists():
+        return {}
+    chosen = path or DEFAULT_FILE
+    try:
+        return tomllib.loads(chosen.read_text())
+    except OSError as error:
+        raise UsageError(f"{chosen} cannot be read ({error.strerror}); check --config") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{chosen} is no TOML: {error}") from None
+
+
+def _apply_seed_names(values: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
+    """OpenCost's two names; a threshold outside (0, 1] falls back to 0.9 there, so it does here, with a warning."""
+    warnings = []
+    if (enabled := environ.get(_SEED_ENABLED)) is not None:
+        _set(values, ["saturation", "enabled"], enabled)
+    if (text := environ.get(_SEED_THRESHOLD)) is not None:
+        threshold = _number(text)
+        if threshold is None or not 0 < threshold <= 1:
+            warnings.append(f"{_SEED_THRESHOLD}={text!r} is outside (0, 1]; {DEFAULT_MEMORY_THRESHOLD_RATIO} is used")
+            threshold = DEFAULT_MEMORY_THRESHOLD_RATIO
+        _set(values, ["saturation", "memory_threshold_ratio"], threshold)
+    return warnings
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _parse(text: str) -> Any:
+    """Lists and tables are written as JSON; anything else is text, which pydantic reads as the field's type."""
+    if text[:1] in "[{":
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
+    for name in names[:-1]:
+        values = values.setdefault(name, {})
+        if not isinstance(values, dict):
+            raise UsageError(f"configuration: {name!r} is not a section")
+    values[names[-1]] = value
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    where = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {where!r}; see docs/operations.md for those that exist"
+    return f"{where} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}"

@@ -1,0 +1,61 @@
+"""The servers of a cluster: how to reach them, and what to ask."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from gpureport.config.section import Section
+
+
+class Prometheus(Section):
+    """How to reach the server; secrets are named by file or environment variable, never written here."""
+
+    url: str = ""
+    read_path: Literal["auto", "remote-read", "matrix", "victoria-metrics"] = "auto"
+    bearer_token_file: str = ""
+    bearer_token_env: str = ""
+    username: str = ""
+    password_file: str = ""
+    password_env: str = ""
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    insecure_skip_verify: bool = False
+    headers: dict[str, str] = Field({})
+    match: dict[str, str] = Field({})
+    cluster_label: str = ""
+    http_config_file: str = ""
+    connect_timeout_seconds: float = Field(10.0, gt=0)
+    read_timeout_seconds: float = Field(120.0, gt=0)
+    max_samples_per_request: int = Field(10_000_000, gt=0)
+    max_concurrency: int = Field(2, gt=0, le=64)
+    retries: int = Field(4, ge=0, le=20)
+
+
+KubernetesSystem = Literal["dra", "kubernetes", "nos", "scheduler-plugins", "kueue", "koordinator", "volcano", "kai"]
+"""What brings objects beside nodes, namespaces and pods; ``kubernetes`` stands for its own resource quotas."""
+
+
+class Kubernetes(Section):
+    """How to reach the cluster's API server, and what to ask; credentials are the kubeconfig's or the service account's."""
+
+    enabled: bool = True
+    kubeconfig: str = ""
+    context: str = ""
+    namespaces: tuple[Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")], ...] = ()
+    systems: tuple[KubernetesSystem, ...] = get_args(KubernetesSystem)
+    connect_timeout_seconds: float = Field(10.0, gt=0)
+    read_timeout_seconds: float = Field(60.0, gt=0)
+    page_timeout_seconds: float = Field(300.0, gt=0)
+    page_size: int = Field(500, gt=0, le=10_000)
+    retries: int = Field(3, ge=0, le=20)
+
+
+class ClusterSource(Section):
+    """One of several clusters: its servers, with the sections [prometheus] and [kubernetes] as what they do not say."""
+
+    name: str
+    prometheus: Prometheus = Prometheus()
+    kubernetes: Kubernetes = Kubernetes(enabled=False)

@@ -1,0 +1,64 @@
+"""The whole configuration: its sections, and what it is for each cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from pydantic import Field
+
+from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Saturation, Scheduler
+from gpureport.config.night import Export, Metrics, Retention
+from gpureport.config.section import Section
+from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
+from gpureport.errors import UsageError
+from gpureport.findings import Suppression, Thresholds
+from gpureport.log import LogFormat
+
+
+class Config(Section):
+    """Everything that can be set; each section is documented in docs/operations.md."""
+
+    cluster: str = "default"
+    log_format: LogFormat = "text"
+    lake: Path = Path("lake")
+    out: Path = Path("out")
+    saturation: Saturation = Saturation()
+    prometheus: Prometheus = Prometheus()
+    kubernetes: Kubernetes = Kubernetes()
+    export: Export = Export()
+    power: Power = Power()
+    quota: QuotaSystems = QuotaSystems()
+    owners: Owners = Owners()
+    prices: Prices = Prices()
+    carbon: Carbon = Carbon()
+    compute: Compute = Compute()
+    metrics: Metrics = Metrics()
+    retention: Retention = Retention()
+    clusters: tuple[ClusterSource, ...] = ()
+    report: Report = Report()
+    scheduler: Scheduler = Scheduler()
+    thresholds: Thresholds = Thresholds()
+    suppressions: tuple[Suppression, ...] = ()
+    signals: tuple[dict[str, str], ...] = ()
+    links: dict[str, Link] = Field({})
+
+    def each_cluster(self) -> list[Config]:
+        """A configuration per cluster: one of all, or of those in ``clusters`` all or the one that ``cluster`` names."""
+        if not self.clusters:
+            return [self]
+        names = [each.name for each in self.clusters]
+        if "cluster" in self.model_fields_set and self.cluster not in names:
+            raise UsageError(f"no cluster {self.cluster!r} is configured; the configuration has {', '.join(names)}")
+        chosen = [each for each in self.clusters if "cluster" not in self.model_fields_set or each.name == self.cluster]
+        return [
+            self.model_copy(update={"cluster": each.name, "prometheus": each.prometheus, "kubernetes": each.kubernetes})
+            for each in chosen
+        ]
+
+    @property
+    def facts_hash(self) -> str:
+        """Twelve hex digits that change when a setting that facts depend on does."""
+        relevant = {"memory_threshold_ratio": self.saturation.memory_threshold_ratio, "signals": self.signals}
+        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:12]
