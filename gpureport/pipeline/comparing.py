@@ -1,0 +1,68 @@
+"""What changed between two windows or reports, and what quotas would have come to had they been otherwise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpureport.compute import connection, facts_hash, report_tables
+from gpureport.config import Config
+from gpureport.errors import LakeError
+from gpureport.facts.look_back import window_before
+from gpureport.facts.quotas import quota_lake
+from gpureport.lake import open_lake
+from gpureport.pipeline.settings import compute_settings, report_settings
+from gpureport.query import load
+from gpureport.row_printing import Output
+from gpureport.window import Window
+
+if TYPE_CHECKING:
+    from gpureport.whatif import Question
+
+Say = Callable[[str], None]
+
+
+def diff_windows(config: Config, window: Window, earlier: Window | None, only: str | None, output: Output) -> None:
+    """Print what changed between two windows of the lake; without the earlier one against the window before.
+
+    LakeError where the lake does not hold all days of both, made alike.
+    """
+    from gpureport.report.comparison import print_comparison, read_comparison
+
+    lake, before = open_lake(config.lake), earlier or window_before(window)
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        made_with = facts_hash(load(), compute_settings(config))
+        queries = report_tables(con, lake, window, report_settings(config), made_with, before)
+        if "report.gpu_hour_bridge" not in queries:
+            raise LakeError(
+                f"{window} cannot be held against {before}: give windows of whole hours, and compute all days of both with this "
+                "configuration and version"
+            )
+        print_comparison(read_comparison(con, queries), only, output, sys.stdout)
+
+
+def diff_reports(config: Config, earlier: Path, now: Path, only: str | None, output: Output) -> None:
+    """Print what changed between two reports (folders, or their gpureport.duckdb); no lake is needed."""
+    from gpureport.report.comparison import compare_reports, print_comparison, read_comparison
+
+    settings = report_settings(config)
+    judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        queries = compare_reports(con, earlier, now, judged_by)
+        print_comparison(read_comparison(con, queries), only, output, sys.stdout)
+
+
+def what_if(config: Config, window: Window, question: Question, output: Output, say: Say) -> None:
+    """Print what quotas would have come to, had they been otherwise; LakeError where the lake knows no quota of the window."""
+    from gpureport.whatif import answer as answer_question
+    from gpureport.whatif import notes, print_answer
+
+    lake, queries = open_lake(config.lake), load()
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        quota_lake(con, lake, queries, window, [question.cluster] if question.cluster else None)
+        found = answer_question(con, queries, config.quota.nos.gpu_memory_gb_per_gpu, window, question)
+    for note in notes(found, question, window) if output != "json" else ():
+        say(note)
+    print_answer(found, question, window, output, sys.stdout)

@@ -1,0 +1,21 @@
+"""What the disk refuses of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from gpureport.errors import OutputError
+
+
+@contextmanager
+def out_errors(out: Path) -> Iterator[None]:
+    """What the disk refuses of a report, as a sentence; DuckDB and Python say it in their own ways."""
+    try:
+        yield
+    except (OSError, duckdb.IOException, duckdb.FatalException) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise OutputError(f"{out} cannot be written ({reason}); free space, or give another --out") from error

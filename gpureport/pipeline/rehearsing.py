@@ -1,0 +1,62 @@
+"""Reports without a cluster: the bundled recording, a simulated month, and simulated clusters of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from gpureport.config import Config
+from gpureport.pipeline.collecting import import_files
+from gpureport.pipeline.progress import progress_bar
+from gpureport.pipeline.refusal import out_errors
+from gpureport.pipeline.reporting import compute, report
+from gpureport.resources import RECORDING
+from gpureport.window import Window, parse_date, parse_instant
+
+DEMO_CLUSTER = "h200-recording"
+DEMO_MONTH = date(2026, 10, 1)
+DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
+
+
+def demo(config: Config, out: Path, now: datetime) -> list[Path]:
+    """The bundled recording through every stage; the files written. The lake stands in ``out/lake``."""
+    own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER})
+    import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
+    compute(own, DEMO_WINDOW.start_at.date())
+    return report(own, DEMO_WINDOW, out, now)
+
+
+def demo_month(config: Config, out: Path, now: datetime, days: int = 30) -> list[Path]:
+    """A simulated month of 24 GPUs through compute and report; the files written, ``truth.json`` of what was planted last."""
+    from gpureport.simulate import fill_lake, review_plan, write_truth
+
+    plan = review_plan(24, days, DEMO_MONTH)
+    own = config.model_copy(update={"lake": out / "lake", "cluster": "simulated"})
+    with out_errors(out):
+        fill_lake(plan, own.lake, own.cluster)
+        truth = write_truth(plan, out)
+    with progress_bar("compute a month") as progress:
+        for number, day in enumerate(plan.dates):
+            compute(own, day)
+            progress(number + 1, plan.days)
+    return [*report(own, plan.window, out, now), truth]
+
+
+def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: Path | None, today: date) -> list[Path]:
+    """A synthetic cluster as files, as a lake, or both; what was written."""
+    # Imported here: no other command should wait for it.
+    from gpureport.simulate import SimulationPlan, choose_signals, fill_lake, write_kubernetes, write_openmetrics, write_truth
+
+    start = parse_date(asked["start"]) if asked["start"] else today - timedelta(days=asked["days"])
+    chosen = {name: found for name, found in asked.items() if name not in ("start", "signals")}
+    plan = SimulationPlan(start_date=start, signals=choose_signals(asked["signals"]), **chosen)
+    written: list[Path] = []
+    if out is not None:
+        with out_errors(out):
+            written += [*write_openmetrics(plan, out), *write_kubernetes(plan, out), write_truth(plan, out)]
+    if lake is not None:
+        fill_lake(plan, lake, config.cluster)
+        written.append(lake)
+    return written

@@ -1,0 +1,118 @@
+"""The lake's days into facts, and the facts of a window into every form of its report."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duckdb import DuckDBPyConnection
+
+from gpureport import findings
+from gpureport.compute import compute_day, connection, facts_hash, failed_checks, report_tables
+from gpureport.config import Config
+from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
+from gpureport.lake import Lake, open_lake, views
+from gpureport.pipeline.refusal import out_errors
+from gpureport.pipeline.settings import carbon_of, compute_settings, prices_of, report_settings
+from gpureport.query import Query, load
+from gpureport.window import Window
+
+if TYPE_CHECKING:
+    from gpureport.report.header import Header
+
+
+def compute(config: Config, day: date, only: str | None = None) -> list[str]:
+    """Facts of a day for every cluster that has it, or one; failed checks, a line each. LakeError where none has."""
+    lake = open_lake(config.lake)
+    held = {each.cluster for each in lake.partitions("device_sample") if each.date == day}
+    clusters = sorted(cluster for cluster in held if only in (None, cluster))
+    if not clusters:
+        raise LakeError(f"the lake at {config.lake} holds nothing for {day}; export or import that day first")
+    lines = []
+    for cluster in clusters:
+        result = compute_day(lake, cluster, day, compute_settings(config))
+        lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
+    return lines
+
+
+def report(config: Config, window: Window, out: Path, now: datetime, salt: str = "") -> list[Path]:
+    """Every form of the report of a window; with a salt without names, each by a pseudonym that the salt decides.
+
+    After they are written CoverageError where too little was seen, FindingError for a finding that is to fail the run.
+    """
+    from gpureport.report import write_report  # polars and jinja2: an export should not wait for them
+
+    findings.check_fail_on(config.report.fail_on)
+    lake = open_lake(config.lake)
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        header, queries = open_report(con, config, lake, window, now, salt)
+        with out_errors(out):
+            written = write_report(con, queries, header, out, _owners(con, config, lake, window))
+        failing = findings.failing(con, config.report.fail_on)
+    ratio = header.coverage_ratio or 0.0
+    if ratio < config.report.min_coverage_ratio:
+        raise CoverageError(
+            f"{out / 'report.html'} is written, but only {ratio:.1%} of the device time was seen "
+            f"(wanted: {config.report.min_coverage_ratio:.1%}); see its section Coverage"
+        )
+    if failing:
+        listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
+        raise FindingError(f"{out / 'report.html'} is written, and holds findings that fail the run (--fail-on): {listed}")
+    return written
+
+
+def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window) -> dict[tuple[str, str], str] | None:
+    """Whose each namespace is, by its label as last seen in the window (report.by); None where no pages by owner are asked for.
+
+    UsageError where no namespace is known to bear the label.
+    """
+    label = config.report.by
+    if not label:
+        return None
+    if label == "namespace":
+        rows = con.execute("select distinct cluster, namespace, namespace from report.gpu_hour_ledger").fetchall()
+        return {(cluster, namespace): owner for cluster, namespace, owner in rows}
+    views(con, lake, ["namespace"], dates=list(window.days()))
+    rows = con.execute(
+        "select cluster, namespace, arg_max(labels[$label], observed_at) from lake.namespace "
+        "where labels[$label] is not null group by cluster, namespace",
+        {"label": label},
+    ).fetchall()
+    if not rows:
+        raise UsageError(
+            f"no namespace bore the label {label!r} in this window; run 'gpureport snapshot', or give --by namespace"
+        )
+    return {(cluster, namespace): owner for cluster, namespace, owner in rows}
+
+
+def open_report(
+    con: DuckDBPyConnection, config: Config, lake: Lake, window: Window, now: datetime, salt: str = ""
+) -> tuple[Header, dict[str, Query]]:
+    """report.* built over the facts of the window, and what the report says of itself."""
+    from gpureport.report.header import read_header
+
+    settings = report_settings(config)
+    made_with = facts_hash(load(), compute_settings(config))
+    queries = report_tables(con, lake, window, settings, made_with)
+    views(con, lake, ["source"], dates=list(window.days()))
+    if salt:
+        from gpureport.anonymous import anonymise  # nobody else should wait for it
+
+        anonymise(con, load(), salt)
+    shown = {
+        "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
+        "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
+        "idle_policy": config.report.idle_policy,
+        **{f"price of {name}": value for name, value in prices_of(config).items()},
+        **(
+            {f"carbon {name}": value for name, value in config.carbon.model_dump(mode="json").items()}
+            if carbon_of(config)
+            else {}
+        ),
+        "team_label": config.owners.team_label,
+        "saturation_enabled": config.saturation.enabled,
+        **{f"links of {model}": link for model, link in settings.links.items()},
+        **config.thresholds.model_dump(),
+    }
+    return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries

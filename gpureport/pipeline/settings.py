@@ -1,0 +1,55 @@
+"""What a stage is told of a configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpureport import findings
+from gpureport.carbon import intensities
+from gpureport.catalog import Catalog, load_catalog
+from gpureport.compute import ComputeSettings, ReportSettings
+from gpureport.config import Config
+
+
+def catalog_of(config: Config) -> Catalog:
+    """The catalogue, with the configured rows."""
+    return load_catalog(config.signals)
+
+
+def compute_settings(config: Config) -> ComputeSettings:
+    """What facts depend on."""
+    return ComputeSettings(
+        memory_threshold_ratio=config.saturation.memory_threshold_ratio,
+        idle_watts=config.power.idle_watts,
+        gpu_memory_gb_per_gpu=config.quota.nos.gpu_memory_gb_per_gpu,
+        memory_limit=config.compute.memory_limit,
+        threads=config.compute.threads,
+    )
+
+
+def report_settings(config: Config) -> ReportSettings:
+    """What the figures of a report depend on, beside the facts."""
+    links = {model: link.model_dump() for model, link in sorted(config.links.items())}
+    return ReportSettings(
+        config.report.figure_min_coverage_ratio,
+        config.saturation.enabled,
+        links,
+        config.report.idle_policy,
+        findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
+        prices=prices_of(config),
+        carbon=carbon_of(config),
+        team_label=config.owners.team_label,
+        scheduler_gauges=config.scheduler.model_dump(),
+    )
+
+
+def prices_of(config: Config) -> dict[str, Any]:
+    """The price book; empty where nothing is configured."""
+    return {name: value for name, value in config.prices.model_dump().items() if value not in ({}, None)}
+
+
+def carbon_of(config: Config) -> dict[str, Any]:
+    """Factors of energy; empty where nothing that needs them is configured."""
+    carbon = config.carbon
+    grams = [*intensities("location", carbon.grams_per_kwh), *intensities("market", carbon.market_grams_per_kwh)]
+    return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or prices_of(config) else {}
