@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,9 +18,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.errors import LakeError
-from gpureport.lake.layout import MARKER, OBSERVED, Lake, is_observation, observation_part, packed_part, partition_folder
+from gpureport.lake.layout import MARKER, Lake, observation_part, packed_part, partition_folder
 from gpureport.lake.pack import join, packable, without_instant
 from gpureport.lake.parquet import write_parquet
+from gpureport.lake.placing import disk_errors, place, placing, sync
 from gpureport.tables import SCHEMA_VERSION, SOURCE, TABLE_BY_NAME
 from gpureport.tables.state import STATE_TABLES
 from gpureport.window import to_ms
@@ -59,7 +59,7 @@ class Change:
             path = self.staging / partition_folder(table, cluster, day) / f"{part}.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_parquet(rows, path, metadata or {}, TABLE_BY_NAME.get(table))
-            _sync(path)
+            sync(path)
 
     def observe(self, cluster: str, observed_at: datetime, tables: Mapping[str, pa.Table]) -> None:
         """Stage the state tables of an instant, and what was asked for them; the same instant again replaces what was there."""
@@ -85,8 +85,8 @@ def staged_change(lake: Lake) -> Iterator[Change]:
     with disk_errors(lake.path), _locked(lake.path), _staged(lake.path, _STAGING) as change:
         yield change
         if not (change.staging / _ABANDONED).exists():
-            with _placing(lake.path):
-                _move_into_place(lake.path, change.staging)
+            with placing(lake.path):
+                place(lake.path, change.staging)
 
 
 @contextmanager
@@ -94,22 +94,23 @@ def staged_observation(lake: Lake) -> Iterator[Change]:
     """A change that only adds an observation; see ``Lake.observation``."""
     with disk_errors(lake.path):
         lake.path.mkdir(parents=True, exist_ok=True)
-        with _placing(lake.path), _staged(lake.path, _OBSERVING) as change:
+        with placing(lake.path), _staged(lake.path, _OBSERVING) as change:
             yield change
-            _move_into_place(lake.path, change.staging)
+            place(lake.path, change.staging)
 
 
 def pack_observations(lake: Lake, before: date) -> int:
     """Join the observations of every day before this one, a file a table and day; how many files were joined."""
     joined = 0
-    with disk_errors(lake.path), _placing(lake.path), _staged(lake.path, _OBSERVING) as change:
+    with disk_errors(lake.path), placing(lake.path), _staged(lake.path, _OBSERVING) as change:
         for table, partition, parts in packable(lake, before):
             staged = change.staging / partition_folder(partition.table, partition.cluster, partition.date)
             join(table, partition, parts, staged)
             for file in staged.iterdir():
-                _sync(file)
-            _swap(staged, lake.path / staged.relative_to(change.staging), change.staging / f".old-{joined}")
+                sync(file)
             joined += len(parts)
+        if joined:
+            place(lake.path, change.staging, is_replacing=True)
     return joined
 
 
@@ -120,7 +121,7 @@ def remove_partitions(lake: Lake, partitions: Sequence[Sequence[Path]]) -> None:
     """
     if not partitions:
         return
-    with disk_errors(lake.path), _locked(lake.path), _placing(lake.path), _staged(lake.path, _STAGING) as change:
+    with disk_errors(lake.path), _locked(lake.path), placing(lake.path), _staged(lake.path, _STAGING) as change:
         for number, files in enumerate(partitions):
             folder, aside = files[0].parent, change.staging / str(number)
             if set(folder.iterdir()) == set(files):
@@ -145,31 +146,6 @@ def _staged(lake_path: Path, name: str) -> Iterator[Change]:
 
 
 @contextmanager
-def _placing(lake_path: Path) -> Iterator[None]:
-    """One at a time moves partitions: an export must not put aside a partition to which an observation is being added.
-
-    Held for moments, so others wait. The lock is on the folder itself.
-    """
-    folder = os.open(lake_path, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
-
-
-@contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turn what the disk refuses into a sentence."""
-    try:
-        yield
-    except PermissionError as error:
-        raise LakeError(f"the lake at {path} cannot be written ({error.strerror}); give its folder write access") from error
-    except OSError as error:
-        raise LakeError(f"writing to the lake at {path} failed: {error.strerror or error}; free space, then run again") from error
-
-
-@contextmanager
 def _locked(path: Path, name: str = _LOCK) -> Iterator[None]:
     path.mkdir(parents=True, exist_ok=True)
     with (path / name).open("w") as lock:
@@ -183,61 +159,16 @@ def _locked(path: Path, name: str = _LOCK) -> Iterator[None]:
 @contextmanager
 def changing_in_place(path: Path) -> Iterator[None]:
     """Nobody else changes the lake meanwhile, be it partitions or observations; LakeBusyError where somebody does."""
-    with disk_errors(path), _locked(path, ".run.lock"), _locked(path), _placing(path):
+    with disk_errors(path), _locked(path, ".run.lock"), _locked(path), placing(path):
         yield
 
 
 def write_marker(path: Path) -> None:
     """Say of the folder that it is a lake of this version's schema."""
     marker = path / MARKER
-    draft = path / f"{MARKER}.draft"
+    draft = path / f".{MARKER}.draft"  # hidden: a folder that holds nothing else may still become a lake
     draft.write_text(json.dumps({"schema_version": SCHEMA_VERSION}) + "\n")
     draft.replace(marker)
-
-
-def _move_into_place(lake_path: Path, staging: Path) -> None:
-    """Two renames a partition: a reader sees the old one, for a moment none, or the new one, never a part of one."""
-    trash = staging / ".old"
-    for number, staged in enumerate(sorted(staging.glob("**/date=*"))):
-        target = lake_path / staged.relative_to(staging)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists() and all(map(is_observation, staged.iterdir())):
-            _move_beside(staged, target)
-            continue
-        _keep_observations(target, staged)
-        trash.mkdir(exist_ok=True)
-        _swap(staged, target, trash / str(number))
-
-
-def _swap(staged: Path, target: Path, aside: Path) -> None:
-    _sync(staged)
-    if target.exists():
-        target.rename(aside)
-    staged.rename(target)
-    _sync(target.parent)
-
-
-def _move_beside(staged: Path, target: Path) -> None:
-    """One rename a file: each is an observation's rows of a table, whole."""
-    for file in staged.iterdir():
-        file.rename(target / file.name)
-    _sync(target)
-
-
-def _keep_observations(old: Path, staged: Path) -> None:
-    """Copies, so that a run that is killed between the renames has lost nothing."""
-    for file in old.glob(f"{OBSERVED}*"):
-        if not (staged / file.name).exists():
-            shutil.copyfile(file, staged / file.name)
-            _sync(staged / file.name)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MARKER = "gpureport-lake.json"
 OBSERVED = "observed-"
+PLACING = ".placing"
+"""Where a change waits that is complete and not yet in its place."""
 _CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -97,7 +99,9 @@ def _partition(table: str, folder: Path) -> Partition:
 
 
 def open_lake(path: Path, create: bool = False) -> Lake:
-    """The lake at a path; LakeError where there is none (unless to be created) or a newer gpureport wrote it."""
+    """The lake at a path, settled; LakeError where there is none (unless to be created) or a newer gpureport wrote it."""
+    from gpureport.lake.placing import settle
+
     if not path.exists() and not create:
         raise LakeError(f"there is no lake at {path}; fill one with 'gpureport export' or 'gpureport import'")
     if path.exists() and not path.is_dir():
@@ -105,6 +109,7 @@ def open_lake(path: Path, create: bool = False) -> Lake:
     marker = path / MARKER
     if marker.exists():
         _check_version(path)
+        settle(path)
     elif create and path.is_dir() and any(not each.name.startswith(".") for each in path.iterdir()):
         raise LakeError(f"{path} holds files but is no gpureport lake (it has no {MARKER}); give a new or empty folder")
     elif not create:

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport.errors import LakeError
-from gpureport.lake.change import changing_in_place, disk_errors, write_marker
+from gpureport.lake.change import changing_in_place, write_marker
 from gpureport.lake.layout import Lake, Partition, schema_version
 from gpureport.lake.parquet import held_type, write_parquet
+from gpureport.lake.placing import disk_errors
 from gpureport.tables import SCHEMA_VERSION, TABLES
 from gpureport.tables.table import Column, Table
 
