@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 
-def built_once(name: str, build: Callable[[Path], None], request: pytest.FixtureRequest, factory: pytest.TempPathFactory) -> Path:
+def built_once(
+    name: str, build: Callable[[Path], object], request: pytest.FixtureRequest, factory: pytest.TempPathFactory
+) -> Path:
     """The folder that ``build`` has filled; workers of one run share it, two runs never do."""
     is_worker = hasattr(request.config, "workerinput")
     root = factory.getbasetemp().parent if is_worker else factory.getbasetemp()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,18 +34,26 @@ def openmetrics(samples: Path) -> str:
 
 def run_case(case: Path, folder: Path) -> Path:
     """The case through the command line; the report's DuckDB file."""
-    text = folder / "metrics.txt"
-    text.write_text(openmetrics(case / "samples.csv"))
-    config = ["--config", str(case / "gpureport.toml")] if (case / "gpureport.toml").exists() else []
+    return run_cases([case], folder)
+
+
+def run_cases(cases: Sequence[Path], folder: Path) -> Path:
+    """Cases of one configuration through the command line, each as a cluster of its own; their report's DuckDB file."""
+    config = ["--config", str(cases[0] / "gpureport.toml")] if (cases[0] / "gpureport.toml").exists() else []
     lake, out = str(folder / "lake"), folder / "out"
-    window = ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z"]
-    for arguments in (
-        ["import", str(text), "--cluster", "golden", "--lake", lake],
-        ["compute", "--date", "2026-11-20", "--lake", lake],
-        ["report", *window, "--lake", lake, "--out", str(out)],
-    ):
-        assert main([*config, *arguments], environ={}, now=NOW) == 0
+    for case in cases:
+        text = folder / f"{case.name}.txt"
+        text.write_text(openmetrics(case / "samples.csv"))
+        gpureport(*config, "import", str(text), "--cluster", case.name, "--lake", lake)
+    gpureport(*config, "compute", "--date", "2026-11-20", "--lake", lake)
+    window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z")
+    gpureport(*config, "report", *window, "--lake", lake, "--out", str(out))
     return out / "gpureport.duckdb"
+
+
+def gpureport(*arguments: str) -> None:
+    """A command that must succeed."""
+    assert main(list(arguments), environ={}, now=NOW) == 0
 
 
 def expected_rows(path: Path) -> list[Row]:
