@@ -122,7 +122,12 @@
 --   driver_version                      GPU driver, '' where unknown
 --   make                                nvidia, amd, intel, …; '' where unknown
 with summed as (
-    select * exclude (start_at, end_at, is_whole_hour)
+    select
+        * exclude (
+            start_at, end_at, is_whole_hour, counter_integral_joules, counter_active_seconds, counter_active_joules,
+            counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules,
+            powered_unknown_seconds, active_watts_max, power_watts_min
+        )
     from facts.segment_saturation
     where is_whole_hour
     union all by name

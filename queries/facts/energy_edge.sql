@@ -5,7 +5,7 @@
 -- a counter that began anew tells the least that was used since. The last sample's own time is not measured.
 --
 -- grain:  cluster, device_uuid, start_at
--- reads:  facts.device_hour, facts.segment_power, lake.device_sample
+-- reads:  facts.device_hour, facts.segment_saturation, lake.device_sample
 -- params:
 -- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
 -- columns:
@@ -34,8 +34,8 @@ told as (
     select distinct
         cluster,
         device_uuid
-    from facts.segment_power
-    where power_seconds is not null
+    from facts.segment_saturation
+    where powered_seconds is not null and gpu_instance_id = ''
 ),
 
 doubtful as (

@@ -6,9 +6,9 @@
 -- The lowest power seen is the last resort: of a GPU that was busy all the time it is far too high, but no more than measured.
 --
 -- grain:  cluster, device_uuid, start_at
--- reads:  facts.device_layout, facts.energy_edge, facts.held_piece, facts.held_series, facts.idle_baseline, facts.piece, facts.segment_power
+-- reads:  facts.device_layout, facts.energy_edge, facts.held_piece, facts.held_series, facts.idle_baseline, facts.piece, facts.segment_saturation
 -- params:
--- source: facts.segment_power, facts.idle_baseline
+-- source: facts.segment_saturation, facts.idle_baseline
 -- columns:
 --   cluster                   cluster name
 --   device_uuid               UUID of the physical GPU
@@ -35,12 +35,39 @@
 --   active_watts_max          largest power above idle in active time
 --   power_watts_min           smallest power
 --   power_watts_max           largest power
-with device_hour as (
+with board as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        start_at,
+        end_at,
+        observed_seconds,
+        energy_seen_seconds,
+        energy_joules,
+        counter_integral_joules,
+        counter_active_seconds,
+        counter_active_joules,
+        counter_unknown_seconds,
+        begun_joules,
+        powered_seconds,
+        powered_joules,
+        powered_active_seconds,
+        powered_active_joules,
+        powered_unknown_seconds,
+        active_watts_max,
+        power_watts_min,
+        power_watts_max
+    from facts.segment_saturation
+    where gpu_instance_id = ''
+),
+
+device_hour as (
     select distinct
         cluster,
         device_uuid,
         hour_start_at
-    from facts.segment_power
+    from board
 ),
 
 piece as (
@@ -82,7 +109,7 @@ lowest as (
         cluster,
         device_uuid,
         min(power_watts_min) as idle_watts
-    from facts.segment_power
+    from board
     group by cluster, device_uuid
 ),
 
@@ -142,36 +169,39 @@ edged as (
 
 segment as (
     select
-        segment.cluster,
-        segment.device_uuid,
-        segment.hour_start_at,
-        segment.start_at,
-        segment.end_at,
-        segment.observed_seconds,
+        board.cluster,
+        board.device_uuid,
+        board.hour_start_at,
+        board.start_at,
+        board.end_at,
+        board.observed_seconds,
         -- Of a GPU with a counter the samples without it are told by facts.energy_edge.
-        if(edged.device_uuid is null, segment.power_seconds, null) as alone_seconds,
+        if(edged.device_uuid is null, board.powered_seconds, null) as alone_seconds,
         if(
-            segment.counter_seconds is null and alone_seconds is null, null, coalesce(segment.counter_seconds, 0) + coalesce(alone_seconds, 0)
+            board.energy_seen_seconds is null and alone_seconds is null,
+            null,
+            coalesce(board.energy_seen_seconds, 0) + coalesce(alone_seconds, 0)
         ) as measured_seconds,
         if(
             measured_seconds is null,
             null,
-            coalesce(segment.counter_joules, 0) + if(alone_seconds is null, 0, segment.power_joules)
+            coalesce(board.energy_joules, 0) + if(alone_seconds is null, 0, board.powered_joules)
         ) as measured_joules,
-        segment.counter_joules,
-        segment.integral_joules,
-        segment.counter_active_seconds + if(alone_seconds is null, 0, segment.power_active_seconds) as active_seconds,
-        segment.counter_active_joules + if(alone_seconds is null, 0, segment.power_active_joules) as active_joules,
-        segment.begun_joules,
-        segment.counter_unknown_seconds + if(alone_seconds is null, 0, segment.power_unknown_seconds) as activity_unknown_seconds,
-        segment.active_watts_max,
-        segment.power_watts_min,
-        segment.power_watts_max
-    from facts.segment_power as segment
+        board.energy_joules as counter_joules,
+        board.counter_integral_joules as integral_joules,
+        coalesce(board.counter_active_seconds, 0) + if(alone_seconds is null, 0, coalesce(board.powered_active_seconds, 0)) as active_seconds,
+        coalesce(board.counter_active_joules, 0) + if(alone_seconds is null, 0, coalesce(board.powered_active_joules, 0)) as active_joules,
+        coalesce(board.begun_joules, 0) as begun_joules,
+        coalesce(board.counter_unknown_seconds, 0)
+        + if(alone_seconds is null, 0, coalesce(board.powered_unknown_seconds, 0)) as activity_unknown_seconds,
+        board.active_watts_max,
+        board.power_watts_min,
+        board.power_watts_max
+    from board
     left join edged
         on
-            segment.cluster = edged.cluster
-            and segment.device_uuid = edged.device_uuid
+            board.cluster = edged.cluster
+            and board.device_uuid = edged.device_uuid
     union all by name
     -- Seen already: of an edge only the energy counts.
     select

@@ -1,6 +1,6 @@
 -- The samples of the pieces that are to be shared out sample by sample: energy idle and above idle of each span.
 --
--- The rules of facts.segment_power, span by span; a span that a change of owners cuts is shared out by time.
+-- The rules of energy in facts.segment_saturation, span by span; a span that a change of owners cuts is shared out by time.
 --
 -- grain:  cluster, piece_number, span_at
 -- reads:  facts.energy_edge, facts.power_piece, lake.device_sample

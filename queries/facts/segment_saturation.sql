@@ -1,4 +1,4 @@
--- The one scan over the samples: numerators and denominators of every saturation figure, per stretch of a device's hour.
+-- The one scan over the samples: numerators and denominators of every saturation figure, and of energy, per stretch of a device's hour.
 --
 -- A segment is an hour, a piece of it (facts.piece), or a single row that a change of owners cuts. A segment begins in its hour, so its
 -- start alone is the key. One cluster at a time: its name is no key either.
@@ -32,6 +32,18 @@
 --   energy_joules                       J, growth of the energy counter over those seconds
 --   energy_sample_count                 rows that carry the energy counter
 --   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
+--   counter_integral_joules             J, power over energy_seen_seconds
+--   counter_active_seconds              s of energy_seen_seconds in active spans; what is not known to be inactive counts as active
+--   counter_active_joules               J of energy_joules in active spans
+--   counter_unknown_seconds             s of energy_seen_seconds in spans of which no signal tells whether they were active
+--   begun_joules                        J, growth of the energy counter beyond power in inactive spans, of work that began within them
+--   powered_seconds                     s with power and without an energy counter
+--   powered_joules                      J, power over them
+--   powered_active_seconds              s of powered_seconds in active spans
+--   powered_active_joules               J of powered_joules in active spans
+--   powered_unknown_seconds             s of powered_seconds in spans of which no signal tells whether they were active
+--   active_watts_max                    largest power of an active span
+--   power_watts_min                     smallest power
 --   gpu_util_seen_seconds               s in which GPU utilisation was known
 --   gpu_util_ratio_seconds              s x share of time with a kernel running
 --   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
@@ -147,7 +159,9 @@ timed as (
             when coalesce(
                 gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio, pcie_tx_bytes_per_second, pcie_rx_bytes_per_second
             ) is not null then 0
-        end as activity
+        end as activity,
+        -- Null where the energy counter tells, or should.
+        case when energy_joules_increase is null and energy_joules is null then power_watts end as power_only_watts
     from lake.device_sample
 ),
 
@@ -207,6 +221,23 @@ select
     sum(energy_joules_increase)::double as energy_joules,
     nullif(count(energy_joules), 0) as energy_sample_count,
     sum(energy_joules_gap_increase) as energy_gap_joules,
+    sum(case when energy_joules_increase is not null then power_watts * held_ms end)::double / 1000 as counter_integral_joules,
+    sum(case when activity is distinct from 0 and energy_joules_increase is not null then held_ms end) / 1000 as counter_active_seconds,
+    sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
+    sum(case when activity is null and energy_joules_increase is not null then held_ms end) / 1000 as counter_unknown_seconds,
+    -- Signals tell of the time before their sample, the counter of the time after it: where it grew by a tenth more than power tells,
+    -- work began within a span that looks inactive.
+    sum(case
+        when activity = 0 and 1000 * energy_joules_increase > 1.1 * power_watts * held_ms
+            then energy_joules_increase::double - power_watts::double * held_ms / 1000
+    end) as begun_joules,
+    sum(case when power_only_watts is not null then held_ms end) / 1000 as powered_seconds,
+    sum(power_only_watts * held_ms)::double / 1000 as powered_joules,
+    sum(case when activity is distinct from 0 and power_only_watts is not null then held_ms end) / 1000 as powered_active_seconds,
+    sum(case when activity is distinct from 0 then power_only_watts * held_ms end)::double / 1000 as powered_active_joules,
+    sum(case when activity is null and power_only_watts is not null then held_ms end) / 1000 as powered_unknown_seconds,
+    max(case when activity is distinct from 0 then power_watts end)::double as active_watts_max,
+    min(power_watts)::double as power_watts_min,
     sum(case when gpu_util_ratio is not null then held_ms end) / 1000 as gpu_util_seen_seconds,
     sum(gpu_util_ratio * held_ms) / 1000 as gpu_util_ratio_seconds,
     sum(case when mem_copy_util_ratio is not null then held_ms end) / 1000 as mem_copy_util_seen_seconds,
