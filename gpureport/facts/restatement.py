@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from gpureport.facts.freshness import basis_entry
 from gpureport.lake import Lake, Partition, footer
 from gpureport.lake.views import create_view
 from gpureport.window import Window
@@ -20,9 +21,9 @@ _ROWS, _STATED = b"sample_rows", b"stated_before"
 
 
 def footer_entries(lake: Lake, samples: Partition) -> dict[str, str]:
-    """What the facts of a day are to carry: of how many rows they are made, and what was said of the day from fewer or more."""
+    """What the facts of a day are to carry: of which samples they are made, and what was said of the day from fewer or more."""
     rows = str(sum(footer(file).num_rows for file in samples.files))
-    entries = {_ROWS.decode(): rows}
+    entries = {_ROWS.decode(): rows, **basis_entry(lake, samples.cluster, samples.date)}
     if before := _facts_of(lake, samples):
         metadata = footer(before.files[0]).metadata or {}
         stated = metadata.get(_STATED, b"").decode()

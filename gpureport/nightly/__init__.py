@@ -150,15 +150,15 @@ class _Cluster:
     def _days_to_do(self) -> list[date]:
         """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
         last, export = self.plan.last_day, self.plan.config.export
-        held = self._computed()
+        held = self._days_of("facts/device_hour")
         recent = [last - timedelta(days=back) for back in range(export.restate_days + 1)]
         missing = [last - timedelta(days=back) for back in range(export.backfill_days + 1)]
-        first = min(held, default=last)
-        return sorted({last, *(day for day in recent if day in held), *(day for day in missing if first < day not in held)})
+        first = min(held | self._days_of("device_sample"), default=last)
+        return sorted({last, *(day for day in recent if day in held), *(day for day in missing if first <= day not in held)})
 
-    def _computed(self) -> set[date]:
+    def _days_of(self, table: str) -> set[date]:
         lake = open_lake(self.plan.config.lake, create=True)
-        return {each.date for each in lake.partitions("facts/device_hour") if each.cluster == self.plan.config.cluster}
+        return {each.date for each in lake.partitions(table) if each.cluster == self.plan.config.cluster}
 
     def _do(self, day: date) -> bool:
         """Samples and facts of a day; False for an earlier day of which the server knows nothing."""
@@ -169,16 +169,24 @@ class _Cluster:
         except NoSeriesError as error:
             if day == self.plan.last_day:
                 raise
-            self.say(f"{day} stays missing: {error}")
-            return False
-        self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
-        for line in pipeline.describe_export(exported):
-            self.say(line)
-        if exported.is_written or day not in self._computed():
-            with self.watch.stage("compute"):
-                for line in pipeline.compute(config, day, config.cluster):
-                    self.say(line)
+            is_held = day in self._days_of("device_sample")
+            self.say(f"{day} {'stays as it is' if is_held else 'stays missing'}: {error}")
+            if not is_held:
+                return False
+        else:
+            self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
+            for line in pipeline.describe_export(exported):
+                self.say(line)
+        self._compute(day)
         return True
+
+    def _compute(self, day: date) -> None:
+        """Facts of a day where it has none of these samples; a run may have been killed between the samples and them."""
+        if pipeline.has_facts(self.plan.config, day):
+            return
+        with self.watch.stage("compute"):
+            for line in pipeline.compute(self.plan.config, day, self.plan.config.cluster):
+                self.say(line)
 
 
 def _publish(plan: NightPlan, night: Night, watch: Watch, say: Say) -> None:

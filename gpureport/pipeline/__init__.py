@@ -15,7 +15,7 @@ from gpureport.pipeline.collecting import (
 from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
 from gpureport.pipeline.examining import LakeDay, doctor
 from gpureport.pipeline.rehearsing import demo, demo_month, simulate
-from gpureport.pipeline.reporting import compute, report
+from gpureport.pipeline.reporting import compute, has_facts, report
 
 __all__ = [
     "Beside",
@@ -30,6 +30,7 @@ __all__ = [
     "diff_windows",
     "doctor",
     "export",
+    "has_facts",
     "import_files",
     "import_state",
     "report",

@@ -12,6 +12,7 @@ from gpureport import findings
 from gpureport.compute import compute_day, connection, facts_hash, failed_checks, report_tables
 from gpureport.config import Config
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
+from gpureport.facts.freshness import are_current
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.refusal import out_errors
 from gpureport.pipeline.settings import carbon_of, compute_settings, prices_of, report_settings
@@ -34,6 +35,12 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
         result = compute_day(lake, cluster, day, compute_settings(config))
         lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
     return lines
+
+
+def has_facts(config: Config, day: date) -> bool:
+    """Whether the cluster's facts of the day are made from the samples that the lake holds now, with this configuration."""
+    made_with = facts_hash(load(), compute_settings(config))
+    return are_current(open_lake(config.lake), config.cluster, day, made_with)
 
 
 def report(config: Config, window: Window, out: Path, now: datetime, salt: str = "") -> list[Path]:

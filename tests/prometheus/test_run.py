@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -37,10 +37,10 @@ def three_days(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def run(url: str, folder: Path, day: str | None = None, now: datetime = NOW) -> int:
+def run(url: str, folder: Path, day: str | None = None, now: datetime = NOW, environ: Mapping[str, str] | None = None) -> int:
     chosen = ["--date", day] if day else []
     arguments = ["run", "--prometheus-url", url, "--lake", str(folder / "lake"), "--out", str(folder / "out"), *chosen]
-    return main(arguments, environ={}, now=now)
+    return main(arguments, environ=environ or {}, now=now)
 
 
 def joules(folder: Path) -> dict[date, float]:
@@ -86,6 +86,25 @@ def test_late_data_is_taken_in_and_a_day_that_has_not_grown_is_left_alone(tmp_pa
         before = {path: path.stat().st_ino for path in (tmp_path / "lake").rglob("*.parquet")}
         assert run(url, tmp_path) == 0
     assert {path: path.stat().st_ino for path in (tmp_path / "lake").rglob("*.parquet")} == before
+
+
+def test_samples_without_facts_of_theirs_get_them_from_the_next_run(three_days: str, tmp_path: Path) -> None:
+    """As a run leaves them that is killed after its export: of a first day, and of one that has facts of fewer samples."""
+    fill_blocks(tmp_path / "early", energy(1, 5), energy(2, 11))
+    lake = ["--lake", str(tmp_path / "lake"), "--no-kubernetes"]
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "early", tmp_path / "one") as url:
+        assert run(url, tmp_path) == 0
+        assert main(["export", "--date", "2026-11-21", "--prometheus-url", url, *lake], environ={}, now=NOW) == 0
+    assert main(["export", "--date", "2026-11-22", "--prometheus-url", three_days, *lake], environ={}, now=NOW) == 0
+    assert joules(tmp_path) == {date(2026, 11, 22): 300}
+    assert run(three_days, tmp_path) == 0
+    assert joules(tmp_path) == {date(2026, 11, 21): 120, date(2026, 11, 22): 1200}
+
+
+def test_facts_of_another_configuration_are_made_again(three_days: str, tmp_path: Path) -> None:
+    assert run(three_days, tmp_path) == 0
+    assert run(three_days, tmp_path, environ={"GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO": "0.8"}) == 0
+    assert joules(tmp_path) == {date(2026, 11, 22): 1200}
 
 
 def test_a_second_run_at_the_same_time_leaves_at_once(

@@ -1,0 +1,44 @@
+"""Whether the facts of a day are those of the samples that the lake holds: a run may have been killed between the two."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import date
+
+from gpureport.facts.day_state import TELEMETRY
+from gpureport.lake import Lake, Partition, footer
+from gpureport.lake.layout import is_observation
+from gpureport.tables import DEVICE_SAMPLE, SOURCE
+
+_BASIS = "samples_hash"
+_TABLE = "facts/ledger_hour"
+_TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)
+
+
+def basis_entry(lake: Lake, cluster: str, day: date) -> dict[str, str]:
+    """What footers of the day's facts are to say of the samples that they are made from: names, sizes and rows of the files."""
+    described = "\n".join(sorted(_files(lake, cluster, day)))
+    return {_BASIS: hashlib.sha256(described.encode()).hexdigest()[:12]}
+
+
+def are_current(lake: Lake, cluster: str, day: date, made_with: str) -> bool:
+    """Whether the lake holds facts of the day, made from the samples that it holds and with the configuration of this hash."""
+    facts = _partition(lake, _TABLE, cluster, day)
+    if facts is None:
+        return False
+    metadata = footer(facts.files[0]).metadata or {}
+    wanted = {"config_hash": made_with, **basis_entry(lake, cluster, day)}
+    return all(metadata.get(name.encode(), b"").decode() == value for name, value in wanted.items())
+
+
+def _files(lake: Lake, cluster: str, day: date) -> Iterator[str]:
+    for table in _TABLES:
+        found = _partition(lake, table, cluster, day)
+        for file in found.files if found else ():
+            if not is_observation(file):
+                yield f"{table}/{file.name} {file.stat().st_size} {footer(file).num_rows}"
+
+
+def _partition(lake: Lake, table: str, cluster: str, day: date) -> Partition | None:
+    return next((each for each in lake.partitions(table) if (each.cluster, each.date) == (cluster, day)), None)
