@@ -1,7 +1,7 @@
 """From the lake to the facts of one cluster and day, and from the facts to the tables of a report.
 
 A device's rows of a day lie in one part of the lake, so parts are worked on a few at a time: DuckDB with one thread
-(sums then run in the order of the files, the same every time), several workers at once, memory bounded by the batch.
+(sums then run in the order of the files, the same every time), several at once by an engine, memory bounded by the batch.
 Twice, for what a GPU draws at idle is learned from all parts before any energy is attributed.
 """
 
@@ -10,12 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,6 +22,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
+from gpureport.engines import Engine, Threads
 from gpureport.errors import LakeError, QueryError
 from gpureport.facts.day_state import KEPT_ONCE, TELEMETRY, state_around_day, state_of_day
 from gpureport.facts.idle_power import BASELINE, FIRST, idle_baseline
@@ -43,6 +42,7 @@ from gpureport.facts.restatement import footer_entries, restated_days
 from gpureport.findings import Thresholds
 from gpureport.findings import parameters as finding_parameters
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
+from gpureport.lake.layout import partition_folder
 from gpureport.query import Failure, Query, build, load, needed, run_checks
 from gpureport.window import Window
 
@@ -129,9 +129,17 @@ def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.D
         yield con
 
 
-def compute_day(lake: Lake, cluster: str, day: date, settings: ComputeSettings, version: str = __version__) -> ComputeResult:
+def compute_day(
+    lake: Lake,
+    cluster: str,
+    day: date,
+    settings: ComputeSettings,
+    version: str = __version__,
+    engine: Engine | None = None,
+) -> ComputeResult:
     """Write the facts of one cluster and day, in place of what was there.
 
+    Batches of parts are the engine's tasks; without one threads of this process do them.
     LakeError where the lake holds no samples of the day; QueryError, the lake left as it was, where a check of severity
     fail finds something.
     """
@@ -139,16 +147,18 @@ def compute_day(lake: Lake, cluster: str, day: date, settings: ComputeSettings, 
     if not found:
         raise LakeError(f"the lake at {lake.path} holds nothing of {cluster} for {day}; export or import that day first")
     result = ComputeResult(dict.fromkeys(KEPT, 0))
-    with lake.change() as change, ThreadPoolExecutor(settings.threads) as pool:
+    chosen = engine or Threads(settings.threads)
+    with lake.change() as change:
         queries = load()
         made_with = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
         metadata = {**made_with, **footer_entries(lake, found[0])}
-        work = _Work(lake, change, found[0], settings, queries, metadata, _state(lake, found[0], settings, queries))
+        begin = _Begin(found[0], settings, queries, metadata, _state(lake, found[0], settings, queries))
         for table in (*KEPT_ONCE, *QUOTA_FACTS):
-            result.rows[table] = work.keep(table)
-        parts = batches(found[0])
-        firsts = list(pool.map(work.begin, parts))
-        for rows, failures in pool.map(work.do, parts, firsts, repeat(work.baseline(firsts))):
+            result.rows[table] = begin.stage(begin.of_the_day[table], table, "part-0000", change)
+        parts = [[file.relative_to(lake.path) for file in files] for files in batches(found[0])]
+        firsts = chosen.each(begin, parts, change)
+        finish = begin.finish(_baseline(lake, begin, firsts))
+        for rows, failures in chosen.each(finish, list(zip(parts, firsts, strict=True)), change):
             result.failures += failures
             for table, count in rows.items():
                 result.rows[table] += count
@@ -170,60 +180,89 @@ def batches(partition: Partition) -> list[list[Path]]:
 
 
 @dataclass(frozen=True)
-class _Work:
-    """The facts of a partition, batch by batch; workers stage their parts themselves, so none wait in memory."""
+class _Batches:
+    """The facts of a partition, batch by batch; each stages its parts itself, so none wait in memory."""
 
-    lake: Lake
-    change: Change
     partition: Partition
     settings: ComputeSettings
     queries: Mapping[str, Query]
     metadata: Mapping[str, str]
     of_the_day: Mapping[str, pa.Table]
 
-    def begin(self, files: list[Path]) -> dict[str, pa.Table]:
-        """What must be known of every batch before ``do`` goes on from it."""
-        with self._open(files, self.of_the_day) as con:
+    def stage(self, found: pa.Table, table: str, part: str, change: Change) -> int:
+        """Stage a table's rows as a part, in order of their keys; how many they are."""
+        keys = [(name, "ascending") for name in self.queries[table].grain if name != "cluster"]
+        rows = found.drop_columns(["cluster"]).sort_by(keys)
+        where = (table.replace(".", "/"), self.partition.cluster, self.partition.date)
+        change.write(*where, rows, part, self.metadata)
+        return int(rows.num_rows)
+
+    def files(self, batch: Sequence[Path], lake_path: Path) -> list[Path]:
+        """The batch's files of samples and of what belongs to them, relative to the lake."""
+        folders = [partition_folder(table, self.partition.cluster, self.partition.date) for table in TELEMETRY]
+        beside = [folder / file.name for folder in folders for file in batch]
+        return [*batch, *(file for file in beside if (lake_path / file).exists())]
+
+    @contextmanager
+    def open(self, batch: Sequence[Path], given: Mapping[str, pa.Table], lake_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A database of one thread over the batch's files, with tables that are there already."""
+        with connection(_share(self.settings), 1) as con:
+            parts = {file.stem for file in batch}
+            views(con, Lake(lake_path), TELEMETRY, [self.partition.cluster], [self.partition.date], parts=parts)
+            scan_view(con, [lake_path / file for file in batch])
+            _give(con, given)
+            yield con
+
+
+class _Begin(_Batches):
+    """What must be known of every batch before ``_Finish`` goes on from it."""
+
+    def reads(self, task: Sequence[Path], lake_path: Path) -> Sequence[Path]:
+        """See ``Work.reads``."""
+        return self.files(task, lake_path)
+
+    def do(self, task: Sequence[Path], change: Change) -> dict[str, pa.Table]:
+        """The tables of ``FIRST``; nothing is staged."""
+        with self.open(task, self.of_the_day, change.lake_path) as con:
             for query in needed(self.queries, FIRST, self.of_the_day):
                 build(con, query, {})
             return {table: con.sql(f"from {table}").to_arrow_table() for table in FIRST}
 
-    def baseline(self, firsts: list[dict[str, pa.Table]]) -> pa.Table:
-        """``facts.idle_baseline`` of the day."""
-        with connection(self.settings.memory_limit, self.settings.threads) as con:
-            free = [first["facts.idle_power_hour"] for first in firsts]
-            return idle_baseline(con, self.lake, self.partition, self.queries, free, self.settings.idle_watts)
+    def finish(self, baseline: pa.Table) -> _Finish:
+        """What is to be done with each batch then."""
+        return _Finish(self.partition, self.settings, self.queries, self.metadata, {**self.of_the_day, BASELINE: baseline})
 
-    def do(self, files: list[Path], first: dict[str, pa.Table], baseline: pa.Table) -> tuple[dict[str, int], list[Failure]]:
+
+_Begun = tuple[Sequence[Path], Mapping[str, pa.Table]]
+"""A batch, and what ``_Begin`` made of it."""
+
+
+class _Finish(_Batches):
+    """The facts of each batch."""
+
+    def reads(self, task: _Begun, lake_path: Path) -> Sequence[Path]:
+        """See ``Work.reads``."""
+        return self.files(task[0], lake_path)
+
+    def do(self, task: _Begun, change: Change) -> tuple[dict[str, int], list[Failure]]:
         """Rows staged per table, and failed checks of severity warn."""
-        given = {**self.of_the_day, **first, BASELINE: baseline}
-        with self._open(files, given) as con:
+        batch, first = task
+        given = {**self.of_the_day, **first}
+        with self.open(batch, given, change.lake_path) as con:
             failures = _build_facts(con, self.queries, self.settings, given)
             return {
-                table: self._stage(con.sql(f"from {table}").to_arrow_table(), table, files[0].stem)
+                table: self.stage(con.sql(f"from {table}").to_arrow_table(), table, batch[0].stem, change)
                 for table in KEPT
                 if table not in (*KEPT_ONCE, *QUOTA_FACTS)
             }, failures
 
-    def keep(self, table: str) -> int:
-        """Rows staged of a table that is of the whole day."""
-        return self._stage(self.of_the_day[table], table, "part-0000")
 
-    @contextmanager
-    def _open(self, files: list[Path], given: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
-        with connection(_share(self.settings), 1) as con:
-            parts = {file.stem for file in files}
-            views(con, self.lake, TELEMETRY, [self.partition.cluster], [self.partition.date], parts=parts)
-            scan_view(con, files)
-            _give(con, given)
-            yield con
-
-    def _stage(self, found: pa.Table, table: str, part: str) -> int:
-        keys = [(name, "ascending") for name in self.queries[table].grain if name != "cluster"]
-        rows = found.drop_columns(["cluster"]).sort_by(keys)
-        where = (table.replace(".", "/"), self.partition.cluster, self.partition.date)
-        self.change.write(*where, rows, part, self.metadata)
-        return int(rows.num_rows)
+def _baseline(lake: Lake, work: _Batches, firsts: Sequence[Mapping[str, pa.Table]]) -> pa.Table:
+    """``facts.idle_baseline`` of the day."""
+    settings = work.settings
+    with connection(settings.memory_limit, settings.threads) as con:
+        free = [first["facts.idle_power_hour"] for first in firsts]
+        return idle_baseline(con, lake, work.partition, work.queries, free, settings.idle_watts)
 
 
 def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:

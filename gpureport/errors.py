@@ -7,6 +7,7 @@ GpureportError (1)
 │   └── PartialAnswerError   the server answered with warnings where a whole answer was demanded
 ├── OutputError (1)      the report's folder cannot be written
 ├── LakeError (1)        the lake cannot be read or written as it is
+├── EngineError (1)      the cluster that does the work fails
 ├── QueryError (1)       a SQL file breaks its own header, grain or check: a defect of gpureport
 ├── CoverageError (4)    the report is written, but covers less than was demanded
 ├── IncompleteError (4)  a report would lack figures, as doctor found
@@ -48,6 +49,10 @@ class LakeError(GpureportError):
 
 class OutputError(GpureportError):
     """The report's folder cannot be written."""
+
+
+class EngineError(GpureportError):
+    """The cluster that does the work fails."""
 
 
 class QueryError(GpureportError):

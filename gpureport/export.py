@@ -6,12 +6,8 @@ worker processes, whatever the size of the fleet. Nothing becomes visible before
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -22,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport.catalog import Catalog
+from gpureport.engines import Engine, Processes, Progress
 from gpureport.errors import SourceError
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
@@ -49,9 +46,6 @@ MARGIN = timedelta(minutes=15)
 
 ASSUMED_SAMPLES_PER_HOUR = 240
 """Where no series could be looked at: dcgm-exporter's usual 15 s."""
-
-Progress = Callable[[int, int], None]
-"""Told (groups done, groups in all)."""
 
 
 class NoSeriesError(SourceError):
@@ -84,28 +78,23 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class _Task:
-    """One group's work, as sent to a worker process."""
-
-    settings: ExportSettings
-    server: Server
-    change: Change
-    day: date
-    number: int
-    group: Group
-    reading: Reading
-
-
-@dataclass(frozen=True)
 class _Done:
     tallies: Mapping[str, Tally]
     warnings: tuple[str, ...]
     read_path: str
 
 
-def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: Progress, only_if_grown: bool = False) -> Exported:
+def export_day(
+    settings: ExportSettings,
+    lake_path: Path,
+    day: date,
+    progress: Progress,
+    only_if_grown: bool = False,
+    engine: Engine | None = None,
+) -> Exported:
     """Write one day's partitions whole; with ``only_if_grown`` only where more samples came than the lake holds.
 
+    Groups are the engine's tasks; without one as many processes of this machine fetch them as the server is to bear.
     SourceError where the server cannot be read, NoSeriesError where it holds none of the catalogue's series for the day.
     """
     connection = open_connection(settings.prometheus, settings.environ)
@@ -113,13 +102,13 @@ def export_day(settings: ExportSettings, lake_path: Path, day: date, progress: P
         server = probe(connection)
         series, warnings = _series(connection, settings, day)
         groups = _plan(connection, settings, series, day)
-    reading, series_count = Reading(relabelled_jobs(series)), len(series)
+    fetch, series_count = _Fetch(settings, server, day, Reading(relabelled_jobs(series))), len(series)
     del series  # or every worker would be forked with a copy of all labels
     lake = open_lake(lake_path, create=True)
     held = held_sample_count(lake, settings.cluster, day) if only_if_grown else -1
     with lake.change() as change:
-        tasks = [_Task(settings, server, change, day, number, group, reading) for number, group in enumerate(groups)]
-        done = _read_right(tasks, settings.prometheus.max_concurrency, progress)
+        chosen = engine or Processes(settings.prometheus.max_concurrency)
+        done = _read_right(fetch, lambda work: chosen.each(work, list(enumerate(groups)), change, progress))
         exported = _exported(day, server, series_count, done, warnings)
         if exported.sample_count <= held:
             change.abandon()
@@ -200,76 +189,46 @@ def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
     return device_of
 
 
-def _read_right(tasks: Sequence[_Task], concurrency: int, progress: Progress) -> list[_Done]:
+@dataclass(frozen=True)
+class _Fetch:
+    """A day of numbered groups of nodes, each fetched, shaped and staged by itself."""
+
+    settings: ExportSettings
+    server: Server
+    day: date
+    reading: Reading
+
+    def reads(self, _task: tuple[int, Group], _lake_path: Path) -> Sequence[Path]:
+        """Nothing of the lake."""
+        return ()
+
+    def do(self, task: tuple[int, Group], change: Change) -> _Done:
+        """Stage one group's parts; what was read of it."""
+        number, group = task
+        window = Window.of_day(self.day)
+        batch, done = self._read(group, window.widened(MARGIN))
+        shaped = shape(batch, self.settings.catalog, window, self.settings.keep_raw, self.reading)
+        del batch  # not held while the rows are encoded
+        for table, rows in shaped.tables().items():
+            if rows.num_rows or table == "device_sample":
+                change.write(table, self.settings.cluster, self.day, rows, part=f"part-{number:04d}")
+        return replace(done, tallies=shaped.tallies)
+
+    def _read(self, group: Group, around: Window) -> tuple[SeriesBatch, _Done]:
+        connection = open_connection(self.settings.prometheus, self.settings.environ)
+        readings = [
+            read(connection, self.server, question.matchers, around, question.expected_samples) for question in group.questions
+        ]
+        warnings = tuple(warning for reading in readings for warning in reading.warnings)
+        paths = ", ".join(sorted({reading.read_path for reading in readings}))
+        return concatenate([reading.batch for reading in readings]), _Done({}, warnings, paths)
+
+
+def _read_right(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_Done]]) -> list[_Done]:
     """Every group's outcome; once more where the whole day shows that a metric was read in the wrong unit (DCGM 4.6)."""
-    done = list(_run(tasks, concurrency, progress))
-    assumed = tasks[0].reading
-    reading = reading_of(add_tallies(each.tallies for each in done), assumed.relabelled_jobs)
-    return done if reading == assumed else list(_run([replace(task, reading=reading) for task in tasks], concurrency, progress))
-
-
-def _run(tasks: Sequence[_Task], concurrency: int, progress: Progress) -> Iterator[_Done]:
-    """Every group's outcome, in order of the groups; one that fails ends the others."""
-    workers = min(concurrency, len(tasks))
-    if workers <= 1:
-        for number, task in enumerate(tasks, start=1):
-            yield _export_group(task)
-            progress(number, len(tasks))
-        return
-    # Forked before this process has threads of its own: a worker is ready in milliseconds, with everything imported.
-    fork = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker) as pool:
-        futures = [pool.submit(_export_group, task) for task in tasks]
-        _await(futures, progress)
-        for future in futures:
-            yield future.result()
-
-
-def _start_worker() -> None:
-    """A worker ends with a parent that was killed, or it would hold the lake's lock, inherited with the fork, for ever.
-
-    It collects no cycles: it makes none, and looking for them among the labels of thousands of series is a fifth of its time.
-    """
-    gc.disable()
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _await(futures: Sequence[Future[_Done]], progress: Progress) -> None:
-    pending = set(futures)
-    while pending:
-        finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-        progress(len(futures) - len(pending), len(futures))
-        if any(future.exception() for future in finished):
-            for future in pending:
-                future.cancel()
-
-
-def _export_group(task: _Task) -> _Done:
-    """Fetch, shape and stage one group; runs in a worker process."""
-    settings = task.settings
-    window = Window.of_day(task.day)
-    connection = open_connection(settings.prometheus, settings.environ)
-    around = window.widened(MARGIN)
-    readings = [
-        read(connection, task.server, question.matchers, around, question.expected_samples) for question in task.group.questions
-    ]
-    batch = concatenate([reading.batch for reading in readings])
-    warnings = tuple(warning for reading in readings for warning in reading.warnings)
-    done = _Done({}, warnings, ", ".join(sorted({reading.read_path for reading in readings})))
-    del readings
-    shaped = shape(batch, settings.catalog, window, settings.keep_raw, task.reading)
-    del batch  # not held while the rows are encoded
-    for table, rows in shaped.tables().items():
-        if rows.num_rows or table == "device_sample":
-            task.change.write(table, settings.cluster, task.day, rows, part=f"part-{task.number:04d}")
-    return replace(done, tallies=shaped.tallies)
+    done = all_groups(fetch)
+    reading = reading_of(add_tallies(each.tallies for each in done), fetch.reading.relabelled_jobs)
+    return done if reading == fetch.reading else all_groups(replace(fetch, reading=reading))
 
 
 def _exported(day: date, server: Server, series_count: int, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:
