@@ -113,24 +113,21 @@ named as (
 ),
 
 -- Every instance of a piece, held or not.
-instance as (
+placed as (
     select
         piece.cluster,
         piece.device_uuid,
         named.gpu_instance_id,
         piece.piece_number,
         piece.start_at,
+        piece.end_at,
         piece.hour_start_at,
-        piece.owner_count,
-        coalesce(piece.slice_count, 1) as board_slice_count,
         coalesce(holder.instance_owner_count, 0) as instance_owner_count,
         told.start_at is not null as has_util,
         coalesce(instance_hour.slice_count, 1) as slice_count,
         coalesce(choice.signal, 'none') as signal,
-        dense_rank() over (order by piece.cluster, piece.device_uuid, named.gpu_instance_id)::uinteger as instance_number,
-        sum(if(holder.instance_owner_count > 0, coalesce(instance_hour.slice_count, 1), 0)) over (
-            partition by piece.piece_number
-        ) as held_slice_count
+        piece.owner_count,
+        coalesce(piece.slice_count, 1) as board_slice_count
     from named
     inner join facts.power_piece as piece on named.piece_number = piece.piece_number
     left join holder
@@ -158,105 +155,48 @@ instance as (
             and piece.hour_start_at = choice.hour_start_at
 ),
 
-number as (
-    select distinct
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        instance_number
-    from instance
+instance as (
+    select
+        *,
+        row_number() over (order by piece_number, gpu_instance_id)::uinteger as instance_number,
+        count(*) over same_piece as instance_count,
+        sum(if(instance_owner_count > 0, slice_count, 0)) over same_piece as held_slice_count,
+        if(instance_owner_count > 0, slice_count / held_slice_count, 0) as slice_share_ratio,
+        instance_owner_count / owner_count as equal_share_ratio,
+        if(instance_owner_count > 0, slice_count / greatest(held_slice_count, board_slice_count), 0) as idle_share_ratio
+    from placed
+    window same_piece as (partition by piece_number)
 ),
 
 reading as (
     select
-        number.instance_number,
-        sample.seen_at::timestamp as seen_at,
+        instance.instance_number,
+        instance.piece_number,
+        instance.instance_owner_count,
+        instance.instance_count,
+        instance.slice_count,
+        greatest(sample.seen_at::timestamp, instance.start_at) as span_at,
         sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as until_at,
-        sample.gr_engine_active_ratio::double as engine_ratio,
-        sample.sm_active_ratio::double as sm_ratio
+        case
+            when instance.signal = 'sm' then sample.sm_active_ratio
+            when instance.signal = 'engine' then sample.gr_engine_active_ratio
+        end::double as activity_ratio,
+        greatest(sample.gr_engine_active_ratio >= 0.001, sample.sm_active_ratio >= 0.001) as is_instance_active,
+        least(1, greatest(0, activity_ratio)) as cut_ratio,
+        if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
     from lake.device_sample as sample
-    inner join number
+    inner join instance
         on
-            sample.cluster = number.cluster
-            and sample.device_uuid = number.device_uuid
-            and sample.gpu_instance_id = number.gpu_instance_id
+            sample.device_uuid = instance.device_uuid
+            and sample.gpu_instance_id = instance.gpu_instance_id
+            and date_trunc('hour', sample.seen_at::timestamp) = instance.hour_start_at
+            and sample.seen_at < instance.end_at
+            and sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) > instance.start_at
     where sample.gpu_instance_id != ''
 ),
 
-part as (
-    select
-        instance.piece_number,
-        instance.instance_number,
-        instance.owner_count,
-        instance.instance_owner_count,
-        instance.has_util,
-        instance.slice_count,
-        instance.board_slice_count,
-        instance.held_slice_count,
-        instance.signal,
-        span.* exclude (cluster, piece_number)
-    from instance
-    inner join facts.power_span as span on instance.piece_number = span.piece_number
-),
-
--- Nearly all are scraped together with the GPU: looking those up by their instant is a fifth of the time of an asof join.
-scraped as (
-    select
-        part.*,
-        reading.engine_ratio,
-        reading.sm_ratio,
-        reading.until_at
-    from part
-    left join reading
-        on
-            part.instance_number = reading.instance_number
-            and part.seen_at = reading.seen_at
-            and part.span_at < reading.until_at
-),
-
-alone as (
-    select * exclude (engine_ratio, sm_ratio, until_at)
-    from scraped
-    where until_at is null
-),
-
-their_reading as (
-    select *
-    from reading
-    where instance_number in (select instance_number from alone)
-),
-
-found as (
-    select *
-    from scraped
-    where until_at is not null
-    union all by name
-    select
-        alone.*,
-        reading.engine_ratio,
-        reading.sm_ratio,
-        reading.until_at
-    from alone
-    asof left join their_reading as reading
-        on
-            alone.instance_number = reading.instance_number
-            and alone.span_at >= reading.seen_at
-),
-
-measured as (
-    select
-        *,
-        case
-            when until_at > span_at and signal = 'sm' then sm_ratio
-            when until_at > span_at and signal = 'engine' then engine_ratio
-        end as activity_ratio,
-        case when until_at > span_at then greatest(engine_ratio >= 0.001, sm_ratio >= 0.001) end as is_instance_active,
-        least(1, greatest(0, activity_ratio)) as cut_ratio,
-        if(instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
-    from found
-),
-
-whole as (
+-- Nearly all instances are scraped together with their GPU: then their readings begin where its spans do.
+scraped_whole as (
     select
         piece_number,
         span_at,
@@ -265,70 +205,204 @@ whole as (
         sum(cut_ratio) as all_ratio,
         sum(cut_ratio * slice_count) as all_slice_ratio,
         sum(kepler_ratio) as all_kepler_ratio
-    from measured
+    from reading
+    group by piece_number, span_at
+    having count(*) = any_value(instance_count)
+),
+
+scraped_span as (
+    select
+        span.* exclude (cluster, seen_at),
+        scraped_whole.* exclude (piece_number, span_at)
+    from facts.power_span as span
+    inner join scraped_whole
+        on
+            span.piece_number = scraped_whole.piece_number
+            and span.span_at = scraped_whole.span_at
+),
+
+-- Of the other spans the readings in force count.
+other_span as (
+    select span.*
+    from facts.power_span as span
+    anti join scraped_whole
+        on
+            span.piece_number = scraped_whole.piece_number
+            and span.span_at = scraped_whole.span_at
+    where span.piece_number in (select instance.piece_number from instance)
+),
+
+other_part as (
+    select
+        other_span.piece_number,
+        other_span.span_at,
+        instance.instance_number,
+        instance.instance_owner_count,
+        instance.slice_count
+    from other_span
+    inner join instance on other_span.piece_number = instance.piece_number
+),
+
+other_reading as (
+    select
+        instance_number,
+        span_at as seen_at,
+        until_at,
+        activity_ratio,
+        is_instance_active,
+        cut_ratio,
+        kepler_ratio
+    from reading
+    where instance_number in (select other_part.instance_number from other_part)
+),
+
+other as (
+    select
+        other_part.*,
+        if(reading.until_at > other_part.span_at, reading.activity_ratio, null) as activity_ratio,
+        if(reading.until_at > other_part.span_at, reading.is_instance_active, null) as is_instance_active,
+        if(reading.until_at > other_part.span_at, reading.cut_ratio, 0) as cut_ratio,
+        if(reading.until_at > other_part.span_at, reading.kepler_ratio, 0) as kepler_ratio
+    from other_part
+    asof left join other_reading as reading
+        on
+            other_part.instance_number = reading.instance_number
+            and other_part.span_at >= reading.seen_at
+),
+
+other_whole as (
+    select
+        piece_number,
+        span_at,
+        bool_or(is_instance_active) as is_any_active,
+        count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
+        sum(cut_ratio) as all_ratio,
+        sum(cut_ratio * slice_count) as all_slice_ratio,
+        sum(kepler_ratio) as all_kepler_ratio
+    from other
     group by piece_number, span_at
 ),
 
-shared as (
+whole as not materialized (
     select
-        measured.*,
-        greatest(measured.is_board_active, whole.is_any_active) as is_active,
-        coalesce(is_active, true) as counts_active,
-        whole.is_known and whole.all_ratio > 0 as is_told,
-        case
-            when is_told then coalesce(measured.cut_ratio * measured.slice_count / whole.all_slice_ratio, 0)
-            when measured.instance_owner_count > 0 then measured.slice_count / measured.held_slice_count
-            else 0
-        end as share_ratio,
-        if(
-            is_told,
-            coalesce(measured.cut_ratio / whole.all_ratio, 0),
-            measured.instance_owner_count / measured.owner_count
-        ) as plain_share_ratio,
-        case
-            when whole.all_kepler_ratio > 0 then measured.kepler_ratio / whole.all_kepler_ratio
-            when measured.signal = 'none' then measured.instance_owner_count / measured.owner_count
-            else 0
-        end as kepler_share_ratio,
-        measured.instance_owner_count / measured.owner_count as equal_share_ratio,
-        if(
-            measured.instance_owner_count > 0,
-            measured.slice_count / greatest(measured.held_slice_count, measured.board_slice_count),
-            0
-        ) as idle_share_ratio
-    from measured
-    inner join whole
+        *,
+        true as is_scraped
+    from scraped_span
+    union all by name
+    select
+        other_span.* exclude (cluster, seen_at),
+        other_whole.* exclude (piece_number, span_at),
+        false as is_scraped
+    from other_span
+    inner join other_whole
         on
-            measured.piece_number = whole.piece_number
-            and measured.span_at = whole.span_at
+            other_span.piece_number = other_whole.piece_number
+            and other_span.span_at = other_whole.span_at
+),
+
+-- What is the same for all instances of a span is worked out once.
+span as (
+    select
+        piece_number,
+        span_at,
+        is_scraped,
+        observed_seconds,
+        measured_seconds,
+        above_joules,
+        idle_joules,
+        all_kepler_ratio,
+        greatest(is_board_active, is_any_active) as is_active,
+        coalesce(is_active, true) as counts_active,
+        is_known and all_ratio > 0 as is_told,
+        if(counts_active, above_joules, begun_joules) as active_joules,
+        if(is_told, active_joules / all_slice_ratio, 0 * active_joules) as joules_per_slice,
+        if(is_told, active_joules / all_ratio, 0 * active_joules) as joules_per_ratio,
+        if(all_kepler_ratio > 0, above_joules / all_kepler_ratio, 0 * above_joules) as joules_per_kepler,
+        if(counts_active and is_told, above_joules / all_slice_ratio / observed_seconds, null) as watts_per_slice,
+        above_joules - active_joules as held_joules
+    from whole
+),
+
+piece as (
+    select
+        piece_number,
+        sum(observed_seconds) as observed_seconds,
+        sum(measured_seconds) as measured_seconds,
+        sum(held_joules) as held_joules,
+        sum(idle_joules) as idle_joules,
+        sum(if(counts_active, measured_seconds, 0)) as active_seconds,
+        sum(if(is_active is null, measured_seconds, 0)) as activity_unknown_seconds,
+        sum(if(counts_active and not is_told, measured_seconds, 0)) as equal_seconds,
+        sum(if(is_told, 0, active_joules)) as untold_joules,
+        sum(if(all_kepler_ratio > 0, 0, above_joules)) as untold_kepler_joules,
+        max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
+    from span
+    group by piece_number
+),
+
+part as not materialized (
+    select
+        reading.instance_number,
+        reading.piece_number,
+        reading.span_at,
+        reading.slice_count,
+        reading.activity_ratio,
+        reading.cut_ratio,
+        reading.kepler_ratio,
+        true as is_scraped
+    from reading
+    union all by name
+    select
+        * exclude (is_instance_active, instance_owner_count),
+        false as is_scraped
+    from other
 ),
 
 summed as (
     select
-        piece_number,
-        instance_number,
-        sum(observed_seconds) as observed_seconds,
-        sum(measured_seconds) as measured_seconds,
-        sum(if(counts_active, above_joules, begun_joules) * share_ratio) as active_joules,
-        sum(if(counts_active, above_joules, begun_joules) * plain_share_ratio) as active_joules_unweighted,
-        sum(above_joules * kepler_share_ratio) as active_joules_kepler,
-        sum(if(counts_active, 0, above_joules - begun_joules) * equal_share_ratio) as held_joules,
-        sum(idle_joules * idle_share_ratio) as idle_joules,
-        sum(if(counts_active, measured_seconds, 0)) as active_seconds,
-        sum(if(is_active is null, measured_seconds, 0)) as activity_unknown_seconds,
-        sum(if(counts_active and not is_told, measured_seconds, 0)) as equal_seconds,
-        max(if(counts_active, above_joules * share_ratio / observed_seconds, null)) as active_watts_max,
-        count_if(activity_ratio != cut_ratio) as clamped_count,
+        part.instance_number,
+        sum(part.cut_ratio * span.joules_per_slice) as slice_joules,
+        sum(part.cut_ratio * span.joules_per_ratio) as ratio_joules,
+        sum(part.kepler_ratio * span.joules_per_kepler) as kepler_joules,
+        max(part.cut_ratio * span.watts_per_slice) as slice_watts_max,
+        count_if(part.activity_ratio != part.cut_ratio) as clamped_count
+    from part
+    inner join span
+        on
+            part.piece_number = span.piece_number
+            and part.span_at = span.span_at
+            and part.is_scraped = span.is_scraped
+    group by part.instance_number
+),
+
+listed as (
+    select
+        part.instance_number,
         list({
-            'span_at': span_at,
-            'seconds': observed_seconds,
-            'active_seconds': if(counts_active, measured_seconds, 0),
-            'active_joules': if(counts_active, above_joules, begun_joules) * share_ratio,
-            'active_joules_unweighted': if(counts_active, above_joules, begun_joules) * plain_share_ratio,
-            'active_joules_kepler': above_joules * kepler_share_ratio
-        } order by span_at) filter (where has_util) as spans
-    from shared
-    group by piece_number, instance_number
+            'span_at': part.span_at,
+            'seconds': span.observed_seconds,
+            'active_seconds': if(span.counts_active, span.measured_seconds, 0),
+            'active_joules': if(
+                span.is_told, part.cut_ratio * part.slice_count * span.joules_per_slice, instance.slice_share_ratio * span.active_joules
+            ),
+            'active_joules_unweighted': if(
+                span.is_told, part.cut_ratio * span.joules_per_ratio, instance.equal_share_ratio * span.active_joules
+            ),
+            'active_joules_kepler': case
+                when span.all_kepler_ratio > 0 then part.kepler_ratio * span.joules_per_kepler
+                when instance.signal = 'none' then instance.equal_share_ratio * span.above_joules
+                else 0
+            end
+        } order by part.span_at) as spans
+    from part
+    inner join instance on part.instance_number = instance.instance_number
+    inner join span
+        on
+            part.piece_number = span.piece_number
+            and part.span_at = span.span_at
+            and part.is_scraped = span.is_scraped
+    where instance.has_util
+    group by part.instance_number
 )
 
 select
@@ -339,10 +413,24 @@ select
     instance.hour_start_at,
     instance.instance_owner_count,
     instance.slice_count,
-    summed.* exclude (piece_number, instance_number),
+    piece.observed_seconds,
+    piece.measured_seconds,
+    summed.slice_joules * instance.slice_count + piece.untold_joules * instance.slice_share_ratio as active_joules,
+    summed.ratio_joules + piece.untold_joules * instance.equal_share_ratio as active_joules_unweighted,
+    summed.kepler_joules
+    + if(instance.signal = 'none', piece.untold_kepler_joules * instance.equal_share_ratio, 0) as active_joules_kepler,
+    piece.held_joules * instance.equal_share_ratio as held_joules,
+    piece.idle_joules * instance.idle_share_ratio as idle_joules,
+    piece.active_seconds,
+    piece.activity_unknown_seconds,
+    piece.equal_seconds,
+    greatest(
+        summed.slice_watts_max * instance.slice_count, piece.untold_watts_max * instance.slice_share_ratio
+    ) as active_watts_max,
+    summed.clamped_count,
+    listed.spans,
     if(instance.signal = 'none', 'equal_share', 'activity_slice_share') as method
 from summed
-inner join instance
-    on
-        summed.piece_number = instance.piece_number
-        and summed.instance_number = instance.instance_number
+inner join instance on summed.instance_number = instance.instance_number
+inner join piece on instance.piece_number = piece.piece_number
+left join listed on summed.instance_number = listed.instance_number
