@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import duckdb
 
 from gpureport.query import Query
+from gpureport.report.aside import aside, place
 from gpureport.report.csv_files import write_csv
 from gpureport.report.database import write_database
 from gpureport.report.first_screen import first_screen
@@ -30,28 +29,20 @@ def write_report(
 ) -> list[Path]:
     """Write every form of the report into a folder; the files, the page first. Figures are rounded once, for all of them.
 
-    With ``owners`` (of namespaces) also a page for each owner, in ``by/``; those of an earlier report are removed.
+    With ``owners`` (of namespaces) also a page for each owner, in ``by/``.
     Files are written aside and then moved, so that nobody who looks meanwhile reads half of one.
     """
-    out.mkdir(parents=True, exist_ok=True)
     results = read_results(con, queries)
     first = first_screen({result.name: result for result in results}, header)
-    with TemporaryDirectory(dir=out, prefix=".writing-") as folder:
-        aside = Path(folder)
-        pages = write_owner_pages(con, results, header, owners, aside / FOLDER) if owners is not None else {}
+    with aside(out) as folder:
+        pages = write_owner_pages(con, results, header, owners, folder / FOLDER) if owners is not None else {}
         links = [(owner or "without an owner", f"{FOLDER}/{page.name}") for owner, page in pages.items()]
         written = [
-            write_html(con, results, header, first, aside / "report.html", links),
+            write_html(con, results, header, first, folder / "report.html", links),
             *pages.values(),
-            write_summary(first, header, aside / "summary.md"),
-            *write_csv(results, aside / "csv"),
-            write_json(results, header, aside / "report.json"),
-            write_database(con, results, header, aside / "gpureport.duckdb"),
+            write_summary(first, header, folder / "summary.md"),
+            *write_csv(results, folder / "csv"),
+            write_json(results, header, folder / "report.json"),
+            write_database(con, results, header, folder / "gpureport.duckdb"),
         ]
-        shutil.rmtree(out / FOLDER, ignore_errors=True)
-        return [_moved(path, out / path.relative_to(aside)) for path in written]
-
-
-def _moved(path: Path, target: Path) -> Path:
-    target.parent.mkdir(exist_ok=True)
-    return path.replace(target)
+        return place(written, folder, out)

@@ -1,0 +1,68 @@
+"""A report's files are written aside and moved into their folder when all are there, by one report at a time.
+
+Nobody who looks meanwhile reads half of a file, and one who looks later finds no file of an earlier report beside the new ones.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from gpureport.query import load
+
+_ASIDE = ".writing"
+
+
+@contextmanager
+def aside(out: Path) -> Iterator[Path]:
+    """An empty folder within ``out``, gone when the block ends; what a report that was killed left there is removed first.
+
+    Another report that writes into the same folder is waited for.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with _alone(out):
+        for left in out.glob(f"{_ASIDE}*"):
+            shutil.rmtree(left)
+        folder = out / _ASIDE
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
+    """Move the files into ``out``, the first of them last, for it leads to the others; their new paths in the given order.
+
+    Tables and pages that an earlier report had and this one has not are removed: nobody is to take them for this one's.
+    """
+    placed = [out / path.relative_to(folder) for path in written]
+    for path, target in reversed(list(zip(written, placed, strict=True))):
+        target.parent.mkdir(exist_ok=True)
+        path.replace(target)
+    for stale in _of_earlier(out) - set(placed):
+        stale.unlink()
+        if not any(stale.parent.iterdir()):
+            stale.parent.rmdir()
+    return placed
+
+
+def _of_earlier(out: Path) -> set[Path]:
+    """Pages by owner, and tables by the names that a report knows; other files are somebody's."""
+    tables = {table.removeprefix("report.") for table in load()}
+    return {*out.glob("by/*.html"), *(path for path in out.glob("csv/*.csv") if path.stem in tables)}
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Hold the lock on the folder itself."""
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
