@@ -1,0 +1,59 @@
+"""Configurations and SQL that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpureport.cli import main
+
+from .samples import CONFIG, DAY, GOOD, NOW, USAGE, Refused, digests, metrics, write
+
+WRONG = ["lak = 'x'", "lake = ", "[saturation]\nmemory_threshold_ratio = 2", "[compute]\nthreads = 0", "saturation = 1"]
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_configuration_that_is_wrong_is_a_usage_error(text: str, refused: Refused, tmp_path: Path) -> None:
+    refused(CONFIG, "--config", write(tmp_path / "wrong.toml", text), "compute", "--date", DAY)
+
+
+def test_a_configuration_that_is_not_there_is_a_usage_error(refused: Refused, tmp_path: Path) -> None:
+    assert "--config" in refused(CONFIG, "--config", tmp_path / "nowhere.toml", "compute", "--date", DAY)
+
+
+def test_a_misspelt_environment_name_is_a_usage_error(refused: Refused) -> None:
+    environ = {"GPUREPORT_SATURATION__MEMORY_TRESHOLD_RATIO": "0.8"}
+    assert "saturation.memory_treshold_ratio" in refused(CONFIG, "compute", "--date", DAY, environ=environ)
+
+
+def test_the_seeds_threshold_out_of_range_falls_back_with_a_warning(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    environ = {"GPU_MEMORY_SATURATION_THRESHOLD": "1.5"}
+    assert main(["compute", "--date", DAY, "--lake", str(lake)], environ=environ, now=NOW) == 0
+    warning = capsys.readouterr().err
+    assert "GPU_MEMORY_SATURATION_THRESHOLD" in warning
+    assert "0.9" in warning
+
+
+def test_a_memory_limit_that_is_no_size_is_a_usage_error(refused: Refused, tmp_path: Path) -> None:
+    config = write(tmp_path / "wrong.toml", "[compute]\nmemory_limit = 'abc'\n")
+    assert "memory_limit" in refused(CONFIG, "--config", config, "compute", "--date", DAY)
+
+
+@pytest.mark.parametrize("cluster", ["a/b", "", "..", "a b"])
+def test_a_cluster_name_that_is_no_folder_is_a_usage_error(cluster: str, refused: Refused, tmp_path: Path) -> None:
+    refused(USAGE, "import", write(tmp_path / "good.txt", metrics(*GOOD)), "--cluster", cluster)
+
+
+@pytest.mark.parametrize("statement", ["selec 1", "select nonsense from lake.device_sample", "from lake.nothing", "select 1/"])
+def test_sql_that_is_wrong_is_a_usage_error(statement: str, refused: Refused) -> None:
+    assert "SQL" in refused(USAGE, "sql", statement)
+
+
+@pytest.mark.parametrize(
+    "statement", ["drop view lake.device_sample", "delete from lake.device_sample", "create table lake.mine (a int)"]
+)
+def test_sql_does_not_change_the_lake(statement: str, lake: Path) -> None:
+    before = digests(lake)
+    main(["sql", statement, "--lake", str(lake)], environ={}, now=NOW)
+    assert digests(lake) == before

@@ -1,0 +1,113 @@
+"""Disks that fill up, and folders that may not be written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gpureport.cli import main
+
+from .samples import DAY, FAILURE, GOOD, NOW, Refused, assert_one_sentence, digests, metrics, scrape, write
+
+CHILD = """
+import os, resource, sys
+from datetime import datetime, UTC
+from gpureport.cli import main
+limit, uid, *arguments = sys.argv[1:]
+if warm := os.environ.pop("WARM_LAKE", ""):
+    main([*arguments[:arguments.index("--lake") + 1], warm, *arguments[arguments.index("--lake") + 2:]], environ={})
+    sys.stderr.flush()
+    print("READY", file=sys.stderr, flush=True)
+if int(limit):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+if int(uid):
+    os.setgroups([]); os.setgid(int(uid)); os.setuid(int(uid))
+sys.exit(main(arguments, environ={}, now=datetime(2026, 11, 21, 12, tzinfo=UTC)))
+"""
+
+
+def child(
+    folder: Path, arguments: Sequence[str], limit: int = 0, uid: int = 0, warm: str = ""
+) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "WARM_LAKE": warm}
+    command = [sys.executable, "-c", CHILD, str(limit), str(uid), *arguments]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)
+
+
+def more_samples(folder: Path) -> Path:
+    lines = [scrape("DEV_POWER_USAGE", 900 + n, n * n % 9973 / 7) for n in range(20_000)]
+    return write(folder / "more.txt", metrics(*lines))
+
+
+def test_a_disk_that_fills_up_during_import_leaves_the_lake_as_it_was(lake: Path, tmp_path: Path) -> None:
+    more_samples(tmp_path)
+    before = digests(lake)
+    done = child(tmp_path, ["import", "more.txt", "--cluster", "lab", "--lake", "lake"], limit=20_000)
+    assert done.returncode == FAILURE, done.stderr
+    assert_one_sentence(done.stderr)
+    assert "lake" in done.stderr
+    assert digests(lake) == before
+    assert main(["import", str(tmp_path / "more.txt"), "--cluster", "lab", "--lake", str(lake)], environ={}, now=NOW) == 0
+
+
+def test_a_disk_that_fills_up_during_compute_leaves_the_lake_as_it_was(lake: Path, tmp_path: Path) -> None:
+    before = digests(lake)
+    done = child(tmp_path, ["compute", "--date", DAY, "--lake", "lake"], limit=2_000)
+    assert done.returncode == FAILURE, done.stderr
+    assert_one_sentence(done.stderr)
+    assert digests(lake) == before
+
+
+@pytest.mark.parametrize("limit", [20_000, 400_000])
+def test_a_disk_that_fills_up_during_report_says_so(limit: int, lake: Path, tmp_path: Path) -> None:
+    before = digests(lake)
+    done = child(tmp_path, ["report", "--since", DAY, "--lake", "lake", "--out", "out"], limit=limit)
+    assert done.returncode == FAILURE, done.stderr
+    assert_one_sentence(done.stderr)
+    assert "out" in done.stderr
+    assert digests(lake) == before
+
+
+def test_a_report_that_cannot_be_written_names_the_folder_and_not_the_lake(refused: Refused, tmp_path: Path) -> None:
+    file = write(tmp_path / "taken", "")
+    sentence = refused(FAILURE, "report", "--since", DAY, "--out", file)
+    assert "--out" in sentence
+
+
+@pytest.mark.parametrize(
+    "command", [["import", "good.txt", "--cluster", "lab"], ["compute", "--date", DAY]], ids=["import", "compute"]
+)
+def test_a_lake_that_may_not_be_written_is_named(command: list[str], lake: Path, tmp_path: Path) -> None:
+    is_root = os.geteuid() == 0
+    if is_root and not open_to_others(Path(__file__)):
+        pytest.skip("another user cannot read this checkout")
+    write(tmp_path / "good.txt", metrics(*GOOD[:3]))
+    shutil.copytree(lake, tmp_path / "warm")
+    set_writable(lake, False)
+    tmp_path.chmod(0o755)
+    before = digests(lake)
+    try:
+        done = child(tmp_path, [*command, "--lake", "lake"], uid=65_534 if is_root else 0, warm="warm")
+    finally:
+        set_writable(lake, True)
+    assert done.returncode == FAILURE, done.stderr
+    sentence = done.stderr.partition("READY\n")[2]
+    assert_one_sentence(sentence)
+    assert "write access" in sentence
+    assert digests(lake) == before
+
+
+def open_to_others(path: Path) -> bool:
+    """Whether any user may reach the path and the interpreter."""
+    return all(parent.stat().st_mode & 0o005 == 0o005 for each in (path, Path(sys.executable)) for parent in each.parents)
+
+
+def set_writable(lake: Path, is_writable: bool) -> None:
+    for path in [lake, *lake.rglob("*")]:
+        path.chmod((0o755 if path.is_dir() else 0o644) if is_writable else (0o555 if path.is_dir() else 0o444))

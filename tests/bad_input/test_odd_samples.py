@@ -1,0 +1,58 @@
+"""Samples that lack labels, or come in an odd order, are taken as far as they go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from golden_case import report_rows
+
+from gpureport.cli import main
+
+from .samples import DAY, GOOD, NOON, NOW, digests, metrics, scrape, write
+
+
+def test_a_metric_with_half_its_labels_is_imported_as_far_as_it_goes_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a UUID a value is nobody's and is left out aloud; without workload labels the device is there, its owner is not."""
+    bare = [f'DCGM_FI_DEV_POWER_USAGE{{UUID="GPU-b"}} 100 {NOON + 60 * n}' for n in range(5)]
+    nobodys = [f'DCGM_FI_DEV_POWER_USAGE{{gpu="0"}} 100 {NOON + 60 * n}' for n in range(5)]
+    lake = tmp_path / "lake"
+    file = write(tmp_path / "half.txt", metrics(*GOOD, *bare, *nobodys))
+    assert main(["import", str(file), "--lake", str(lake)], environ={}, now=NOW) == 0
+    said = capsys.readouterr().err
+    assert "DCGM_FI_DEV_POWER_USAGE" in said
+    assert "UUID" in said
+    database = reported(lake, tmp_path)
+    assert {row["device_uuid"]: row["power_watts_avg"] for row in report_rows(database, "device")} == {
+        "GPU-a": 104.5,
+        "GPU-b": 100,
+    }
+    assert {row["device_uuid"] for row in report_rows(database, "container_saturation")} == {"GPU-a"}
+
+
+def reported(lake: Path, folder: Path) -> Path:
+    assert main(["compute", "--date", DAY, "--lake", str(lake)], environ={}, now=NOW) == 0
+    assert main(["report", "--since", DAY, "--lake", str(lake), "--out", str(folder / "out")], environ={}, now=NOW) == 0
+    return folder / "out" / "gpureport.duckdb"
+
+
+def test_samples_out_of_order_and_twice_make_the_same_lake(tmp_path: Path) -> None:
+    lakes = []
+    for name, lines in (("sorted", GOOD), ("mixed", [*GOOD[::-1], *GOOD[5:15], *GOOD[::3]])):
+        lakes.append(tmp_path / name)
+        file = write(tmp_path / "metrics.txt", metrics(*lines))
+        assert main(["import", str(file), "--lake", str(lakes[-1])], environ={}, now=NOW) == 0
+    assert digests(lakes[0]) == digests(lakes[1])
+
+
+def test_exporters_whose_clocks_differ_are_put_side_by_side(tmp_path: Path) -> None:
+    """Used at 0, 60, …; free seven seconds later. Used holds from 0, free from 7: both for 593 s of the 607 s seen."""
+    used = [scrape("DEV_FB_USED", 60 * n, 3000) for n in range(10)]
+    free = [scrape("DEV_FB_FREE", 60 * n + 7, 1000) for n in range(10)]
+    file = write(tmp_path / "skewed.txt", metrics(*used, *free))
+    assert main(["import", str(file), "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 0
+    [row] = report_rows(reported(tmp_path / "lake", tmp_path), "container_saturation")
+    assert row["memory_used_ratio_avg"] == 0.75
+    assert (row["observed_seconds"], row["memory_seen_seconds"]) == (607, 593)
