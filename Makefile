@@ -12,7 +12,7 @@ include tests/browser.mk
 include tests/deploy.mk
 include bench/bench.mk
 
-.PHONY: help install demo test review-month lint bench docs clean
+.PHONY: help install demo test review-month soak lint bench docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ test: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests
 
 review-month: $(VENV)/.installed-dev ## Test the findings of 300 simulated GPUs over 30 days (minutes)
 	@$(PY) -m pytest tests/simulate/test_review.py -p no:cacheprovider --review-gpus 300 --review-days 30
+
+soak: $(VENV)/.installed-dev servers ## Kill the nightly run 200 times and run it again (half an hour)
+	@$(PY) -m pytest tests/nightly/test_killed.py -p no:cacheprovider --kills 200
 
 lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL style
 	@$(VENV)/bin/ruff format --check .

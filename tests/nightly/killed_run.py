@@ -1,0 +1,124 @@
+"""A night of two GPUs over a lake that has seen a night before, and a child process that is killed on its way through it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kube.api_server import api_server, kubeconfig, recorded_routes
+from prometheus.programs import fill_blocks, program, prometheus
+
+from gpureport.cli import main
+
+LAST_NIGHT, TONIGHT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC), datetime(2026, 11, 21, 1, 30, tzinfo=UTC)
+DAY_SECONDS = 86_400
+_NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
+_METRICS = {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 30_000, "DCGM_FI_DEV_GPU_UTIL": 1, "DCGM_FI_DEV_FB_USED": 2}
+_CHILD = """
+import sys, time
+from datetime import datetime
+from gpureport.cli import main
+now, cpu, *arguments = sys.argv[1:]
+code = main(arguments, environ={}, now=datetime.fromisoformat(now))
+open(cpu, "w").write(str(time.process_time()))
+sys.exit(code)
+"""
+
+
+def samples(first: int, count: int) -> str:
+    """Two GPUs of a pod, from so many seconds after noon of 2026-11-20, seen every 30 s."""
+    lines = []
+    for metric, step in _METRICS.items():
+        lines.append(f"# TYPE {metric} gauge")
+        for gpu in ("GPU-a", "GPU-b"):
+            labels = f'UUID="{gpu}",Hostname="n1",namespace="ns",pod="p",container="c",job="dcgm",instance="i:9400"'
+            lines += [f"{metric}{{{labels}}} {step * n} {_NOON + first + n * 30}" for n in range(count)]
+    return "\n".join([*lines, "# EOF\n"])
+
+
+@dataclass(frozen=True)
+class Night:
+    """Servers as they are tonight."""
+
+    prometheus: str
+    kubeconfig: Path
+
+    def arguments(self, folder: Path, *more: str) -> list[str]:
+        lake, out = ["--lake", str(folder / "lake")], ["--out", str(folder / "out")]
+        servers = ["--prometheus-url", self.prometheus, "--kubeconfig", str(self.kubeconfig)]
+        return ["run", *servers, "--cluster", "lab", *lake, *out, "--keep-samples", "1d", *more]
+
+    def run(self, folder: Path, *more: str, now: datetime = TONIGHT) -> int:
+        return main(self.arguments(folder, *more), environ={}, now=now)
+
+    def start(self, folder: Path) -> subprocess.Popen[bytes]:
+        """The same as a process, with a group of its own; it writes ``cpu`` when it is done."""
+        command = [sys.executable, "-c", _CHILD, TONIGHT.isoformat(), str(folder / "cpu"), *self.arguments(folder)]
+        return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@contextmanager
+def night_servers(folder: Path, *texts: str) -> Iterator[Night]:
+    """A Prometheus that holds the texts, and the recorded API server."""
+    fill_blocks(folder / "blocks", *texts)
+    with (
+        prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url,
+        api_server(recorded_routes()) as api,
+    ):
+        yield Night(url, kubeconfig(folder, api.url))
+
+
+def killed_after(process: subprocess.Popen[bytes], cpu_seconds: float) -> bool:
+    """SIGKILL to all of a process group when its first process has used so much CPU; False where it ended before."""
+    clock = (~process.pid << 3) | 2  # Linux: the CPU clock of another process
+    while process.poll() is None:
+        with suppress(OSError):
+            if time.clock_gettime(clock) >= cpu_seconds:
+                break
+        time.sleep(0.002)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.wait() == -signal.SIGKILL
+
+
+@contextmanager
+def tonight(folder: Path) -> Iterator[Night]:
+    """Tonight's servers: more samples of yesterday than last night's held."""
+    with night_servers(folder, samples(-DAY_SECONDS, 11), samples(0, 21)) as night:
+        yield night
+
+
+def fill(night: Night, folder: Path) -> None:
+    """Into ``folder``: ``before``, a lake and a report of last night; ``after``, the same when tonight's run is done."""
+    before, after = folder / "before", folder / "after"
+    (folder / "early").mkdir()
+    with night_servers(folder / "early", samples(-DAY_SECONDS, 11), samples(0, 5)) as early:
+        assert early.run(before, "--date", "2026-11-19", now=LAST_NIGHT) == 0
+        assert early.run(before, "--date", "2026-11-20", now=LAST_NIGHT.replace(minute=45)) == 0
+    shutil.copytree(before, after)
+    assert night.start(after).wait(timeout=120) == 0
+
+
+def lake_files(folder: Path) -> dict[str, bytes]:
+    """What a reader of the lake finds."""
+    lake = folder / "lake"
+    return {str(file.relative_to(lake)): file.read_bytes() for file in sorted(lake.glob("[!.]*/**/*.parquet"))}
+
+
+def report_files(folder: Path) -> dict[str, bytes]:
+    """What a reader of the report finds, but its database, whose bytes are DuckDB's."""
+    files = {path.relative_to(folder / "out"): path for path in sorted((folder / "out").rglob("*")) if path.is_file()}
+    return {
+        str(name): path.read_bytes()
+        for name, path in files.items()
+        if name.suffix != ".duckdb" and not name.parts[0].startswith(".")
+    }
