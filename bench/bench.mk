@@ -1,7 +1,7 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
-.PHONY: bench bench-export bench-facts bench-power bench-promql bench-state bench-page
+.PHONY: bench bench-engines bench-export bench-facts bench-power bench-promql bench-state bench-page
 
-bench: bench-export bench-facts bench-power bench-promql bench-state bench-page ## Measure against curl, plain scans and PromQL (minutes; not part of test)
+bench: bench-export bench-facts bench-power bench-promql bench-state bench-page bench-engines ## Measure against curl, plain scans and PromQL (minutes; not part of test)
 
 bench-export: $(VENV)/.installed-dev servers
 	@$(PY) -m bench.export
@@ -20,3 +20,6 @@ bench-state: $(VENV)/.installed-dev
 
 bench-page: $(VENV)/.installed-dev browser demo
 	@$(PY) -m bench.page
+
+bench-engines: $(VENV)/.installed-dev
+	@$(PY) -m bench.engines

@@ -17,6 +17,7 @@ from gpureport.commands.options import (
     NO_KUBERNETES,
     Invocation,
     cluster_options,
+    engine_options,
     finished_day,
     parse_headers,
     print_paths,
@@ -34,6 +35,7 @@ from gpureport.window import parse_instant
 @CLUSTER
 @prometheus_options
 @cluster_options
+@engine_options
 @NO_KUBERNETES
 @LOG_FORMAT
 @click.pass_obj

@@ -18,6 +18,7 @@ from gpureport.commands.options import (
     OUT,
     Invocation,
     cluster_options,
+    engine_options,
     finished_day,
     parse_headers,
     print_paths,
@@ -47,6 +48,7 @@ def retention_options(command: Any) -> Any:
 @CLUSTER
 @prometheus_options
 @cluster_options
+@engine_options
 @NO_KUBERNETES
 @retention_options
 @click.option("--metrics-file", "metrics__file", help="Write the run's own metrics here, for node_exporter's textfile collector.")

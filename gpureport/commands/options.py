@@ -89,6 +89,16 @@ def cluster_options(command: Any) -> Any:
     return command
 
 
+def engine_options(command: Any) -> Any:
+    """The options that say what does the work."""
+    for option in (
+        click.option("--ray-address", "engine__ray_address", help="Address of a Ray cluster, as auto or ray-head:6379."),
+        click.option("--engine", "engine__name", type=click.Choice(["local", "ray"]), help="Where the work is done (local)."),
+    ):
+        command = option(command)
+    return command
+
+
 NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Leave the cluster's state alone: no snapshot, no look at it.")
 
 

@@ -9,7 +9,17 @@ from typing import Any
 import click
 
 from gpureport import pipeline
-from gpureport.commands.options import DATE, LAKE, LOG_FORMAT, OUT, Invocation, finished_day, print_paths, read_salt
+from gpureport.commands.options import (
+    DATE,
+    LAKE,
+    LOG_FORMAT,
+    OUT,
+    Invocation,
+    engine_options,
+    finished_day,
+    print_paths,
+    read_salt,
+)
 from gpureport.errors import UsageError
 from gpureport.window import Window, parse_instant
 
@@ -32,6 +42,7 @@ def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool) -> 
 @click.command()
 @DATE
 @LAKE
+@engine_options
 @LOG_FORMAT
 @click.pass_obj
 def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:

@@ -17,6 +17,8 @@ from gpureport.engines.work import Outcome, Task, Work
 from gpureport.errors import EngineError
 from gpureport.lake import Change
 
+SAME_IMAGE = "run the cluster from the image that runs gpureport"
+
 Files = Mapping[str, pa.Buffer]
 """What files hold, by their path below some folder."""
 
@@ -40,9 +42,7 @@ def unpack(files: Files, folder: Path) -> None:
 def do_away(version: str, work: Work[Task, Outcome], task: Task, files: Files) -> tuple[Outcome, Files]:
     """Do a task in a folder of its own, which ends with it: its outcome, and the parts that it staged."""
     if version != __version__:
-        raise EngineError(
-            f"a worker has gpureport {__version__}, this is {version}; run the cluster from the image that runs gpureport"
-        )
+        raise EngineError(f"a worker has gpureport {__version__}, this is {version}; {SAME_IMAGE}")
     with TemporaryDirectory(prefix="gpureport-") as folder:
         change = Change(Path(folder) / "lake", Path(folder) / "staged")
         unpack(files, change.lake_path)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from gpureport import __version__
-from gpureport.engines.parcel import do_away, packed, unpack
+from gpureport.engines.parcel import SAME_IMAGE, do_away, packed, unpack
 from gpureport.engines.work import Outcome, Progress, Task, Work, quiet
-from gpureport.errors import EngineError, GpureportError, UsageError
+from gpureport.errors import EngineError, UsageError
 from gpureport.lake import Change
 
 _QUEUED = 2
@@ -35,7 +35,9 @@ class RayCluster:
             while spread.is_open():
                 progress(spread.advance(), len(tasks))
         except ray.exceptions.RayTaskError as error:
-            raise _failure(error.cause) from error
+            if isinstance(error.cause, ray.exceptions.RayError):
+                raise EngineError(f"a worker cannot load the work ({_first_line(error.cause)}); {SAME_IMAGE}") from error
+            raise error.cause from error
         except ray.exceptions.RayError as error:
             raise EngineError(f"the Ray cluster gave a task up ({_first_line(error)}); see its logs, then run again") from error
         finally:
@@ -98,15 +100,6 @@ class _Spread(Generic[Task, Outcome]):
         task = self._tasks[number]
         files = packed(self._change.lake_path, self._work.reads(task, self._change.lake_path))
         self._running[self._do.remote(self._version, self._shared, task, self._ray.put(files))] = number
-
-
-def _failure(cause: BaseException) -> BaseException:
-    """What a worker raised; where it could not even load the work, what to do."""
-    if isinstance(cause, GpureportError) or not isinstance(cause, ImportError | AttributeError):
-        return cause
-    return EngineError(
-        f"a worker cannot load gpureport ({_first_line(cause)}); run the cluster from the image that runs gpureport"
-    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from gpureport.errors import SourceError, UsageError
 from gpureport.export import Exported, ExportSettings, export_day
 from gpureport.file_import import Imported
 from gpureport.pipeline.progress import progress_bar
-from gpureport.pipeline.settings import catalog_of
+from gpureport.pipeline.settings import catalog_of, export_engine
 from gpureport.snapshot import Snapshot
 from gpureport.sources.kubernetes import HOW_TO_NAME_A_CLUSTER, NoClusterError, open_cluster, read_observed_at
 from gpureport.window import Window, rfc3339
@@ -34,7 +34,7 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
         keep_raw=config.export.keep_raw,
     )
     with progress_bar(f"export {day}") as progress:
-        return export_day(settings, config.lake, day, progress, only_if_grown)
+        return export_day(settings, config.lake, day, progress, only_if_grown, export_engine(config))
 
 
 def describe_export(exported: Exported) -> list[str]:

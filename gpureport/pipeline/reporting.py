@@ -15,7 +15,7 @@ from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.refusal import out_errors
-from gpureport.pipeline.settings import carbon_of, compute_settings, prices_of, report_settings
+from gpureport.pipeline.settings import carbon_of, compute_engine, compute_settings, prices_of, report_settings
 from gpureport.query import Query, load
 from gpureport.window import Window
 
@@ -32,7 +32,7 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
         raise LakeError(f"the lake at {config.lake} holds nothing for {day}; export or import that day first")
     lines = []
     for cluster in clusters:
-        result = compute_day(lake, cluster, day, compute_settings(config))
+        result = compute_day(lake, cluster, day, compute_settings(config), engine=compute_engine(config))
         lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
     return lines
 

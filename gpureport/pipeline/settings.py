@@ -9,6 +9,7 @@ from gpureport.carbon import intensities
 from gpureport.catalog import Catalog, load_catalog
 from gpureport.compute import ComputeSettings, ReportSettings
 from gpureport.config import Config
+from gpureport.engines import Engine, Processes, RayCluster, Threads
 
 
 def catalog_of(config: Config) -> Catalog:
@@ -25,6 +26,21 @@ def compute_settings(config: Config) -> ComputeSettings:
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,
     )
+
+
+def export_engine(config: Config) -> Engine:
+    """What fetches a day: never more at a time than the server is to bear."""
+    at_once = config.prometheus.max_concurrency
+    if config.engine.name == "ray":
+        return RayCluster(config.engine.ray_address, workers=at_once, at_once=at_once)
+    return Processes(at_once)
+
+
+def compute_engine(config: Config) -> Engine:
+    """What makes facts."""
+    if config.engine.name == "ray":
+        return RayCluster(config.engine.ray_address, workers=config.compute.threads)
+    return Threads(config.compute.threads)
 
 
 def report_settings(config: Config) -> ReportSettings:
