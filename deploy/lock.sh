@@ -6,9 +6,12 @@ tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 "$1" -m pip install --quiet --disable-pip-version-check --target "$tools" uv==0.13.8
 lock() {
+    source=$1 target=$2
+    shift 2
     "$tools/bin/uv" pip compile --quiet --upgrade --python-version 3.11 --python-platform linux --only-binary :all: \
-        --generate-hashes --no-header --no-annotate --constraint constraints.txt "$1" -o "$2"
+        --generate-hashes --no-header --no-annotate --constraint constraints.txt "$@" "$source" -o "$target"
 }
 lock pyproject.toml deploy/requirements.lock
+lock pyproject.toml deploy/requirements-ray.lock --extra ray
 printf 'hatchling\ncyclonedx-bom\n' > "$tools/build-tools.in"
 lock "$tools/build-tools.in" deploy/build-tools.lock

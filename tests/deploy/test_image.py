@@ -15,7 +15,6 @@ from .containerfile import build, instructions, run_read_only
 from .rendering import ROOT, TOOLS, tool
 
 CONTAINERFILE = ROOT / "Containerfile"
-LOCK = ROOT / "deploy" / "requirements.lock"
 
 
 def pins(text: str) -> dict[str, str]:
@@ -37,14 +36,17 @@ def test_every_base_is_named_by_a_digest_that_the_builder_gives_and_the_user_is_
     assert [each.rest for each in steps if each.word == "USER"] == ["65532:65532"]
 
 
-def test_the_lock_holds_what_is_tested_with_by_hash_and_all_that_the_program_needs() -> None:
-    locked = pins(LOCK.read_text())
+@pytest.mark.parametrize(("lock", "extra"), [("requirements", ""), ("requirements-ray", "ray")])
+def test_the_lock_holds_what_is_tested_with_by_hash_and_all_that_the_program_needs(lock: str, extra: str) -> None:
+    text = (ROOT / "deploy" / f"{lock}.lock").read_text()
+    locked = pins(text)
     tested = pins((ROOT / "constraints.txt").read_text())
     assert {name: version for name, version in locked.items() if tested.get(name, version) != version} == {}
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = project["dependencies"] + (project["optional-dependencies"][extra] if extra else [])
     names = {re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", each)[0]).lower() for each in needed}  # type: ignore[index]
     assert names - locked.keys() == set(), "run 'make lock'"
-    entries = re.split(r"\n(?=[\w.-]+==)", LOCK.read_text())
+    entries = re.split(r"\n(?=[\w.-]+==)", text)
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
