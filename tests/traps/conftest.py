@@ -1,10 +1,9 @@
-"""One lake and one report for all tests of a module."""
+"""One lake and one report for all tests of this folder that a run looks at."""
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from built_once import built_once
@@ -15,18 +14,25 @@ from traps.notation import openmetrics, series_lines
 from traps.telling import Said
 
 SHARED = "shared"
+Trap = Callable[..., None]
 
 
-@pytest.fixture(scope="module")
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the module's lake and report."""
-    module = request.module
-    return built_once(module.__name__, lambda folder: tell(module, folder), request, tmp_path_factory)
+@pytest.fixture(scope="session")
+def traps(request: pytest.FixtureRequest) -> list[Trap]:
+    """The tests of this run that have samples."""
+    found = {item.nodeid: item.function for item in request.session.items if isinstance(item, pytest.Function)}
+    return [test for test in dict.fromkeys(found.values()) if hasattr(test, "samples")]
 
 
-def tell(module: ModuleType, folder: Path) -> None:
+@pytest.fixture(scope="session")
+def told(traps: list[Trap], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with their lake and report."""
+    return built_once("traps", lambda folder: tell(traps, folder), request, tmp_path_factory)
+
+
+def tell(traps: Sequence[Trap], folder: Path) -> None:
     lake = folder / "lake"
-    for cluster, text in clusters(module).items():
+    for cluster, text in clusters(traps).items():
         file = folder / f"{cluster}.txt"
         file.write_text(text)
         gpureport("import", file, "--cluster", cluster, "--lake", lake)
@@ -35,21 +41,21 @@ def tell(module: ModuleType, folder: Path) -> None:
     gpureport("report", *window, "--lake", lake, "--out", folder / "out")
 
 
-def clusters(module: ModuleType) -> dict[str, str]:
+def clusters(traps: Sequence[Trap]) -> dict[str, str]:
     """Cluster → OpenMetrics text of the tests that are in it."""
     lines: dict[str, list[str]] = {}
-    for name, (cluster, mark) in places(module).items():
-        samples = getattr(module, name).samples
+    for test, (cluster, mark) in zip(traps, places(traps), strict=True):
+        samples = test.samples  # type: ignore[attr-defined]
         lines.setdefault(cluster, []).extend(series_lines(samples.text, samples.step_seconds, mark))
     return {cluster: openmetrics(found) for cluster, found in lines.items()}
 
 
-def places(module: ModuleType) -> dict[str, tuple[str, str]]:
-    """Test → its cluster, and the mark behind its names there."""
-    tests = {name: test for name, test in inspect.getmembers(module, inspect.isfunction) if hasattr(test, "samples")}
-    return {
-        name: (name, "") if test.samples.is_alone else (SHARED, f"~{number}") for number, (name, test) in enumerate(tests.items())
-    }
+def places(traps: Sequence[Trap]) -> list[tuple[str, str]]:
+    """Each test's cluster, and the mark behind its names there."""
+    return [
+        (f"{test.__module__}.{test.__name__}", "") if test.samples.is_alone else (SHARED, f"~{number}")  # type: ignore[attr-defined]
+        for number, test in enumerate(traps)
+    ]
 
 
 def gpureport(*arguments: str | Path) -> None:
@@ -57,6 +63,7 @@ def gpureport(*arguments: str | Path) -> None:
 
 
 @pytest.fixture
-def said(request: pytest.FixtureRequest, told: Path) -> Said:
+def said(request: pytest.FixtureRequest, traps: list[Trap], told: Path) -> Said:
     """What the report says of the test's own samples."""
-    return Said(told / "lake", told / "out" / "gpureport.duckdb", *places(request.module)[request.function.__name__])
+    place = places(traps)[traps.index(request.function)]
+    return Said(told / "lake", told / "out" / "gpureport.duckdb", *place)

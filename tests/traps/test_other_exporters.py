@@ -128,6 +128,23 @@ def test_keplers_running_watts_stand_beside_ours_and_its_falling_joules_are_not_
 
 
 @samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 100 200x8
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$q} 100 200x8
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0.5x9
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q} 0.5x9
+    kepler_pod_gpu_watts{node_name="n1",pod_id="u",pod_name="p",pod_namespace="ns",state="running"} 60x9
+    kepler_pod_gpu_watts{node_name="n1",pod_id="v",pod_name="q",pod_namespace="ns",state="running"} 20x9
+""")
+def test_sharers_of_whom_only_kepler_tells_share_by_its_watts(said: Said) -> None:
+    # 100 W above the lowest for nine minutes, in parts of 3 : 1.
+    rows = {row["pod"]: row for row in said.rows("report.container_power")}
+    assert {pod: (row["active_joules"], row["method"], row["scope"]) for pod, row in rows.items()} == {
+        "p": (about(40_500), "kepler_share", "pod"),
+        "q": (about(13_500), "kepler_share", "pod"),
+    }
+
+
+@samples("""
     amd_gpu_gfx_activity{serial_number="S1",gpu_id="0",gpu_partition_id="NA",hostname="n1",namespace="",pod="",container=""} 25x9
     gpu_gfx_activity{source="a program of somebody"} 75x9
 """)
