@@ -1,8 +1,12 @@
-"""How often the nightly run is killed."""
+"""Tonight's servers, and how often the nightly run is killed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+
+from .killed_run import Night, tonight
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,3 +23,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 KILLS_OF_A_CHAIN = 5
 """How often a night is killed before it is let go."""
+
+
+@pytest.fixture(scope="session")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
+    """A Prometheus with two days of two GPUs, and the recorded API server."""
+    with tonight(tmp_path_factory.mktemp("tonight")) as servers:
+        yield servers

@@ -60,10 +60,19 @@ class Night:
     def run(self, folder: Path, *more: str, now: datetime = TONIGHT) -> int:
         return main(self.arguments(folder, *more), environ={}, now=now)
 
-    def start(self, folder: Path) -> subprocess.Popen[bytes]:
+    def start(self, folder: Path) -> subprocess.Popen[str]:
         """The same as a process, with a group of its own; it writes ``cpu`` when it is done."""
-        command = [sys.executable, "-c", _CHILD, TONIGHT.isoformat(), str(folder / "cpu"), *self.arguments(folder)]
-        return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return start(self.arguments(folder), folder / "cpu")
+
+    def start_snapshot(self, folder: Path, now: datetime) -> subprocess.Popen[str]:
+        """A snapshot into the same lake, as a process."""
+        arguments = ["snapshot", "--kubeconfig", str(self.kubeconfig), "--cluster", "lab", "--lake", str(folder / "lake")]
+        return start(arguments, folder / "cpu-of-snapshot", now)
+
+
+def start(arguments: list[str], cpu: Path, now: datetime = TONIGHT) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _CHILD, now.isoformat(), str(cpu), *arguments]
+    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 @contextmanager
@@ -77,7 +86,7 @@ def night_servers(folder: Path, *texts: str) -> Iterator[Night]:
         yield Night(url, kubeconfig(folder, api.url))
 
 
-def killed_after(process: subprocess.Popen[bytes], cpu_seconds: float) -> bool:
+def killed_after(process: subprocess.Popen[str], cpu_seconds: float) -> bool:
     """SIGKILL to all of a process group when its first process has used so much CPU; False where it ended before."""
     clock = (~process.pid << 3) | 2  # Linux: the CPU clock of another process
     while process.poll() is None:
@@ -87,7 +96,8 @@ def killed_after(process: subprocess.Popen[bytes], cpu_seconds: float) -> bool:
         time.sleep(0.002)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    return process.wait() == -signal.SIGKILL
+    process.communicate()
+    return process.returncode == -signal.SIGKILL
 
 
 @contextmanager
@@ -105,7 +115,9 @@ def fill(night: Night, folder: Path) -> None:
         assert early.run(before, "--date", "2026-11-19", now=LAST_NIGHT) == 0
         assert early.run(before, "--date", "2026-11-20", now=LAST_NIGHT.replace(minute=45)) == 0
     shutil.copytree(before, after)
-    assert night.start(after).wait(timeout=120) == 0
+    process = night.start(after)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 0, said
 
 
 def lake_files(folder: Path) -> dict[str, bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from kube.lake import ask
 from gpureport.lake import open_lake
 
 from .conftest import KILLS_OF_A_CHAIN
-from .killed_run import Night, fill, killed_after, lake_files, report_files, tonight
+from .killed_run import Night, fill, killed_after, lake_files, report_files
 
 IMPORT_SECONDS = 0.7
 """CPU before a run begins to work."""
@@ -24,12 +23,6 @@ OBSERVED = """
 select 'node', observed_at, count(*) from lake.node group by all
 union all select 'pod', observed_at, count(*) from lake.pod group by all
 """
-
-
-@pytest.fixture(scope="module")
-def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
-    with tonight(tmp_path_factory.mktemp("tonight")) as servers:
-        yield servers
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,56 @@
+"""Processes over one lake at the same time: a second run leaves, observations come through, and nothing is mixed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+from kube.lake import ask
+from prometheus.replay import replaying
+from prometheus.test_export_killed import PATIENCE_SECONDS, Gate, kill_session
+
+from .killed_run import TONIGHT, Night
+
+
+@contextmanager
+def run_that_waits(night: Night, folder: Path) -> Iterator[tuple[subprocess.Popen[str], Gate]]:
+    """A run that has come to its second read of samples, and waits for the answer until the gate is opened."""
+    gate = Gate(night.prometheus, closes_at=2)
+    with replaying({}, otherwise=gate) as proxy:
+        process = replace(night, prometheus=proxy.url).start(folder)
+        try:
+            assert gate.is_reached.wait(PATIENCE_SECONDS)
+            yield process, gate
+        finally:
+            gate.may_go_on.set()
+            kill_session(process)
+            process.communicate()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+    return process.returncode, said
+
+
+def test_a_second_run_leaves_and_two_snapshots_come_through(night: Night, tmp_path: Path) -> None:
+    looks = [TONIGHT + timedelta(minutes=minute) for minute in (5, 10)]
+    with run_that_waits(night, tmp_path) as (first, gate):
+        others = [night.start(tmp_path), *(night.start_snapshot(tmp_path, look) for look in looks)]
+        (left, sentence), *taken = [ended(each) for each in others]
+        assert left == 0
+        assert sentence.splitlines() == [f"another run over {tmp_path / 'lake'} is at work; this one leaves"]
+        assert [code for code, _ in taken] == [0, 0], taken
+        assert not (tmp_path / "out").exists()
+        gate.may_go_on.set()
+        assert ended(first)[0] == 0
+    observed = ask(tmp_path / "lake", "select observed_at, count(*) from lake.pod group by all order by all")
+    assert [(at.hour, at.minute) for at, _ in observed] == [(1, 30), (1, 35), (1, 40)]
+    assert len({count for _, count in observed}) == 1
+    # Two GPUs take 30 J in each of 20 steps; a day that two runs had written would hold them twice, or parts of both.
+    facts = str(tmp_path / "lake" / "facts/device_hour/*/date=2026-11-20/*.parquet")
+    assert duckdb.execute("select sum(energy_joules) from read_parquet(?)", [facts]).fetchall() == [(2 * 20 * 30,)]
