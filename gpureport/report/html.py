@@ -29,6 +29,7 @@ from gpureport.resources import TEMPLATES
 from gpureport.window import rfc3339
 
 _TEXT = ("String", "List", "Boolean")
+_SCRIPTS = ("vendor/panzoom.min.js.LICENSE", "vendor/panzoom.min.js", "zoom.js", "report.js")
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def write_html(
     tables = {result.name: result for result in results}
     ordered = [tables[name] for name in (*TABLES, *sorted(set(tables) - set(TABLES))) if name in tables]
     drill = drill_down(con, tables, header.window)
-    script = (TEMPLATES / "report.js").read_text()
+    script = _script()
     page = (
         _environment()
         .get_template("report.html.j2")
@@ -130,6 +131,12 @@ def write_html(
     )
     path.write_text(page, encoding="utf-8")
     return path
+
+
+def _script() -> str:
+    """Everything that runs in the page, with the licence of what is not ours."""
+    licence, library, zoom, tables = ((TEMPLATES / name).read_text().strip() for name in _SCRIPTS)
+    return f"/*\n{licence}\n*/\n{library}\n{zoom}\n{tables}\n"
 
 
 def _digest(script: str) -> str:

@@ -95,12 +95,14 @@ LISTS: Mapping[str, Chosen] = {
     "runway": Chosen(
         "Until when what there is will do",
         "By model: GPU-hours held and usable a day, what is expected, and by how much such a forecast was off before.",
-        "Needs four weeks of days in the lake before anything is forecast.",
+        "Nothing is forecast from less than 28 days of data, the last seven of them whole; the table For how long the GPUs last "
+        "says how many count.",
         (
             *("gpu_model", "sentence", "daily_held_gpu_hours", "daily_usable_gpu_hours", "runway_day_count"),
             *("backtest_error_ratio", "naive_error_ratio"),
         ),
         "daily_held_gpu_hours",
+        lambda row: row["horizon_day_count"] is not None,
     ),
     "rightsizing": Chosen(
         "What would fit a smaller piece",

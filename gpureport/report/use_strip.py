@@ -21,6 +21,7 @@ _SEEN_AS = {
 }
 _STRIP = {
     "Utilisation": (
+        ("gpu_util_ratio_avg", "GPU utilisation"),
         ("gpu_usage_avg", "engine active"),
         ("sm_active_avg", "SMs active"),
         ("sm_occupancy_avg", "SM occupancy"),

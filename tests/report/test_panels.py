@@ -150,3 +150,12 @@ def test_the_wait_is_that_of_the_size_which_most_pods_asked_for(gpu_hours: float
     other = {**row, "requested_units": 8.0, "placed_pod_count": 2, "placing_seconds_p95": gpu_hours}
     told = {tile.title: (tile.value, tile.detail) for tile in tiles(tables(pod_wait=[other, row]), a_header(), None, [])}
     assert told["p95 wait"] == ("1 h 30 min", "9 pods asking for 1 × nvidia.com/gpu")
+
+
+def test_what_cannot_be_forecast_is_a_sentence_and_no_table() -> None:
+    unknown = dict.fromkeys(("daily_usable_gpu_hours", "runway_day_count", "backtest_error_ratio", "naive_error_ratio"))
+    short = {"gpu_model": "L4", "sentence": "no forecast", "daily_held_gpu_hours": 5.0, "horizon_day_count": None, **unknown}
+    alone = panel("about-runway", tables(runway=[short]))
+    assert alone.listing is None and "28 days" in alone.missing
+    beside = panel("about-runway", tables(runway=[short, {**short, "gpu_model": "A40", "horizon_day_count": 28}])).listing
+    assert beside is not None and [row[0] for row in beside.rows] == ["A40"]
