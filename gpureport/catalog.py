@@ -79,6 +79,11 @@ class Meaning:
         return self.scope in ("board", "instance", "detail")
 
     @property
+    def is_whole(self) -> bool:
+        """Whether its values are bits or codes, of which there is no half."""
+        return self.kind in ("bit", "bitmask", "code")
+
+    @property
     def allows_infinite(self) -> bool:
         """Whether an infinite value means something (a quota without a limit)."""
         return "infinite" in self.needs

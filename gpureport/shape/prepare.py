@@ -170,7 +170,7 @@ def _is_plain(raw: _Raw, meaning: Meaning, factor: float) -> bool:
     """Whether nothing needs a second look: most series hold numbers within the signal's range and below every blank."""
     low, high = _range(meaning, factor)
     within = raw.times.size > 0 and raw.highest <= high and raw.lowest >= low
-    return within and meaning.vendor != "amd" and not math.isnan(factor)
+    return within and meaning.vendor != "amd" and not math.isnan(factor) and not (meaning.is_whole and _no_code(raw.values).any())
 
 
 def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
@@ -219,4 +219,11 @@ def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np
     is_share = meaning.signal.endswith("_ratio") and meaning.kind != "counter"
     below = values < 0 if not meaning.signal.endswith("_celsius") else np.zeros(values.size, np.bool_)
     above = values > 1 / factor if is_share and not math.isnan(factor) else np.zeros(values.size, np.bool_)
-    return below | above
+    return below | above | _no_code(values) if meaning.is_whole else below | above
+
+
+def _no_code(values: Values) -> NDArray[np.bool_]:
+    """Which values are neither codes nor bits: not whole, or more than the lake's 32 bits hold."""
+    with np.errstate(invalid="ignore"):  # a staleness marker is a NaN that signals
+        found: NDArray[np.bool_] = (values != np.floor(values)) | (values > _BLANKS[0][1])
+    return found

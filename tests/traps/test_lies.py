@@ -47,6 +47,18 @@ def test_what_is_no_number_infinite_or_negative_is_left_out_and_counted(said: Sa
     assert said.dropped("fb_used_bytes") == {"nan": 1}
 
 
+@samples("""
+    DCGM_FI_DEV_CLOCKS_EVENT_REASONS{$gpu,$p} 4 0.5 4 3000000000 4
+    DCGM_FI_DEV_XID_ERRORS{$gpu,$p} 0 0 78.5 0 0
+""")
+def test_half_a_bit_and_half_a_code_are_left_out_and_counted(said: Said) -> None:
+    assert said.dropped("throttle_reasons") == {"out_of_range": 2}
+    assert said.dropped("xid_code") == {"out_of_range": 1}
+    # 4 at 0, 120 and 240 s: the software power cap all of the time.
+    assert said.container()["sw_power_cap_ratio"] == 1
+    assert said.container()["xid_error_count"] == 0
+
+
 @samples("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu} 3000 4000 1000 2000")
 def test_an_energy_counter_that_the_driver_reset_loses_nothing_that_is_known(said: Said) -> None:
     # 3 → 4 J: 1. Reset: at least the 1 J that it says after. 1 → 2 J: 1.
