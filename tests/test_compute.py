@@ -369,7 +369,7 @@ def device_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
         memory = draw(st.none() | st.integers(0, 100))
         rows.append(
             sample(
-                "GPU-a",
+                "",
                 second,
                 held,
                 power_watts=draw(st.none() | st.integers(1, 500).map(float)),
@@ -391,28 +391,39 @@ runs_of_owners = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(rows=device_rows(), runs=runs_of_owners)
-def test_sums_over_pieces_and_hours_are_the_integral(typed, rows, runs):
-    found = build_facts(typed, rows, [owner("GPU-a", pod, start, end) for pod, start, end in runs])
+# Each example builds the facts once, so it has several devices that know nothing of each other.
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=4, max_size=6))
+def test_sums_over_pieces_and_hours_are_the_integral(typed, devices):
+    owners = [owner(f"GPU-{n}", f"{n}{pod}", *run) for n, (_, runs) in enumerate(devices) for pod, *run in runs]
+    found = build_facts(typed, on_devices([rows for rows, _ in devices]), owners)
 
-    assert found["device"] == [("GPU-a", *map(close, integrate(rows, [(0, 86400)])))]
-    by_pod = {pod: integrate(rows, held) for pod, held in held_by_pod(runs).items()}
+    assert found["device"] == [(f"GPU-{n}", *map(close, integrate(rows, [(0, 86400)]))) for n, (rows, _) in enumerate(devices)]
+    by_pod = {
+        f"{n}{pod}": integrate(rows, held) for n, (rows, runs) in enumerate(devices) for pod, held in held_by_pod(runs).items()
+    }
     expected = [(pod, *map(close, sums)) for pod, sums in sorted(by_pod.items()) if sums[0] is not None]
     assert found["container"] == expected
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
-@given(rows=device_rows(), others=runs_of_owners)
-def test_cuts_by_other_owners_change_no_sum(typed, rows, others):
-    mine = owner("GPU-a", "mine", 3500, 3700)
-    alone = build_facts(typed, rows, [mine])
-    among = build_facts(typed, rows, [mine, *(owner("GPU-a", pod, start, end) for pod, start, end in others)])
+@settings(max_examples=4, deadline=None, derandomize=True)
+@given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=4, max_size=5))
+def test_cuts_by_other_owners_change_no_sum(typed, devices):
+    mine = [owner(f"GPU-{n}", f"mine {n}", 3500, 3700) for n in range(len(devices))]
+    others = [owner(f"GPU-{n}", f"{n}{pod}", *run) for n, (_, runs) in enumerate(devices) for pod, *run in runs]
+    rows = on_devices([rows for rows, _ in devices])
+    alone = build_facts(typed, rows, mine)
+    among = build_facts(typed, rows, [*mine, *others])
 
     assert among["device"] == [(row[0], *map(close, row[1:])) for row in alone["device"]]
-    assert [row for row in among["container"] if row[0] == "mine"] == [
+    assert [row for row in among["container"] if row[0].startswith("mine")] == [
         (row[0], *map(close, row[1:])) for row in alone["container"]
     ]
+
+
+def on_devices(each: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The rows of all devices, named by their place."""
+    return [{**row, "device_uuid": f"GPU-{number}"} for number, rows in enumerate(each) for row in rows]
 
 
 def close(value: float | None) -> Any:
