@@ -47,8 +47,8 @@ def doctor(
     """Say which metrics, labels, series and Kubernetes lists are missing, what that costs, and the exact lines to add.
 
     Looks at a server, without fetching samples in bulk, and at the Kubernetes cluster of the kubeconfig or the pod, at
-    either alone, or with --lake at a day of a lake. Exit code 0: a report would be whole; 4: it would lack figures;
-    5: a server cannot be read.
+    either alone, or with --lake at a day of a lake; where several clusters are configured, at each. Exit code 0: a
+    report would be whole; 4: it would lack figures; 5: a server cannot be read.
 
     Example: gpureport doctor --prometheus-url http://prometheus:9090 --kubeconfig ~/.kube/config
     """
@@ -57,8 +57,8 @@ def doctor(
     is_past = bool(flags["lake"] or day)
     if is_past and (flags["kubernetes__kubeconfig"] or flags["kubernetes__context"]):
         raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
-    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    config = invocation.config(prometheus__headers=parse_headers(headers), cluster=cluster, **flags)
     lake_day = pipeline.LakeDay(finished_day(invocation, day), cluster) if flags["lake"] else None
     at = min(invocation.now, day_start(finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
-    with_state = not (is_past or no_kubernetes)
-    invocation.say(pipeline.doctor(config, invocation.environ, lake_day, at, output, with_state))
+    look = pipeline.Look(at, lake_day, with_state=not (is_past or no_kubernetes))
+    invocation.say(pipeline.doctor(config, invocation.environ, look, output))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Literal, TextIO
 
@@ -12,51 +12,63 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpureport.doctor.findings import Finding, Status
+from gpureport.doctor.findings import Finding
 
 Output = Literal["table", "json", "csv"]
 COLUMNS = ("status", "code", "subject", "found", "costs")
-_STYLES: dict[Status, str] = {"ok": "green", "missing": "bold red", "partial": "yellow", "note": "cyan"}
+_STYLES: Mapping[str, str] = {"ok": "green", "missing": "bold red", "partial": "yellow", "note": "cyan"}
 _UNWRAPPED = 10_000
 """Columns of a pipe or file: a row is a line there, however long."""
 
 
-def print_findings(findings: Sequence[Finding], output: Output, out: TextIO) -> None:
-    """Print the rows; the table alone has the lines to add once each, by the place where they go."""
+def print_findings(found: Mapping[str, Sequence[Finding]], output: Output, out: TextIO) -> None:
+    """Print the rows of each cluster, with a column for its name where there are several.
+
+    The table alone has the lines to add once each, by the place where they go.
+    """
+    shown = found if len(found) > 1 else {"": next(iter(found.values()))}
     if output == "json":
-        json.dump([asdict(finding) for finding in findings], out, indent=1, ensure_ascii=False)
+        rows = [{**({"cluster": name} if name else {}), **asdict(finding)} for name, each in shown.items() for finding in each]
+        json.dump(rows, out, indent=1, ensure_ascii=False)
         out.write("\n")
     elif output == "csv":
-        _print_csv(findings, out)
+        _print_csv(shown, out)
     else:
-        _print_table(findings, out)
+        _print_table(shown, out)
 
 
-def _print_csv(findings: Sequence[Finding], out: TextIO) -> None:
+def _print_csv(shown: Mapping[str, Sequence[Finding]], out: TextIO) -> None:
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*COLUMNS, "add"])
-    for finding in findings:
-        add = [line for remedy in finding.add for line in (f"{remedy.place}:", *remedy.lines)]
-        writer.writerow([*_cells(finding), "\n".join(add)])
+    writer.writerow([*_columns(shown), "add"])
+    for name, findings in shown.items():
+        for finding in findings:
+            add = [line for remedy in finding.add for line in (f"{remedy.place}:", *remedy.lines)]
+            writer.writerow([*_cells(name, finding), "\n".join(add)])
 
 
-def _print_table(findings: Sequence[Finding], out: TextIO) -> None:
+def _print_table(shown: Mapping[str, Sequence[Finding]], out: TextIO) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in COLUMNS:
-        table.add_column(Text(name), overflow="fold", no_wrap=not out.isatty())
-    for finding in findings:
-        status, *cells = _cells(finding)
-        table.add_row(Text(status, _STYLES[finding.status]), *(Text(cell) for cell in cells))
+    for column in _columns(shown):
+        table.add_column(Text(column), overflow="fold", no_wrap=not out.isatty())
+    for name, findings in shown.items():
+        for finding in findings:
+            table.add_row(*(Text(cell, _STYLES.get(cell, "")) for cell in _cells(name, finding)))
     console = Console(file=out, width=None if out.isatty() else _UNWRAPPED, highlight=False, markup=False)
     console.print(table)
-    for place, lines in lines_to_add(findings).items():
-        console.print(Text(f"\nTo add, {place}:\n"))
-        # Written as they are: a terminal's width must not break a line that is to be copied.
-        out.write("".join(f"{line}\n" for line in lines))
+    for name, findings in shown.items():
+        for place, lines in lines_to_add(findings).items():
+            console.print(Text(f"\nTo add{f' in {name}' if name else ''}, {place}:\n"))
+            # Written as they are: a terminal's width must not break a line that is to be copied.
+            out.write("".join(f"{line}\n" for line in lines))
 
 
-def _cells(finding: Finding) -> tuple[str, ...]:
-    return finding.status, finding.code, finding.subject, finding.found, " ".join(finding.costs)
+def _columns(shown: Mapping[str, object]) -> tuple[str, ...]:
+    return COLUMNS if "" in shown else ("cluster", *COLUMNS)
+
+
+def _cells(name: str, finding: Finding) -> tuple[str, ...]:
+    cells = (finding.status, finding.code, finding.subject, finding.found, " ".join(finding.costs))
+    return (name, *cells) if name else cells
 
 
 def lines_to_add(findings: Sequence[Finding]) -> dict[str, list[str]]:

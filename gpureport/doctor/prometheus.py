@@ -31,17 +31,23 @@ _MIG = "gpureport_mig"
 _TRUNCATED = "truncated due to limit"
 _NODES = "node, exported_node"
 _AMD_CARD = ("serial_number", "gpu_id")
+_ACCELERATORS = Matcher("resource", "=~", RESOURCES)
 
 Row = tuple[Labels, float]
 
 
 class _Questions:
-    """Instant queries at one time, and what the server warned of."""
+    """Instant queries at one time, and what the server warned of; ``scope`` is what every series must bear."""
 
-    def __init__(self, connection: Connection, at: datetime) -> None:
+    def __init__(self, connection: Connection, at: datetime, scope: Sequence[Matcher]) -> None:
         self.connection = connection
         self.at_seconds = at.timestamp()
+        self.scope = scope
         self.warnings: list[str] = []
+
+    def where(self, *matchers: Matcher) -> str:
+        """A PromQL selector within the scope."""
+        return selector([*matchers, *self.scope])
 
     def vector(self, query: str) -> list[Row]:
         """The rows of an instant query."""
@@ -62,7 +68,7 @@ class _Questions:
 
     def _metadata(self, path: str, matchers: Sequence[Matcher], limit: int) -> dict[str, Any]:
         start = self.at_seconds - LABEL_WINDOW.total_seconds()
-        form = {"match[]": selector(matchers), "start": f"{start:.3f}", "end": f"{self.at_seconds:.3f}"}
+        form = {"match[]": self.where(*matchers), "start": f"{start:.3f}", "end": f"{self.at_seconds:.3f}"}
         return self._ask(path, {**form, "limit": str(limit)} if limit else form)
 
     def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
@@ -72,16 +78,16 @@ class _Questions:
         return reply
 
 
-def look_at_server(connection: Connection, catalog: Catalog, at: datetime) -> Evidence:
-    """What the server has at this instant. SourceError where it cannot be read."""
+def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match: Mapping[str, str]) -> Evidence:
+    """What the server has at this instant of series that bear these labels. SourceError where it cannot be read."""
     server = probe(connection)
-    ask = _Questions(connection, at)
+    ask = _Questions(connection, at, [Matcher(name, "=", value) for name, value in sorted(match.items())])
     wanted = one_of(METRIC_LABEL, [*catalog.asked, CLAIM_SERIES])
-    series = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({selector([wanted])})")}
+    series = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({ask.where(wanted)})")}
     carried = _carried(ask, catalog, series)
     name = f"{server.flavour} {server.version}".strip()
     return Evidence(
-        subject=f"{connection.url} at {rfc3339(at)}",
+        subject=f"{connection.url} at {rfc3339(at)}{f' ({selector(ask.scope)})' if match else ''}",
         carried=carried,
         labels=_label_sets(ask, carried),
         kube=_kube(ask, catalog, series),
@@ -99,17 +105,17 @@ def _carried(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tu
             by_condition[row.labels].append(row)
     found: dict[Carried, None] = {}
     for rows in by_condition.values():
-        for labels, count in ask.vector(_device_count(rows)):
+        for labels, count in ask.vector(_device_count(ask, rows)):
             for row in rows:
                 if row.metric == labels[METRIC_LABEL]:
                     found[_one_carried(row, labels, int(count))] = None
     return tuple(found)
 
 
-def _device_count(rows: Sequence[Meaning]) -> str:
+def _device_count(ask: _Questions, rows: Sequence[Meaning]) -> str:
     """PromQL: how many GPUs carry each metric, by node and model; copies of one, and its instances, count once."""
     conditions = [Matcher(name, "!=", "") if value == "*" else Matcher(name, "=", value) for name, value in rows[0].conditions]
-    where = selector([one_of(METRIC_LABEL, [row.metric for row in rows]), *conditions])
+    where = ask.where(one_of(METRIC_LABEL, [row.metric for row in rows]), *conditions)
     by_place = ", ".join([METRIC_LABEL, *_HOSTS, *names.MODEL, _MIG])
     by_device = ", ".join([by_place, *names.UUID, *_AMD_CARD])
     return f'count by ({by_place}) (count by ({by_device}) (label_replace({where}, "{_MIG}", "true", "GPU_I_ID", ".+")))'
@@ -138,7 +144,7 @@ def _label_sets(ask: _Questions, carried: Sequence[Carried]) -> tuple[Labels, ..
             hosts[host_label].append(host)
         for host_label, named in hosts.items():
             on_hosts = [one_of(host_label, named)] if host_label else [Matcher(label, "=", "") for label in _HOSTS]
-            found += ask.series([Matcher(METRIC_LABEL, "=", metric), *on_hosts], SAMPLED_SERIES)
+            found += ask.series([_named(metric), *on_hosts], SAMPLED_SERIES)
     return tuple(found)
 
 
@@ -149,7 +155,7 @@ def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> KubeS
         return KubeState()
     allocatable = _by_node(ask, "kube_node_status_allocatable")
     capacity = _by_node(ask, "kube_node_status_capacity")
-    requests = ask.vector(f'count by (resource) (kube_pod_container_resource_requests{{resource=~"{RESOURCES}"}})')
+    requests = ask.vector(f"count by (resource) ({ask.where(_named('kube_pod_container_resource_requests'), _ACCELERATORS)})")
     by_slot = _hardware(ask) if "kube_node_labels" in known else {}
     hardware = {node: resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
     return KubeState(
@@ -158,28 +164,32 @@ def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> KubeS
         hardware=hardware,
         requests={labels["resource"]: int(count) for labels, count in requests},
         nodes=frozenset([*allocatable, *hardware, *_node_names(ask)]),
-        is_relabelled="exported_pod" in ask.label_names([Matcher(METRIC_LABEL, "=", "kube_pod_info")]),
+        is_relabelled="exported_pod" in ask.label_names([_named("kube_pod_info")]),
     )
 
 
+def _named(metric: str) -> Matcher:
+    return Matcher(METRIC_LABEL, "=", metric)
+
+
 def _node_names(ask: _Questions) -> list[str]:
-    return [node_of(labels) for labels, _ in ask.vector(f"count by ({_NODES}) (kube_node_info)")]
+    return [node_of(labels) for labels, _ in ask.vector(f"count by ({_NODES}) ({ask.where(_named('kube_node_info'))})")]
 
 
 def _by_node(ask: _Questions, metric: str) -> dict[str, dict[str, int]]:
     """Node → accelerator resource → how many, where there are any."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for labels, count in ask.vector(f'max by ({_NODES}, resource) ({metric}{{resource=~"{RESOURCES}"}}) > 0'):
+    for labels, count in ask.vector(f"max by ({_NODES}, resource) ({ask.where(_named(metric), _ACCELERATORS)}) > 0"):
         found[node_of(labels)][labels["resource"]] = int(count)
     return dict(found)
 
 
 def _hardware(ask: _Questions) -> dict[str, str]:
     """Nodes by their PCI labels; which of the labels there are is asked first."""
-    labels = pci_labels(ask.label_names([Matcher(METRIC_LABEL, "=", "kube_node_labels")]))
+    labels = pci_labels(ask.label_names([_named("kube_node_labels")]))
     if not labels:
         return {}
-    rows = ask.vector(f"count by ({_NODES}, {', '.join(labels)}) (kube_node_labels)")
+    rows = ask.vector(f"count by ({_NODES}, {', '.join(labels)}) ({ask.where(_named('kube_node_labels'))})")
     found = {node_of(labels): pci_vendor(labels) for labels, _ in rows}
     return {node: vendor for node, vendor in found.items() if vendor}
 
@@ -206,7 +216,7 @@ def _of_one_host(ask: _Questions, carried: Sequence[Carried], signal: str | None
     one = next((each for each in carried if each.host and signal in (None, each.signal)), None)
     if one is None:
         return []
-    where = selector([Matcher(METRIC_LABEL, "=", one.metric), Matcher(one.host_label, "=", one.host)])
+    where = ask.where(_named(one.metric), Matcher(one.host_label, "=", one.host))
     rows = ask.rows(f"{where}[{RHYTHM_WINDOW}]")
     return [([float(time) for time, _ in row["values"]], [float(value) for _, value in row["values"]]) for row in rows]
 

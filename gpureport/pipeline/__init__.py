@@ -13,13 +13,14 @@ from gpureport.pipeline.collecting import (
     take_snapshot,
 )
 from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
-from gpureport.pipeline.examining import LakeDay, doctor
+from gpureport.pipeline.examining import LakeDay, Look, doctor
 from gpureport.pipeline.rehearsing import demo, demo_month, simulate
 from gpureport.pipeline.reporting import compute, has_facts, report
 
 __all__ = [
     "Beside",
     "LakeDay",
+    "Look",
     "clusters_by_label",
     "compute",
     "demo",
