@@ -11,6 +11,7 @@ from gpureport.report import charts
 from gpureport.report.ground import Ground, hours_told, where
 from gpureport.report.timelines import CONTAINER, DEVICE, Key
 from gpureport.report.use_strip import Strip, use_strip
+from gpureport.report.workloads import workload_of
 
 ROWS_OF_A_CARD = 8
 FINDINGS_OF_A_CARD = 4
@@ -55,6 +56,7 @@ def container_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]
         above=ground.places.teams.get(key[:2], ""),
         above_title=key[1],
         facts=(
+            *_made_by(ground, key[:4]),
             ("node", row["node_name"]),
             ("GPU", f"{row['device_count']:,} × {row['gpu_model'] or 'unknown model'}"),
             ("sharing", row["sharing_mode"]),
@@ -70,6 +72,14 @@ def container_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]
         rows=tuple(_device_of(ground, each) for each in devices[:ROWS_OF_A_CARD]),
         row_count=len(devices),
     )
+
+
+def _made_by(ground: Ground, pod: Key) -> tuple[tuple[str, str], ...]:
+    """The workload that its pod is of; nothing for a pod of its own."""
+    found = workload_of(pod, ground.workloads)
+    if not found.is_made and found.name == pod[2]:
+        return ()
+    return (("workload", f"{found.name} ({found.kind or 'by its name'})"),)
 
 
 def _findings(ground: Ground, columns: Sequence[str], key: Key, container: str = "") -> tuple[tuple[str, str, str], ...]:

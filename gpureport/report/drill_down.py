@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,15 +14,12 @@ from gpureport.report.ground import Ground, Places, held, hours_told, read_groun
 from gpureport.report.ledger import BUCKETS, Balance, added
 from gpureport.report.results import Result
 from gpureport.report.timelines import CONTAINER, DEVICE, Key, courses, step_hours
+from gpureport.report.workloads import Workload, read_workloads, workload_of
 from gpureport.window import Window
 
 WORKLOADS_OF_A_TEAM = 10
 CONTAINERS_OF_A_TEAM = 20
 COURSES_SHOWN = 30
-_GENERATED = re.compile(
-    # What controllers put behind a name: a ReplicaSet's hash and five letters, five letters, a number, a number and five letters.
-    r"-(?:[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}|(?:\d+-)?[bcdfghjklmnpqrstvwxz2456789]{5}|\d+)$"
-)
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,7 @@ class Team:
     share: float
     """Its GPU-hours as percent of the largest team's: how long its bar is."""
     workloads: tuple[Row, ...]
-    """Pods of one name but for what a controller put behind it; () where each pod is one of its own."""
+    """Pods that belong together; () where each pod is one of its own."""
     workload_count: int
     rows: tuple[Row, ...]
     container_count: int
@@ -61,7 +57,7 @@ def drill_down(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Result], win
     """The whole of it; nothing where the report has no table of containers."""
     if "container" not in tables or "container_saturation" not in tables:
         return DrillDown()
-    ground = read_ground(tables)
+    ground = read_ground(tables, read_workloads(con))
     places = ground.places
     shown = {keys: courses(con, table, keys, wanted, window) for table, keys, wanted in _wanted(places)}
     return DrillDown(
@@ -88,47 +84,46 @@ def _team(ground: Ground, key: Key, anchor: str) -> Team:
     pods = dict.fromkeys(each[:4] for each in keys)
     buckets = added(ground.hours.get(pod, {}) for pod in pods)
     all_held = Balance("", 0, held(buckets), 0.0, {bucket.name: buckets.get(bucket.name, 0.0) for bucket in BUCKETS})
-    workloads = _workloads(keys)
+    workloads = _workloads(ground, keys)
+    is_worth = len(workloads) < len(pods) or any(each.is_made for each in workloads)
     return Team(
         anchor=anchor,
         name=key[1] or "no namespace",
         facts=(("pods", f"{len(pods):,}"), ("containers", f"{len(keys):,}"), *hours_told(buckets)),
         bar=charts.ledger_bar(all_held) if all_held.capacity_gpu_hours else "",
         share=round(100 * all_held.capacity_gpu_hours / ground.largest_gpu_hours, 1) if ground.largest_gpu_hours else 0.0,
-        workloads=tuple(_workload_row(ground, *each) for each in _largest(ground, workloads))
-        if len(workloads) < len(pods)
-        else (),
+        workloads=tuple(_workload_row(ground, *each) for each in _largest(ground, workloads)) if is_worth else (),
         workload_count=len(workloads),
         rows=tuple(_team_row(ground, each) for each in keys[:CONTAINERS_OF_A_TEAM]),
         container_count=len(keys),
     )
 
 
-def workload(pod: str) -> str:
-    """A pod's name without what its controller put behind it."""
-    return _GENERATED.sub("", pod) or pod
-
-
-def _workloads(keys: Sequence[Key]) -> dict[str, list[Key]]:
-    """Containers by the workload that their pods' names tell."""
-    found: dict[str, list[Key]] = {}
+def _workloads(ground: Ground, keys: Sequence[Key]) -> dict[Workload, list[Key]]:
+    """Containers by workload."""
+    found: dict[Workload, list[Key]] = {}
     for key in keys:
-        found.setdefault(workload(key[2]), []).append(key)
+        found.setdefault(workload_of(key[:4], ground.workloads), []).append(key)
     return found
 
 
-def _largest(ground: Ground, workloads: Mapping[str, Sequence[Key]]) -> Sequence[tuple[str, Sequence[Key], Mapping[str, float]]]:
-    """Those with the most GPU-hours, with their hours by bucket; a pod counts once, however many containers it has."""
+_Told = tuple[Workload, Sequence[Key], Mapping[str, float]]
+"""A workload, its containers, and its GPU-hours by bucket."""
+
+
+def _largest(ground: Ground, workloads: Mapping[Workload, Sequence[Key]]) -> Sequence[_Told]:
+    """Those with the most GPU-hours; a pod counts once, however many containers it has."""
     told = [
-        (name, keys, added(ground.hours.get(pod, {}) for pod in dict.fromkeys(key[:4] for key in keys)))
-        for name, keys in workloads.items()
+        (each, keys, added(ground.hours.get(pod, {}) for pod in dict.fromkeys(key[:4] for key in keys)))
+        for each, keys in workloads.items()
     ]
-    return sorted(told, key=lambda each: (-held(each[2]), each[0]))[:WORKLOADS_OF_A_TEAM]
+    return sorted(told, key=lambda found: (-held(found[2]), found[0].name, found[0].kind))[:WORKLOADS_OF_A_TEAM]
 
 
-def _workload_row(ground: Ground, name: str, keys: Sequence[Key], buckets: Mapping[str, float]) -> Row:
+def _workload_row(ground: Ground, each: Workload, keys: Sequence[Key], buckets: Mapping[str, float]) -> Row:
     cells = (
-        name,
+        each.name,
+        each.told_kind,
         f"{len({key[:4] for key in keys}):,}",
         *(
             formats.significant(found)

@@ -12,6 +12,7 @@ from gpureport import formats
 from gpureport.report.ledger import BUCKETS, HELD, by_holder
 from gpureport.report.results import Result
 from gpureport.report.timelines import CONTAINER, DEVICE, Key
+from gpureport.report.workloads import Workload
 
 TEAMS_SHOWN = 40
 CARDS_SHOWN = 60
@@ -51,10 +52,12 @@ class Ground:
     places: Places
     largest_gpu_hours: float
     """Held by the team that holds the most."""
+    workloads: Mapping[Key, Workload]
+    """By pod (HOLDER), of those whose maker is known."""
 
 
-def read_ground(tables: Mapping[str, Result]) -> Ground:
-    """From the report's tables."""
+def read_ground(tables: Mapping[str, Result], workloads: Mapping[Key, Workload]) -> Ground:
+    """From the report's tables, and what is known of the pods' makers."""
     hours = by_holder(tables.get("gpu_hour_ledger"))
     rows = tables["container"].rows.select(*CONTAINER, "device_seconds").rows()
     numbers = {tuple(row[:5]): number for number, row in enumerate(rows)}
@@ -64,7 +67,7 @@ def read_ground(tables: Mapping[str, Result]) -> Ground:
     for holder, buckets in hours.items():
         by_team[holder[:2]] = by_team.get(holder[:2], 0.0) + held(buckets)
     places, largest = _places(tables, by_team, keys), max(by_team.values(), default=0.0)
-    return Ground(tables, hours, _joules(tables.get("container_power")), keys, numbers, places, largest)
+    return Ground(tables, hours, _joules(tables.get("container_power")), keys, numbers, places, largest, workloads)
 
 
 def _places(tables: Mapping[str, Result], by_team: Mapping[Key, float], keys: Sequence[Key]) -> Places:

@@ -1,17 +1,24 @@
-"""From team to workload to container: names tell which pods are one workload."""
+"""From team to workload to container: what made them tells which pods are one workload, else their names."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 
 from gpureport.query import load
 from gpureport.report.cards import container_card
-from gpureport.report.drill_down import workload
+from gpureport.report.drill_down import drill_down
 from gpureport.report.ground import read_ground
+from gpureport.report.ledger import HOLDER
 from gpureport.report.results import Result
+from gpureport.report.timelines import CONTAINER
+from gpureport.report.workloads import Workload, workload_of
+from gpureport.window import Window, parse_instant
 
 
 @pytest.mark.parametrize(
@@ -27,15 +34,53 @@ from gpureport.report.results import Result
     ],
 )
 def test_a_workload_is_a_pods_name_without_what_its_controller_put_behind_it(pod: str, expected: str) -> None:
-    assert workload(pod) == expected
+    assert workload_of(("c", "ns", pod, "u"), {}) == Workload("", expected)
 
 
+OWN = ("workload_kind", "workload")
+HOURLY = "hour_start_at timestamp" + "".join(
+    f", {signal}_seconds double"
+    for signal in (
+        *("gr_engine_active_ratio", "gr_engine_active_seen", "sm_active_ratio", "sm_active_seen"),
+        *("memory_used_ratio", "memory_seen"),
+    )
+)
+WINDOW = Window(parse_instant("2026-03-01T00:00:00Z"), parse_instant("2026-03-02T00:00:00Z"))
 KEY = {"cluster": "c", "namespace": "lab", "pod": "train-0", "pod_uid": "u", "container": "main"}
 HELD = {"node_name": "n", "device_count": 1, "gpu_model": "H100", "sharing_mode": "exclusive", "observed_seconds": 60.0}
 FINDING = {
     **KEY, "container": "", "code": "GR101", "title": "Held and idle", "evidence": "idle for 2 of 2 GPU-hours.",
     "action": "Ask the owner.", "gpu_hours": 2.0, "suppressed_until": None,
 }  # fmt: skip
+
+
+def made(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Result]:
+    """Report tables with these rows."""
+    return {name: Result(load()[f"report.{name}"], pl.DataFrame(list(found)), {}) for name, found in rows.items()}
+
+
+def test_pods_of_one_maker_are_one_workload_and_one_name_of_two_kinds_is_two() -> None:
+    pods = {"train-0": "Job", "train-1": "Job", "train-7d9f8c6b5d-x2x9z": "Deployment", "train-5": "", "alone": "Pod"}
+    figures = dict.fromkeys(("gpu_usage_avg", "sm_active_avg", "memory_used_ratio_max", "any_throttle_ratio", "xid_error_count"))
+    names = {"sharing_mode", "gpu_model", "node_name"}
+    container = {name: HELD.get(name) for name in names} | {"device_count": 1, "observed_seconds": 60.0, "device_seconds": 60.0}
+    rows = [{**KEY, "pod": pod, "pod_uid": pod, **container, "coverage_ratio": 1.0, **figures} for pod in pods]
+    device = {"device_uuid": "GPU-1", "gpu_instance_id": ""}
+    with duckdb.connect() as con:
+        con.execute("create schema facts")
+        con.execute(f"create table facts.window_workload ({', '.join(f'{name} text' for name in (*HOLDER, *OWN))})")
+        con.execute(f"create table facts.container_hour ({', '.join(f'{name} text' for name in CONTAINER)}, {HOURLY})")
+        for pod, kind in pods.items():
+            name = pod if kind == "Pod" else "train" if kind else ""
+            con.execute("insert into facts.window_workload values ('c', 'lab', $1, $1, $2, $3)", [pod, kind, name])
+        found = drill_down(con, made({"container": rows, "container_saturation": [{**row, **device} for row in rows]}), WINDOW)
+    told = sorted(row.cells[:3] for row in found.teams[0].workloads)
+    assert told == [
+        ("alone", "Pod", "1"),
+        ("train", "Deployment", "1"),
+        ("train", "Job", "2"),
+        ("train", "by the pods' names", "1"),
+    ]
 
 
 def test_a_containers_card_says_what_to_do_next_time_but_for_what_is_suppressed_or_anothers() -> None:
@@ -47,7 +92,7 @@ def test_a_containers_card_says_what_to_do_next_time_but_for_what_is_suppressed_
         "container_saturation": [{**KEY, **device, **figures}],
         "finding": [FINDING, *others],
     }
-    tables = {name: Result(load()[f"report.{name}"], pl.DataFrame(found), {}) for name, found in rows.items()}
-    card = container_card(read_ground(tables), tuple(KEY.values()), [])
+    tables = made(rows)
+    card = container_card(read_ground(tables, {}), tuple(KEY.values()), [])
     assert card.findings == (("GR101 Held and idle", "idle for 2 of 2 GPU-hours.", "Ask the owner."),)
     assert [row.cells[0] for row in card.rows] == ["GPU-1"]
