@@ -10,8 +10,10 @@ import pytest
 from built_once import built_once
 from golden_case import NOW, Row, report_rows
 
+from eras import exporters, holders, targets
 from eras import rewriting as era
 from eras.comparing import ANY, EMPTY_OR_SAME, KEYS, Era, differences
+from eras.names import LATER_DRIVER
 from eras.recording import RECORDING, openmetrics, recorded
 from gpureport.cli import main
 
@@ -59,23 +61,23 @@ ERAS = {
     "hostname in lower case": Era(era.with_lower_case_hostname),
     "node of the scrape": Era(era.with_node_of_the_scrape),
     "uuids without prefix": Era(era.with_uuids_without_prefix),
-    "two replicas": Era(era.through_two_replicas),
-    "two replicas with outages": Era(era.through_two_replicas_with_outages),
-    "two jobs": Era(era.through_two_jobs),
-    "two servers half a second apart": Era(era.through_two_servers),
-    "last pod wins in turn": Era(era.with_the_last_pod_named, says={**NO_UID, **GUESSED_SHARING}),
+    "two replicas": Era(targets.through_two_replicas),
+    "two replicas with outages": Era(targets.through_two_replicas_with_outages),
+    "two jobs": Era(targets.through_two_jobs),
+    "two servers half a second apart": Era(targets.through_two_servers),
+    "last pod wins in turn": Era(holders.with_the_last_pod_named, says={**NO_UID, **GUESSED_SHARING}),
     "no virtual GPUs": Era(
-        era.with_one_pod_named, says={**NO_UID, "sharing_mode": ANY, "sharing_evidence": ANY}, may_lack_containers=True
+        holders.with_one_pod_named, says={**NO_UID, "sharing_mode": ANY, "sharing_evidence": ANY}, may_lack_containers=True
     ),
-    "exporter restarts": Era(era.with_a_restarted_exporter),
-    "exporters overlap": Era(era.with_exporters_that_overlap),
-    "driver changes": Era(era.with_another_driver, says={"driver_version": era.LATER_DRIVER}),
+    "exporter restarts": Era(targets.with_a_restarted_exporter),
+    "exporters overlap": Era(targets.with_exporters_that_overlap),
+    "driver changes": Era(targets.with_another_driver, says={"driver_version": LATER_DRIVER}),
     "nvidia_gpu_exporter": Era(
-        era.through_nvidia_smi, lost=LOST_TO_NVIDIA_SMI, says={"gpu_device": "", **NOBODYS_ENERGY}, may_lack_containers=True
+        exporters.through_nvidia_smi, lost=LOST_TO_NVIDIA_SMI, says={"gpu_device": "", **NOBODYS_ENERGY}, may_lack_containers=True
     ),
-    "beside nvidia_gpu_exporter": Era(era.beside_nvidia_smi),
+    "beside nvidia_gpu_exporter": Era(exporters.beside_nvidia_smi),
     "AMD device-metrics-exporter": Era(
-        era.through_amds_exporter,
+        exporters.through_amds_exporter,
         lost=LOST_TO_AMD,
         says={**NO_UID, "sharing_mode": ANY, "sharing_evidence": ANY, "gpu_device": "", "pci_bus_id": "", "driver_version": ""},
         may_lack_containers=True,
@@ -92,7 +94,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def tell(folder: Path) -> None:
     lake = str(folder / "lake")
-    rewritings = {name: each.rewrite for name, each in ERAS.items()} | {ON_MIG: era.with_copies_on_mig_instances}
+    rewritings = {name: each.rewrite for name, each in ERAS.items()} | {ON_MIG: exporters.with_copies_on_mig_instances}
     for name, rewrite in rewritings.items():
         file = folder / f"{name}.txt.gz"
         file.write_bytes(openmetrics(rewrite(recorded())))
@@ -169,7 +171,7 @@ def test_a_board_value_that_stands_on_every_mig_instance_counts_once_and_an_inst
     says = {"kind": "gpu" if kind == "gpu" else "mig", "gpu_instance_id": instance_id, "gpu_instance_profile": ANY}
     [original] = rows_of(told, "device", "as recorded")
     found = [row for row in rows_of(told, "device", ON_MIG) if row["gpu_instance_id"] == instance_id]
-    told_on_mig = Era(era.with_copies_on_mig_instances, lost=LOST_ON_MIG[kind], says=says, keeps_reasons=False)
+    told_on_mig = Era(exporters.with_copies_on_mig_instances, lost=LOST_ON_MIG[kind], says=says, keeps_reasons=False)
     wrong = differences("device", told_on_mig, [{**original, "gpu_instance_id": instance_id}], found)
     assert not wrong, "\n".join(wrong)
 
@@ -184,7 +186,7 @@ def test_the_holder_of_a_mig_instance_has_the_instances_activity_and_the_boards_
         "memory_scope": "instance",
         "scope": ANY,
     }
-    told_on_mig = Era(era.with_copies_on_mig_instances, says=says)
+    told_on_mig = Era(exporters.with_copies_on_mig_instances, says=says)
     found = rows_of(told, "container_saturation", ON_MIG)
     wrong = differences("container_saturation", told_on_mig, [{**original, "gpu_instance_id": "1"}], found)
     assert not wrong, "\n".join(wrong)
