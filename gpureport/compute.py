@@ -37,6 +37,7 @@ from gpureport.facts.look_back import (
     without,
 )
 from gpureport.facts.look_back import parameters as look_back_parameters
+from gpureport.facts.pod_series import kepler_parts
 from gpureport.facts.quotas import QUOTA_FACTS, quota_facts_of_day
 from gpureport.facts.restatement import footer_entries, restated_days
 from gpureport.findings import Thresholds
@@ -152,7 +153,9 @@ def compute_day(
         queries = load()
         made_with = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
         metadata = {**made_with, **footer_entries(lake, found[0])}
-        begin = _Begin(found[0], settings, queries, metadata, _state(lake, found[0], settings, queries))
+        of_the_day = _state(lake, found[0], settings, queries)
+        apart = kepler_parts(lake, found[0]) if of_the_day["clean.kepler_series"].num_rows else frozenset[str]()
+        begin = _Begin(found[0], settings, queries, metadata, of_the_day, apart)
         for table in (*KEPT_ONCE, *QUOTA_FACTS):
             result.rows[table] = begin.stage(begin.of_the_day[table], table, "part-0000", change)
         parts = [[file.relative_to(lake.path) for file in files] for files in batches(found[0])]
@@ -188,6 +191,8 @@ class _Batches:
     queries: Mapping[str, Query]
     metadata: Mapping[str, str]
     of_the_day: Mapping[str, pa.Table]
+    apart: frozenset[str]
+    """Parts whose samples tell of pods on GPUs of other parts: every batch reads them beside its own."""
 
     def stage(self, found: pa.Table, table: str, part: str, change: Change) -> int:
         """Stage a table's rows as a part, in order of their keys; how many they are."""
@@ -201,14 +206,17 @@ class _Batches:
         """The batch's files of samples and of what belongs to them, relative to the lake."""
         folders = [partition_folder(table, self.partition.cluster, self.partition.date) for table in TELEMETRY]
         beside = [folder / file.name for folder in folders for file in batch]
-        return [*batch, *(file for file in beside if (lake_path / file).exists())]
+        of_pods = [folder / f"{part}.parquet" for folder in folders if folder.parts[0] == "sample" for part in sorted(self.apart)]
+        return [*batch, *(file for file in dict.fromkeys([*beside, *of_pods]) if (lake_path / file).exists())]
 
     @contextmanager
     def open(self, batch: Sequence[Path], given: Mapping[str, pa.Table], lake_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         """A database of one thread over the batch's files, with tables that are there already."""
         with connection(_share(self.settings), 1) as con:
             parts = {file.stem for file in batch}
-            views(con, Lake(lake_path), TELEMETRY, [self.partition.cluster], [self.partition.date], parts=parts)
+            where = ([self.partition.cluster], [self.partition.date])
+            for table in TELEMETRY:
+                views(con, Lake(lake_path), [table], *where, parts=parts | self.apart if table == "sample" else parts)
             scan_view(con, [lake_path / file for file in batch])
             _give(con, given)
             yield con
@@ -230,7 +238,9 @@ class _Begin(_Batches):
 
     def finish(self, baseline: pa.Table) -> _Finish:
         """What is to be done with each batch then."""
-        return _Finish(self.partition, self.settings, self.queries, self.metadata, {**self.of_the_day, BASELINE: baseline})
+        return _Finish(
+            self.partition, self.settings, self.queries, self.metadata, {**self.of_the_day, BASELINE: baseline}, self.apart
+        )
 
 
 _Begun = tuple[Sequence[Path], Mapping[str, pa.Table]]

@@ -66,10 +66,14 @@ def topology(random: Random, with_gaps: bool) -> Topology:
         if layout is not None:
             found.owners += holders(random, layout, since, until)
     found.labels.append(label("", "", 0, 7200))
-    told = [name for name in {owner["pod"] for owner in found.owners} if random.random() < 0.6]
-    for number, pod in enumerate(sorted(told)):
-        found.series.append(pod_series(number, pod))
-        found.readings += readings(random, number)
+    pods = sorted({owner["pod"] for owner in found.owners})
+    for number, pod in enumerate(pods):
+        if random.random() < 0.6:
+            found.series.append(pod_series(number, pod))
+            found.readings += readings(random, number, [0.0, 0.2, 0.6])
+        if random.random() < 0.7:
+            found.series.append(kepler_series(100 + number, pod))
+            found.readings += readings(random, 100 + number, [5.0, 20.0, 60.0])
     names = {",".join(sorted(profile or "?" for profile in layout.values())) for layout in layouts if layout}
     if random.random() < 0.7:
         watts = float(random.choice([0, 40, 82.5, 400]))
@@ -138,11 +142,16 @@ def pod_series(number: int, pod: str) -> dict[str, Any]:
     return {**texts, **names, "series_id": number, "namespace": "ns", "pod": pod}
 
 
-def readings(random: Random, number: int) -> list[dict[str, Any]]:
+def kepler_series(number: int, pod: str) -> dict[str, Any]:
+    names = {"metric": "kepler_pod_gpu_watts", "signal": "kepler_active_watts", "device_uuid": ""}
+    return {**pod_series(number, pod), **names}
+
+
+def readings(random: Random, number: int, values: list[float]) -> list[dict[str, Any]]:
     found = []
     for start in range(0, HOURS * 3600, STEP):
         if random.random() < 0.8:
-            value = random.choice([0.0, 0.2, 0.6])
+            value = random.choice(values)
             found.append(
                 {"series_id": number, "seen_at": at(start), "value": value, "held_seconds": float(STEP), "is_carried": False}
             )

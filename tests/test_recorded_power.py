@@ -76,6 +76,12 @@ def test_the_device_closes(rows: dict[str, Row], device: Row, truth: power.Ledge
     assert device["idle_joules"] == pytest.approx(truth.idle, rel=NOISE)
 
 
+def test_counter_and_power_tell_the_same(device: Row) -> None:
+    assert device["counter_joules"] == pytest.approx(149_906.558, rel=1e-9)
+    assert abs(device["counter_difference_joules"]) < 1e-4 * device["counter_joules"]
+    assert device["counter_joules"] - device["integral_joules"] == pytest.approx(device["counter_difference_joules"], abs=1e-3)
+
+
 def test_it_idles_at_what_it_drew_before_anybody_came(rows: dict[str, Row], truth: power.Ledger) -> None:
     """25 s at 83 W; the 49 s after the last one left are within its minute of cooling down."""
     assert truth.idle_watts == 83

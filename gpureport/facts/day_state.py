@@ -35,6 +35,7 @@ _OF_THE_DAY = (
     "clean.node_sharing",
     "clean.claim_look",
     "clean.namespace_label",
+    "clean.kepler_series",
     "clean.pod_maker",
     "facts.outage",
 )

@@ -70,6 +70,7 @@ _BOARD = "no sample of the signal; a MIG instance, for which only the board's is
 _THROTTLE = "no sample of the bitmask; the violation counters do not replace it"
 _NOT_MAPPED = "no sample of the signal; every pod reads 0 while the device is busy"
 _POWER = "neither power nor an energy counter was seen"
+_COUNTER = "fewer than two samples of an energy counter"
 _IDLE = f"{_POWER}; no baseline is known (idle_source)"
 
 
@@ -262,6 +263,9 @@ FIGURES = {
     "closing_error_joules": Figure(
         "energy_joules - idle - attributed - unattributed; more than 1e-9 of it fails", _POWERS, _POWER, _EITHER
     ),
+    "counter_joules": Figure("growth of the energy counter, without that over gaps and resets", ("energy_joules",), _COUNTER),
+    "integral_joules": Figure("∫ power dt over the time of counter_joules", _POWERS, f"{_COUNTER}; {_BOARD}"),
+    "counter_difference_joules": Figure("counter_joules - integral_joules", _POWERS, f"{_COUNTER}; {_BOARD}"),
     "memory_used_bytes": Figure("∫ memory in use dt ÷ s in which it was known", ("fb_used_bytes",), _NOT_MAPPED),
     "memory_used_bytes_max": Figure("largest memory in use of one instant", ("fb_used_bytes",), _NOT_MAPPED),
     "duty_cycle_percent": Figure(

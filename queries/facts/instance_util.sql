@@ -1,7 +1,7 @@
 -- The energy of the sharers of a MIG instance, span by span, by their own utilisation where that is measured.
 --
--- As on a whole GPU: in equal parts where the utilisation of one of them is unknown, or is 0 for all; for Kepler's shares a sharer
--- without a value has 0. NVML tells no utilisation of processes on an instance, so this needs another source of it.
+-- As on a whole GPU (facts.power_util): in equal parts where the utilisation of one of them is unknown, or is 0 for all; for Kepler's
+-- shares a sharer without a value has 0. NVML tells no utilisation of processes on an instance, so this needs another source of it.
 --
 -- grain:  cluster, holder_number
 -- reads:  facts.held_piece, facts.held_series, facts.power_activity, facts.util_reading
@@ -15,7 +15,7 @@
 --   active_joules_kepler      J by Kepler's shares
 --   equal_seconds             s of active spans shared equally within the instance
 --   active_watts_max          largest power above idle in an active span
---   method                    sm_util_share, or process_util_share
+--   method                    sm_util_share, process_util_share or kepler_share
 --   scope                     pod or container
 with instance as (
     select
@@ -52,24 +52,41 @@ their_reading as (
 measured as (
     select
         part.*,
-        if(reading.until_at > part.span_at, reading.util_ratio, null) as util_ratio
+        if(reading.until_at > part.span_at, reading.weight, null) as weight
     from part
     asof left join their_reading as reading
         on
             part.holder_number = reading.holder_number
-            and part.span_at >= reading.seen_at
+            and part.span_at >= reading.span_at
+),
+
+named as (
+    select
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        max(scope) as scope,
+        min(method) as method
+    from facts.held_series
+    group by device_uuid, gpu_instance_id, start_at
 ),
 
 shared as (
     select
-        *,
-        sum(util_ratio) over sharers as util_sum_ratio,
-        count(util_ratio) over sharers = instance_owner_count and util_sum_ratio > 0 as is_told,
-        if(is_told, util_ratio / util_sum_ratio, 1 / instance_owner_count) as share_ratio,
-        if(util_sum_ratio > 0, coalesce(util_ratio, 0) / util_sum_ratio, 1 / instance_owner_count) as kepler_share_ratio
+        measured.*,
+        sum(measured.weight) over sharers as all_weight,
+        (count(measured.weight) over sharers = measured.instance_owner_count or named.method = 'kepler_share') and all_weight > 0 as is_told,
+        if(is_told, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as share_ratio,
+        if(all_weight > 0, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as kepler_share_ratio
     from measured
+    inner join named
+        on
+            measured.device_uuid = named.device_uuid
+            and measured.gpu_instance_id = named.gpu_instance_id
+            and measured.start_at = named.start_at
     window sharers as (
-        partition by cluster, device_uuid, gpu_instance_id, start_at, span_at
+        partition by
+            measured.cluster, measured.device_uuid, measured.gpu_instance_id, measured.start_at, measured.span_at
     )
 ),
 
@@ -84,17 +101,6 @@ summed as (
         max(if(active_seconds > 0, active_joules * share_ratio / seconds, null)) as active_watts_max
     from shared
     group by cluster, holder_number
-),
-
-named as (
-    select
-        device_uuid,
-        gpu_instance_id,
-        start_at,
-        max(scope) as scope,
-        min(method) as method
-    from facts.held_series
-    group by device_uuid, gpu_instance_id, start_at
 )
 
 select

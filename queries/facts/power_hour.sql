@@ -1,9 +1,9 @@
 -- The energy of each holder on each of its GPUs or MIG instances, hour by hour: above idle while active, above idle while merely held.
 --
--- One holder of a whole GPU has all above idle; several share it, by their own utilisation where that is measured (facts.power_util),
--- else in equal parts; holders of MIG instances by activity (facts.power_activity), several of one by their own utilisation
--- where that is measured (facts.instance_util). Where the baseline is unknown all that was
--- measured counts as above it. Idle is shared out beside it, in equal parts or by compute slices.
+-- One holder of a whole GPU has all above idle; several share it, by their own utilisation where that is measured, else by what
+-- Kepler shows of them (facts.power_util), else in equal parts; holders of MIG instances by activity (facts.power_activity),
+-- several of one as those of a whole GPU (facts.instance_util). Where the baseline is unknown all that was measured counts as
+-- above it. Idle is shared out beside it, in equal parts or by compute slices.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  facts.held_piece, facts.instance_util, facts.power_activity, facts.power_piece, facts.power_util
@@ -34,7 +34,7 @@
 --   clamped_count             samples in which the instance's activity was outside 0..1
 --   idle_watts                the whole GPU's power at idle; null where it is unknown
 --   idle_source               configured, observed, same_model, lowest_seen or unknown
---   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, equal_share; several are listed
+--   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
 --   scope                     whose activity was measured: device, pod or container
 with held as (
     select

@@ -1,7 +1,8 @@
--- The energy of GPUs whose sharers' own utilisation is measured, span by span, by that.
+-- The energy of GPUs of whose sharers it is told what each does, span by span, by that.
 --
 -- Above idle in an active span goes by the sharers' utilisation in force at its start; in equal parts where that of one of them is
 -- unknown, or is 0 for all. Above idle in other spans, and idle itself, is in equal parts at all times.
+-- Where Kepler's watts tell, one whom Kepler shows at other times has none while it shows another; watts are no sign of activity.
 -- Kepler's shares: the same, active or not; a sharer without a value has 0.
 --
 -- grain:  cluster, holder_number
@@ -21,136 +22,235 @@
 --   activity_unknown_seconds  s of spans that count as active because no signal says otherwise
 --   equal_seconds             s of active spans shared equally
 --   active_watts_max          largest power above idle in an active span
---   method                    sm_util_share, or process_util_share
+--   method                    sm_util_share, process_util_share or kepler_share
 --   scope                     pod or container
-with sharer as (
+with named as (
+    select
+        device_uuid,
+        start_at,
+        max(scope) as scope,
+        min(method) as method,
+        bool_and(method = 'kepler_share') as is_watts
+    from facts.held_series
+    group by device_uuid, start_at
+),
+
+sharer as (
     select
         held.cluster,
         held.holder_number,
         held.owner_count,
-        piece.piece_number
+        piece.piece_number,
+        named.method,
+        named.scope,
+        named.is_watts
     from facts.held_piece as held
     inner join facts.power_piece as piece
         on
             held.cluster = piece.cluster
             and held.device_uuid = piece.device_uuid
             and held.start_at = piece.start_at
+    inner join named
+        on
+            held.device_uuid = named.device_uuid
+            and held.start_at = named.start_at
     where piece.share = 'util'
 ),
 
-part as (
+-- Nearly all are scraped together with the GPU: then their readings begin where its spans do.
+reading as (
     select
-        sharer.*,
-        span.* exclude (cluster, piece_number)
-    from sharer
-    inner join facts.power_span as span on sharer.piece_number = span.piece_number
+        sharer.holder_number,
+        sharer.piece_number,
+        sharer.owner_count,
+        reading.span_at,
+        reading.weight
+    from facts.util_reading as reading
+    inner join sharer on reading.holder_number = sharer.holder_number
 ),
 
--- Nearly all are scraped together with the GPU: looking those up by their instant is a fifth of the time of an asof join.
-scraped as (
+scraped_whole as (
     select
-        part.*,
-        reading.util_ratio,
-        reading.seen_at is not null as is_found
-    from part
-    left join facts.util_reading as reading
+        piece_number,
+        span_at,
+        sum(weight) as all_weight
+    from reading
+    group by piece_number, span_at
+    having count(*) = any_value(owner_count)
+),
+
+-- Of the other spans the readings in force count.
+other_span as (
+    select
+        span.piece_number,
+        span.span_at
+    from facts.power_span as span
+    anti join scraped_whole
         on
-            part.holder_number = reading.holder_number
-            and part.seen_at = reading.seen_at
-            and part.span_at < reading.until_at
+            span.piece_number = scraped_whole.piece_number
+            and span.span_at = scraped_whole.span_at
+    where span.piece_number in (select sharer.piece_number from sharer)
 ),
 
-alone as (
-    select * exclude (util_ratio, is_found)
-    from scraped
-    where not is_found
+other_part as (
+    select
+        other_span.piece_number,
+        other_span.span_at,
+        sharer.holder_number,
+        sharer.owner_count,
+        sharer.is_watts
+    from other_span
+    inner join sharer on other_span.piece_number = sharer.piece_number
 ),
 
-their_reading as (
-    select *
+other_reading as (
+    select
+        holder_number,
+        span_at as seen_at,
+        until_at,
+        weight
     from facts.util_reading
-    where holder_number in (select holder_number from alone)
+    where holder_number in (select other_part.holder_number from other_part)
 ),
 
-measured as (
-    select * exclude (is_found)
-    from scraped
-    where is_found
-    union all by name
+other as (
     select
-        alone.*,
-        if(reading.until_at > alone.span_at, reading.util_ratio, null) as util_ratio
-    from alone
-    asof left join their_reading as reading
+        other_part.*,
+        if(reading.until_at > other_part.span_at, reading.weight, null) as weight
+    from other_part
+    asof left join other_reading as reading
         on
-            alone.holder_number = reading.holder_number
-            and alone.span_at >= reading.seen_at
+            other_part.holder_number = reading.holder_number
+            and other_part.span_at >= reading.seen_at
+),
+
+other_whole as (
+    select
+        piece_number,
+        span_at,
+        sum(weight) as all_weight,
+        count(weight) = any_value(owner_count) or any_value(is_watts) as is_known
+    from other
+    group by piece_number, span_at
 ),
 
 whole as (
     select
         piece_number,
         span_at,
-        count(util_ratio) as known_count,
-        sum(util_ratio) as util_sum_ratio
-    from measured
-    group by piece_number, span_at
+        all_weight,
+        true as is_known,
+        true as is_scraped
+    from scraped_whole
+    union all by name
+    select
+        piece_number,
+        span_at,
+        all_weight,
+        is_known,
+        false as is_scraped
+    from other_whole
 ),
 
-shared as (
+shared_piece as (
+    select distinct
+        piece_number,
+        owner_count,
+        is_watts
+    from sharer
+),
+
+-- What is the same for all sharers of a span is worked out once.
+span as (
     select
-        measured.*,
-        whole.known_count = measured.owner_count and whole.util_sum_ratio > 0 as is_told,
-        greatest(measured.is_board_active, whole.util_sum_ratio > 0) as is_active,
+        span.piece_number,
+        span.span_at,
+        span.observed_seconds,
+        span.measured_seconds,
+        span.idle_joules,
+        span.above_joules,
+        whole.is_scraped,
+        whole.all_weight,
+        greatest(span.is_board_active, if(piece.is_watts, null, whole.all_weight > 0)) as is_active,
         coalesce(is_active, true) as counts_active,
-        if(is_told, measured.util_ratio / whole.util_sum_ratio, 1 / measured.owner_count) as share_ratio,
-        if(
-            whole.util_sum_ratio > 0,
-            coalesce(measured.util_ratio, 0) / whole.util_sum_ratio,
-            1 / measured.owner_count
-        ) as kepler_share_ratio
-    from measured
+        whole.is_known and coalesce(whole.all_weight > 0, false) as is_told,
+        if(counts_active, span.above_joules, span.begun_joules) as active_joules,
+        if(is_told, active_joules / whole.all_weight, 0 * active_joules) as joules_per_weight,
+        if(whole.all_weight > 0, span.above_joules / whole.all_weight, 0 * span.above_joules) as kepler_joules_per_weight,
+        if(counts_active and is_told, span.above_joules / whole.all_weight / span.observed_seconds, null) as watts_per_weight
+    from facts.power_span as span
     inner join whole
         on
-            measured.piece_number = whole.piece_number
-            and measured.span_at = whole.span_at
+            span.piece_number = whole.piece_number
+            and span.span_at = whole.span_at
+    inner join shared_piece as piece on span.piece_number = piece.piece_number
+),
+
+piece as (
+    select
+        piece_number,
+        sum(observed_seconds) as observed_seconds,
+        sum(measured_seconds) as measured_seconds,
+        sum(above_joules - active_joules) as held_joules,
+        sum(idle_joules) as idle_joules,
+        sum(if(counts_active, measured_seconds, 0)) as active_seconds,
+        sum(if(is_active is null, measured_seconds, 0)) as activity_unknown_seconds,
+        sum(if(counts_active and not is_told, measured_seconds, 0)) as equal_seconds,
+        sum(if(is_told, 0, active_joules)) as untold_joules,
+        sum(if(all_weight > 0, 0, above_joules)) as untold_kepler_joules,
+        max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
+    from span
+    group by piece_number
+),
+
+part as (
+    select
+        reading.holder_number,
+        reading.piece_number,
+        reading.span_at,
+        reading.weight,
+        true as is_scraped
+    from reading
+    union all by name
+    select
+        holder_number,
+        piece_number,
+        span_at,
+        coalesce(weight, 0) as weight,
+        false as is_scraped
+    from other
 ),
 
 summed as (
     select
-        cluster,
-        holder_number,
-        sum(observed_seconds) as observed_seconds,
-        sum(measured_seconds) as measured_seconds,
-        sum(if(counts_active, above_joules, begun_joules) * share_ratio) as active_joules,
-        sum(above_joules * kepler_share_ratio) as active_joules_kepler,
-        sum(if(counts_active, 0, above_joules - begun_joules) / owner_count) as held_joules,
-        sum(idle_joules / owner_count) as idle_joules,
-        sum(if(counts_active, measured_seconds, 0)) as active_seconds,
-        sum(if(is_active is null, measured_seconds, 0)) as activity_unknown_seconds,
-        sum(if(counts_active and not is_told, measured_seconds, 0)) as equal_seconds,
-        max(if(counts_active, above_joules * share_ratio / observed_seconds, null)) as active_watts_max
-    from shared
-    group by cluster, holder_number
-),
-
-named as (
-    select
-        device_uuid,
-        start_at,
-        max(scope) as scope,
-        min(method) as method
-    from facts.held_series
-    group by device_uuid, start_at
+        part.holder_number,
+        sum(part.weight * span.joules_per_weight) as joules,
+        sum(part.weight * span.kepler_joules_per_weight) as kepler_joules,
+        max(part.weight * span.watts_per_weight) as watts_max
+    from part
+    inner join span
+        on
+            part.piece_number = span.piece_number
+            and part.span_at = span.span_at
+            and part.is_scraped = span.is_scraped
+    group by part.holder_number
 )
 
 select
-    summed.*,
-    named.method,
-    named.scope
-from summed
-inner join facts.held_piece as held on summed.holder_number = held.holder_number
-inner join named
-    on
-        held.device_uuid = named.device_uuid
-        and held.start_at = named.start_at
+    sharer.cluster,
+    sharer.holder_number,
+    piece.observed_seconds,
+    piece.measured_seconds,
+    summed.joules + piece.untold_joules / sharer.owner_count as active_joules,
+    summed.kepler_joules + piece.untold_kepler_joules / sharer.owner_count as active_joules_kepler,
+    piece.held_joules / sharer.owner_count as held_joules,
+    piece.idle_joules / sharer.owner_count as idle_joules,
+    piece.active_seconds,
+    piece.activity_unknown_seconds,
+    piece.equal_seconds,
+    greatest(summed.watts_max, piece.untold_watts_max / sharer.owner_count) as active_watts_max,
+    sharer.method,
+    sharer.scope
+from sharer
+inner join summed on sharer.holder_number = summed.holder_number
+inner join piece on sharer.piece_number = piece.piece_number

@@ -1,24 +1,51 @@
--- The utilisation of holders themselves, reading by reading: of those that share a whole GPU or a MIG instance.
+-- What each of those who share a whole GPU or a MIG instance does, reading by reading: its utilisation, or its watts by Kepler.
 --
--- grain:  holder_number, seen_at
+-- grain:  holder_number, span_at
 -- reads:  facts.held_series, lake.sample
 -- params:
 -- source: facts.held_series
 -- columns:
 --   holder_number  of facts.held_piece
---   seen_at        UTC, the sample
+--   span_at        UTC, the sample; start of the holder's piece where an earlier one is in force then
 --   until_at       UTC, until when it is in force, outside it
---   util_ratio     share of time with a kernel of the holder running; of a pod's value each of its containers has an equal part
+--   weight         share of time with a kernel of the holder running, or W; of a pod's value each of its containers has an equal part
+with line as (
+    select
+        *,
+        count(*) over (partition by holder_number) = 1 as is_alone
+    from facts.held_series
+),
+
+reading as (
+    select
+        line.holder_number,
+        line.is_alone,
+        greatest(sample.seen_at::timestamp, line.start_at) as span_at,
+        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as until_at,
+        sample.value / line.pod_owner_count as weight
+    from lake.sample
+    inner join line
+        on
+            sample.cluster = line.cluster
+            and sample.series_id = line.series_id
+            and sample.seen_at < line.end_at
+            and sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) > line.start_at
+)
+
 select
-    series.holder_number,
-    sample.seen_at::timestamp as seen_at,
-    max(sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint)) as until_at,
-    max(sample.value / series.pod_owner_count) as util_ratio
-from lake.sample
-inner join facts.held_series as series
-    on
-        sample.cluster = series.cluster
-        and sample.series_id = series.series_id
-        and sample.seen_at < series.end_at
-        and sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) > series.start_at
-group by series.holder_number, sample.seen_at
+    holder_number,
+    span_at,
+    until_at,
+    weight
+from reading
+where is_alone
+union all
+-- Copies of one instant are one.
+select
+    holder_number,
+    span_at,
+    max(until_at) as until_at,
+    max(weight) as weight
+from reading
+where not is_alone
+group by holder_number, span_at

@@ -22,7 +22,7 @@
 --   idle_watts                W, the whole device's power at idle
 --   idle_source               configured, observed, same_model, lowest_seen or unknown; several are listed
 --   observed_seconds          s in which the device was seen while held
---   method                    exclusive, activity_slice_share, sm_util_share, process_util_share or equal_share; several are listed
+--   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share or equal_share; several are listed
 --   scope                     whose activity was measured to share by: device, pod or container
 --   active_joules_unweighted  J, active_joules with MIG activity not weighted by compute slices (activity_share)
 --   charged_joules            J that count for it by --idle-policy: active and held, with its part of idle (holder) or of the pool's (pool)

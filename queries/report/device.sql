@@ -58,6 +58,9 @@
 --   attributed_joules                   J to holders: above idle, while active or merely held
 --   unattributed_joules                 J to nobody: above idle while nobody held it, and over gaps of the counter
 --   closing_error_joules                J, energy_joules less the three, unknown idle as 0
+--   counter_joules                      J, growth of the energy counter over the time in which it is known, gaps left out
+--   integral_joules                     J, power integrated over the time of counter_joules
+--   counter_difference_joules           J, counter_joules less integral_joules; more than 1 % of an hour's is warned of
 --   power_watts_avg                     W, mean power
 --   power_watts_max                     W, largest power sample
 --   power_limit_watts_max               W, largest enforced power limit
@@ -282,6 +285,9 @@ select
     if(health.energy_reason is null, power.attributed_joules, null) as attributed_joules,
     if(health.energy_reason is null, power.unattributed_joules, null) as unattributed_joules,
     if(health.energy_reason is null, power.closing_error_joules, null) as closing_error_joules,
+    power.counter_joules,
+    power.integral_joules,
+    power.counter_joules - power.integral_joules as counter_difference_joules,
     health.power_watts_avg,
     health.power_watts_max,
     health.power_limit_watts_max,
@@ -339,6 +345,9 @@ select
             { 'figure': 'attributed_joules', 'reason': coalesce(health.energy_reason, if(power.attributed_joules is null, health.board_reason, null)) },
             { 'figure': 'unattributed_joules', 'reason': coalesce(health.energy_reason, if(power.unattributed_joules is null, health.board_reason, null)) },
             { 'figure': 'closing_error_joules', 'reason': coalesce(health.energy_reason, if(power.closing_error_joules is null, health.board_reason, null)) },
+            { 'figure': 'counter_joules', 'reason': if(power.counter_joules is null, health.board_reason, null) },
+            { 'figure': 'integral_joules', 'reason': if(power.integral_joules is null, health.board_reason, null) },
+            { 'figure': 'counter_difference_joules', 'reason': if(power.integral_joules is null, health.board_reason, null) },
             { 'figure': 'power_watts_avg', 'reason': health.power_reason },
             { 'figure': 'power_watts_max', 'reason': health.power_reason },
             { 'figure': 'power_limit_watts_max', 'reason': if(health.power_limit_watts_max is null, health.board_reason, null) },

@@ -1,0 +1,22 @@
+-- The series in which Kepler tells what a pod's GPUs draw for it: they name no GPU, so they may stand apart from the GPUs' own.
+--
+-- grain:  cluster, series_id
+-- reads:  lake.series
+-- params:
+-- source: kepler_pod_gpu_watts with state running
+-- columns:
+--   cluster    cluster name
+--   series_id  of lake.series
+--   metric     metric
+--   namespace  workload namespace
+--   pod        workload pod
+--   pod_uid    its uid; '' where unknown
+select distinct
+    cluster,
+    series_id,
+    metric,
+    namespace,
+    pod,
+    pod_uid
+from lake.series
+where signal = 'kepler_active_watts' and pod != ''

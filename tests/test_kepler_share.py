@@ -1,0 +1,60 @@
+"""Sharers of whom only Kepler tells, whose series name no GPU: an export puts them into a part of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from test_compute import DAY, arrow, at, facts, owner, sample
+
+from gpureport import compute
+from gpureport.compute import ComputeSettings, compute_day
+from gpureport.lake import Lake, open_lake
+from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, SAMPLE, SERIES
+
+SAMPLES = [
+    sample(device, start, 1800, power_watts=watts, gpu_util_ratio=util)
+    for device in ("GPU-a", "GPU-b")
+    for start, watts, util in ((0, 100.0, 0.5), (1800, 40.0, 0.0))
+]
+OWNERS = [owner("GPU-a", "a", 0, 3600), owner("GPU-a", "b", 0, 3600), owner("GPU-b", "c", 0, 3600)]
+WATTS = {1: ("a", 45.0), 2: ("b", 15.0), 3: ("c", 60.0)}
+
+
+def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path, monkeypatch):
+    apart = _filled(tmp_path / "apart", ["part-0000", "part-0001", "part-0002"])
+    together = _filled(tmp_path / "together", ["part-0000", "part-0000", "part-0000"])
+    monkeypatch.setattr(compute, "_SAMPLES_AT_ONCE", 0)
+    for lake in (apart, together):
+        compute_day(lake, "c", DAY, ComputeSettings())
+    # 60 W above the lowest seen for 1800 s: three quarters of GPU-a's are a's; GPU-b has one holder.
+    expected = [("a", 81_000.0, "kepler_share"), ("b", 27_000.0, "kepler_share"), ("c", 108_000.0, "exclusive")]
+    for lake in (apart, together):
+        assert facts(lake, "power_hour", "pod, round(active_joules, 6), method") == expected
+        # Kepler's own watts are counted once, not once for each batch that reads them.
+        assert facts(lake, "kepler_hour", "pod, kepler_joules") == [("a", 162_000.0), ("b", 54_000.0), ("c", 216_000.0)]
+
+
+def _filled(path: Path, parts: list[str]) -> Lake:
+    """A lake of GPU-a in the first part, GPU-b in the second, Kepler's series in the third."""
+    lake = open_lake(path, create=True)
+    devices = ["GPU-a", "GPU-b", ""]
+    with lake.change() as change:
+        for part in dict.fromkeys(parts):
+            held = {device for device, own in zip(devices, parts, strict=True) if own == part}
+            for table, rows in ((DEVICE_SAMPLE, SAMPLES), (OWNER_LABEL, OWNERS), (DEVICE_LABEL, [])):
+                change.write(table.name, "c", DAY, arrow(table, [row for row in rows if row["device_uuid"] in held]), part)
+            if "" in held:
+                change.write("series", "c", DAY, arrow(SERIES, [_series(number) for number in WATTS]), part)
+                change.write("sample", "c", DAY, arrow(SAMPLE, [_reading(number) for number in WATTS]), part)
+    return lake
+
+
+def _series(number: int) -> dict[str, object]:
+    names = {"namespace": "ns", "pod": WATTS[number][0], "pod_uid": "", "container": ""}
+    kept = {"signal": "kepler_active_watts", "scope": "pod", "metric": "kepler_pod_gpu_watts", "exporter": "kepler"}
+    empty = {"device_uuid": "", "gpu_instance_id": "", "labels": [], "external_labels": []}
+    return {"series_id": number, **empty, "node_name": "", "sample_count": 1, **names, **kept}
+
+
+def _reading(number: int) -> dict[str, object]:
+    return {"series_id": number, "seen_at": at(0), "value": WATTS[number][1], "held_seconds": 3600.0, "is_carried": False}
