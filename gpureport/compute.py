@@ -149,6 +149,7 @@ def compute_day(
         raise LakeError(f"the lake at {lake.path} holds nothing of {cluster} for {day}; export or import that day first")
     result = ComputeResult(dict.fromkeys(KEPT, 0))
     chosen = engine or Threads(settings.threads)
+    lake.bring(each for table in TELEMETRY for each in lake.partitions(table) if (each.cluster, each.date) == (cluster, day))
     with lake.change() as change:
         queries = load()
         made_with = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}

@@ -7,6 +7,7 @@ GpureportError (1)
 │   └── PartialAnswerError   the server answered with warnings where a whole answer was demanded
 ├── OutputError (1)      the report's folder cannot be written
 ├── LakeError (1)        the lake cannot be read or written as it is
+├── StoreError (1)       the object storage under lake or report does not serve
 ├── EngineError (1)      the cluster that does the work fails
 ├── QueryError (1)       a SQL file breaks its own header, grain or check: a defect of gpureport
 ├── CoverageError (4)    the report is written, but covers less than was demanded
@@ -49,6 +50,10 @@ class LakeError(GpureportError):
 
 class OutputError(GpureportError):
     """The report's folder cannot be written."""
+
+
+class StoreError(GpureportError):
+    """The object storage under the lake or the report does not serve."""
 
 
 class EngineError(GpureportError):

@@ -39,6 +39,7 @@ from gpureport.sources.prometheus import (
     read,
     samples_per_hour,
 )
+from gpureport.store import Place
 from gpureport.window import Window
 
 MARGIN = timedelta(minutes=15)
@@ -86,7 +87,7 @@ class _Done:
 
 def export_day(
     settings: ExportSettings,
-    lake_path: Path,
+    place: Place,
     day: date,
     progress: Progress,
     only_if_grown: bool = False,
@@ -104,7 +105,7 @@ def export_day(
         groups = _plan(connection, settings, series, day)
     fetch, series_count = _Fetch(settings, server, day, Reading(relabelled_jobs(series))), len(series)
     del series  # or every worker would be forked with a copy of all labels
-    lake = open_lake(lake_path, create=True)
+    lake = open_lake(place, create=True)
     held = held_sample_count(lake, settings.cluster, day) if only_if_grown else -1
     with lake.change() as change:
         chosen = engine or Processes(settings.prometheus.max_concurrency)

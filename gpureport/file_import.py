@@ -23,6 +23,7 @@ from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, conc
 from gpureport.shape import Reading, Shaped, Tally, reading_of, relabelled_jobs, shape
 from gpureport.shape.known import series_id
 from gpureport.sources.openmetrics import read_openmetrics
+from gpureport.store import Place
 from gpureport.window import DAY_MS, Window, from_ms, rfc3339, to_ms
 
 MARGIN = timedelta(minutes=15)
@@ -42,7 +43,7 @@ class Imported:
     """Values left out because no UUID label says whose they are, by metric."""
 
 
-def import_files(lake_path: Path, files: Sequence[Path], cluster: str, catalog: Catalog, now: datetime | None = None) -> Imported:
+def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Catalog, now: datetime | None = None) -> Imported:
     """Read the files and write every day that they touch; nothing is written unless all of them are whole.
 
     SourceError for a file that cannot be read, holds nothing of use, or reaches beyond ``now``; LakeError where an export
@@ -53,7 +54,7 @@ def import_files(lake_path: Path, files: Sequence[Path], cluster: str, catalog: 
     if fresh.sample_count == 0:
         raise SourceError(f"{named}: no samples; give OpenMetrics text with timestamps")
     _refuse_the_future(fresh, named, now)
-    lake = open_lake(lake_path, create=True)
+    lake = open_lake(place, create=True)
     touched = _days(fresh)
     with lake.change() as change:
         batch = distinct(concatenate([*_kept_raw(lake, cluster, _with_neighbours(touched)), fresh]))
@@ -116,6 +117,7 @@ def _kept_raw(lake: Lake, cluster: str, days: Iterable[date]) -> list[SeriesBatc
 
 def _read_raw(lake: Lake, raw: Partition) -> SeriesBatch:
     folder = raw.files[0].parent.relative_to(lake.path / "raw_sample")
+    lake.bring(each for each in lake.partitions("series") if (each.cluster, each.date) == (raw.cluster, raw.date))
     series = _table(lake.path / "series" / folder, ["series_id", "metric", "labels"])
     labels = {row["series_id"]: {METRIC_LABEL: row["metric"], **dict(row["labels"])} for row in series.to_pylist()}
     rows = _table(raw.files[0].parent, None)

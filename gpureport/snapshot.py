@@ -17,6 +17,7 @@ from gpureport.lake import Lake, open_lake
 from gpureport.provenance import Listed, listed_table
 from gpureport.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
 from gpureport.state import KINDS, Kind, Observation, kubelet_rows
+from gpureport.store import Place
 from gpureport.window import rfc3339, to_ms
 
 AHEAD = timedelta(hours=1)
@@ -39,12 +40,12 @@ class Snapshot:
     """Rows by table."""
 
 
-def take_snapshot(lake_path: Path, cluster: Cluster, cluster_name: str, observed_at: datetime) -> Snapshot:
+def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, observed_at: datetime) -> Snapshot:
     """The state of a cluster into the lake; what it does not serve or show is said, and is not none.
 
     SourceError where a list is not whole, AuthError where nothing may be listed; the lake is then as it was.
     """
-    lake = open_lake(lake_path, create=True)
+    lake = open_lake(place, create=True)
     observation = Observation(to_ms(observed_at))
     with _without_cycle_collection():
         listed, refused = [], []
@@ -84,7 +85,7 @@ def _without_cycle_collection() -> Iterator[None]:
             gc.enable()
 
 
-def import_folder(lake_path: Path, folder: Path, cluster: str, observed_at: datetime, now: datetime) -> Snapshot:
+def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetime, now: datetime) -> Snapshot:
     """The replies of a folder into the lake; the same folder twice changes nothing.
 
     SourceError for a folder without lists that gpureport reads, for a file that is no JSON, and for a time yet to come.
@@ -93,7 +94,7 @@ def import_folder(lake_path: Path, folder: Path, cluster: str, observed_at: date
         raise SourceError(
             f"{folder} was saved at {rfc3339(observed_at)}, in the future; check the clock that stamped it, or ours"
         )
-    lake = open_lake(lake_path, create=True)
+    lake = open_lake(place, create=True)
     observation = Observation(to_ms(observed_at))
     gathered = _Gathered(observation)
     with _without_cycle_collection():

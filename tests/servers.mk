@@ -1,7 +1,8 @@
-# Real servers for the tests, unpacked from Debian packages without root; nothing happens when they are there.
+# Real servers for the tests, without root; nothing happens when they are there.
 SERVERS := .cache/servers
 
 .PHONY: servers
 
-servers: ## Unpack Prometheus 2 and 3, its Pushgateway and VictoriaMetrics into .cache/servers
+servers: $(VENV)/.installed ## Prometheus 2 and 3, Pushgateway, VictoriaMetrics and two S3 servers into .cache/servers
 	@sh tests/fetch-servers.sh $(SERVERS)
+	@sh tests/install-s3-servers.sh $(PY) $(SERVERS)/s3

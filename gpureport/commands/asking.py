@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import click
 
 from gpureport import pipeline
-from gpureport.commands.options import FORMAT, LAKE, Invocation
+from gpureport.commands.options import FORMAT, LAKE, PLACE, Invocation
 from gpureport.errors import UsageError
 from gpureport.row_printing import Output
+from gpureport.store import Place
 from gpureport.window import Window, parse_instant
 
 
@@ -31,7 +31,7 @@ def sql(invocation: Invocation, /, statement: str | None, output: Output, **flag
 
 
 @click.command()
-@click.argument("reports", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("reports", nargs=-1, type=PLACE)
 @click.option("--since", help="Start of the later window: a UTC day, or a time.")
 @click.option("--until", help="Its end (default: a day after the start).")
 @click.option(
@@ -43,7 +43,7 @@ def sql(invocation: Invocation, /, statement: str | None, output: Output, **flag
 @FORMAT
 @click.pass_obj
 def diff(
-    invocation: Invocation, /, reports: Sequence[Path], show: str | None, output: Output, lake: Path | None, **times: str | None
+    invocation: Invocation, /, reports: Sequence[Place], show: str | None, output: Output, lake: Place | None, **times: str | None
 ) -> None:
     """Say what changed: between two windows of the lake, or between two reports (their folders, the earlier first).
 
@@ -57,7 +57,8 @@ def diff(
     if reports:
         if len(reports) != 2 or any(times.values()):
             raise UsageError("give two reports, the earlier first, or the windows of a lake with --since; not both")
-        pipeline.diff_reports(config, reports[0], reports[1], show, output)
+        first, second = (config.reached_place(each, invocation.environ) for each in reports)
+        pipeline.diff_reports(config, first, second, show, output)
         return
     window, earlier = _compared_windows(times)
     pipeline.diff_windows(config, window, earlier, show, output)

@@ -26,6 +26,7 @@ from gpureport.commands.options import (
 from gpureport.config import Config
 from gpureport.errors import UsageError
 from gpureport.nightly import each_source
+from gpureport.store import Place
 from gpureport.window import parse_instant
 
 
@@ -125,12 +126,12 @@ def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path
 @LAKE
 @CLUSTER
 @click.pass_obj
-def simulate(invocation: Invocation, /, out: Path | None, lake: Path | None, cluster: str | None, **plan: Any) -> None:
+def simulate(invocation: Invocation, /, out: Path | None, lake: Place | None, cluster: str | None, **plan: Any) -> None:
     """Make a synthetic cluster: as OpenMetrics and Kubernetes JSON (--out), straight into a lake (--lake), or both.
 
     Example: gpureport simulate --gpus 64 --days 1 --out out/simulated
     """
     if out is None and lake is None:
         raise UsageError("nothing to write; give --out for files, --lake for a lake, or both")
-    config = invocation.config(cluster=cluster)
-    print_paths(pipeline.simulate(config, plan, out, lake, invocation.now.date()))
+    config = invocation.config(cluster=cluster, lake=lake)
+    print_paths(pipeline.simulate(config, plan, out, config.lake if lake else None, invocation.now.date()))

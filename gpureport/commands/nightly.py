@@ -79,7 +79,10 @@ def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
     config = invocation.config(**flags)
     if not (config.retention.keep_samples or config.retention.keep_facts):
         raise UsageError("nothing says for how long to keep what; give --keep-samples 30d, --keep-facts 2y or both")
-    pruned = prune_lake(open_lake(config.lake), config.retention, invocation.now.date(), dry_run)
+    lake = open_lake(config.lake)
+    pruned = prune_lake(lake, config.retention, invocation.now.date(), dry_run)
+    if not dry_run:
+        lake.tidy()
     for line in describe_pruned(pruned, "would be removed" if dry_run else "removed") or ["nothing is over its age"]:
         invocation.say(line)
     print_paths([config.lake])

@@ -13,6 +13,7 @@ import click
 from gpureport.config import Config, load_config
 from gpureport.errors import UsageError
 from gpureport.log import Log
+from gpureport.store import Place, parse_place
 from gpureport.window import parse_date
 
 _SALT_CHARACTERS = 16
@@ -43,9 +44,20 @@ class Invocation:
         self.log.say(line)
 
 
-LAKE = click.option("--lake", type=click.Path(path_type=Path), help="Folder of the lake (default: lake).")
+class PlaceType(click.ParamType[Place]):
+    """A folder, or an address on object storage."""
+
+    name = "place"
+
+    def convert(self, value: str | Place, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+        """See ``parse_place``."""
+        return parse_place(value)
+
+
+PLACE = PlaceType()
+LAKE = click.option("--lake", type=PLACE, help="The lake: a folder, or s3://BUCKET/PREFIX (default: lake).")
 CLUSTER = click.option("--cluster", help="Name under which the cluster stands in the lake.")
-OUT = click.option("--out", type=click.Path(path_type=Path), help="Folder to write into (default: out).")
+OUT = click.option("--out", type=PLACE, help="Where to write: a folder, or s3://BUCKET/PREFIX (default: out).")
 DATE = click.option("--date", "day", help="UTC day, as 2026-11-20.")
 LOG_FORMAT = click.option("--log-format", type=click.Choice(["text", "json"]), help="How the log on standard error is written.")
 FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_default=True, help="How rows are printed.")
@@ -131,7 +143,7 @@ def parse_headers(texts: Sequence[str]) -> dict[str, str] | None:
     return {name.strip(): value.strip() for name, _, value in pairs} or None
 
 
-def print_paths(paths: Sequence[Path]) -> None:
+def print_paths(paths: Sequence[Place]) -> None:
     """Paths, a line each, on standard output."""
     for path in paths:
         click.echo(str(path))

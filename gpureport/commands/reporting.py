@@ -53,7 +53,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
     config = invocation.config(**flags)
     for line in pipeline.compute(config, finished_day(invocation, day)):
         invocation.say(line)
-    click.echo(str(config.lake / "facts"))
+    click.echo(f"{config.lake}/facts")
 
 
 @click.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from gpureport import pipeline
 from gpureport.commands.options import FORMAT, LAKE, Invocation
 from gpureport.row_printing import Output
+from gpureport.store import Place
 from gpureport.whatif import parse_question
 from gpureport.window import Window, parse_instant
 
@@ -34,7 +34,7 @@ def whatif(
     since: str,
     until: str | None,
     output: Output,
-    lake: Path | None,
+    lake: Place | None,
     **asked: Any,
 ) -> None:
     """Replay the recorded demand through the schedulers' rules with other quotas, and print the outcomes side by side.

@@ -38,7 +38,7 @@ def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[st
             _set(values, dotted.split("."), value)
     _complete_clusters(values)
     try:
-        return Config.model_validate(values), warnings
+        return Config.model_validate(values).reached(environ), warnings
     except ValidationError as error:
         raise UsageError(f"configuration: {_first_problem(error)}") from None
 

@@ -50,6 +50,11 @@ class Metrics(Section):
     password_file: str = ""
     leave_out: tuple[MetricName, ...] = ()
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anything is to be published."""
+        return bool(self.file or self.pushgateway_url)
+
 
 class Retention(Section):
     """For how long samples and facts are kept, as 30d, 8w or 2y; without end where nothing is said."""

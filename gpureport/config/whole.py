@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -12,9 +13,11 @@ from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Price
 from gpureport.config.night import Engine, Export, Metrics, Retention
 from gpureport.config.section import Section
 from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
+from gpureport.config.storage import ConfiguredPlace, ObjectStore
 from gpureport.errors import UsageError
 from gpureport.findings import Suppression, Thresholds
 from gpureport.log import LogFormat
+from gpureport.store import ObjectAddress, Place
 
 
 class Config(Section):
@@ -22,8 +25,9 @@ class Config(Section):
 
     cluster: str = "default"
     log_format: LogFormat = "text"
-    lake: Path = Path("lake")
-    out: Path = Path("out")
+    lake: ConfiguredPlace = Path("lake")
+    out: ConfiguredPlace = Path("out")
+    object_store: ObjectStore = ObjectStore()
     saturation: Saturation = Saturation()
     prometheus: Prometheus = Prometheus()
     kubernetes: Kubernetes = Kubernetes()
@@ -44,6 +48,16 @@ class Config(Section):
     suppressions: tuple[Suppression, ...] = ()
     signals: tuple[dict[str, str], ...] = ()
     links: dict[str, Link] = Field({})
+
+    def reached(self, environ: Mapping[str, str]) -> Config:
+        """The same, with what the environment says of how object storage is reached."""
+        return self.model_copy(update={name: self.reached_place(getattr(self, name), environ) for name in ("lake", "out")})
+
+    def reached_place(self, place: Place, environ: Mapping[str, str]) -> Place:
+        """A folder as it is, an address with how it is reached."""
+        if isinstance(place, ObjectAddress):
+            return ObjectAddress(place.bucket, place.prefix, self.object_store.reach(environ))
+        return place
 
     def each_cluster(self) -> list[Config]:
         """A configuration per cluster: one of all, or of those in ``clusters`` all or the one that ``cluster`` names."""

@@ -22,6 +22,7 @@ from gpureport.lake.layout import MARKER, Lake, observation_part, packed_part, p
 from gpureport.lake.pack import join, packable, without_instant
 from gpureport.lake.parquet import write_parquet
 from gpureport.lake.placing import disk_errors, place, placing, sync
+from gpureport.store import ObjectAddress, Place
 from gpureport.tables import SCHEMA_VERSION, SOURCE, TABLE_BY_NAME
 from gpureport.tables.state import STATE_TABLES
 from gpureport.window import to_ms
@@ -31,11 +32,12 @@ _OBSERVING = ".observing"
 _LOCK = ".lock"
 
 
-_ABANDONED = ".abandoned"
+ABANDONED = ".abandoned"
+"""In a change's folder: it is not to be placed."""
 
 
 class LakeBusyError(LakeError):
-    """Another gpureport is writing to the lake."""
+    """Another gpureport is writing to the lake, or wrote what this one was about to."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Change:
 
     def abandon(self) -> None:
         """Leave the lake as it is when the block ends."""
-        (self.staging / _ABANDONED).touch()
+        (self.staging / ABANDONED).touch()
 
 
 @contextmanager
@@ -84,7 +86,7 @@ def staged_change(lake: Lake) -> Iterator[Change]:
     """A change under the lake's lock; see ``Lake.change``."""
     with disk_errors(lake.path), _locked(lake.path), _staged(lake.path, _STAGING) as change:
         yield change
-        if not (change.staging / _ABANDONED).exists():
+        if not (change.staging / ABANDONED).exists():
             with placing(lake.path):
                 place(lake.path, change.staging)
 
@@ -172,7 +174,11 @@ def write_marker(path: Path) -> None:
 
 
 @contextmanager
-def exclusive_run(path: Path) -> Iterator[None]:
-    """Only one nightly run at a time over a lake; LakeBusyError for a second one."""
+def exclusive_run(place: Place) -> Iterator[None]:
+    """Only one nightly run at a time over a lake; LakeBusyError for a second one.
+
+    On object storage that is of this machine; one of another machine loses when it changes what this one did.
+    """
+    path = place.cache if isinstance(place, ObjectAddress) else place
     with disk_errors(path), _locked(path, ".run.lock"):
         yield

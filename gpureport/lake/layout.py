@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpureport.errors import LakeError, UsageError
+from gpureport.store import ObjectAddress, Place
 from gpureport.tables import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -60,6 +61,19 @@ class Partition:
     date: date
     files: tuple[Path, ...]
 
+    @property
+    def observation_count(self) -> int:
+        """How many of its files are observations."""
+        return sum(map(is_observation, self.files))
+
+
+class Holdings(NamedTuple):
+    """What a lake holds of a partition: gpureport's own files and their bytes, and what is not gpureport's."""
+
+    file_count: int
+    byte_count: int
+    foreign: tuple[Path, ...] = ()
+
 
 @dataclass(frozen=True)
 class Lake:
@@ -67,10 +81,21 @@ class Lake:
 
     path: Path
 
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def tables(self) -> list[str]:
+        """The tables that it holds; one of facts is named ``facts/<table>``."""
+        folders = {folder.parent for pattern in ("*/cluster=*", "facts/*/cluster=*") for folder in self.path.glob(pattern)}
+        return sorted(folder.relative_to(self.path).as_posix() for folder in folders)
+
     def partitions(self, table: str) -> list[Partition]:
         """Every partition of a table, by cluster and day; a table of facts is named ``facts/<table>``."""
         folders = sorted((self.path / table).glob("cluster=*/date=*"))
         return [partition for folder in folders if (partition := _partition(table, folder)).files]
+
+    def bring(self, partitions: Iterable[Partition]) -> None:
+        """Have the files of partitions at hand before they are read one after the other; on disk they are."""
 
     @contextmanager
     def change(self) -> Iterator[Change]:
@@ -88,6 +113,29 @@ class Lake:
         with staged_observation(self) as change:
             yield change
 
+    def pack_observations(self, before: date) -> int:
+        """Join the observations of every day before this one, a file a table and day; how many files were joined."""
+        from gpureport.lake.change import pack_observations
+
+        return pack_observations(self, before)
+
+    def holdings(self, partition: Partition) -> Holdings:
+        """What gpureport wrote of a partition, and what else lies there; nothing of either where a link leads elsewhere."""
+        from gpureport.lake.own_files import holdings_on_disk
+
+        return holdings_on_disk(self, partition)
+
+    def tidy(self) -> int:
+        """Remove what nobody needs any more beside the lake's files; how much it was. On disk there is nothing."""
+        return 0
+
+    def remove(self, partitions: Sequence[Partition]) -> None:
+        """Remove what gpureport wrote of partitions; a reader finds all of a partition, or nothing."""
+        from gpureport.lake.change import remove_partitions
+        from gpureport.lake.own_files import own_files
+
+        remove_partitions(self, [own for each in partitions if (own := own_files(self, each))])
+
 
 def _partition(table: str, folder: Path) -> Partition:
     cluster = folder.parent.name.removeprefix("cluster=")
@@ -98,8 +146,17 @@ def _partition(table: str, folder: Path) -> Partition:
     return Partition(table, cluster, day, tuple(sorted(folder.glob("*.parquet"))))
 
 
-def open_lake(path: Path, create: bool = False) -> Lake:
-    """The lake at a path, settled; LakeError where there is none (unless to be created) or a newer gpureport wrote it."""
+def open_lake(place: Place, create: bool = False) -> Lake:
+    """The lake at a place; LakeError where there is none (unless to be created) or a newer gpureport wrote it."""
+    if isinstance(place, ObjectAddress):
+        from gpureport.lake.remote import open_remote_lake
+
+        return open_remote_lake(place, create)
+    return _open_folder(place, create)
+
+
+def _open_folder(path: Path, create: bool) -> Lake:
+    """The lake on disk, settled."""
     from gpureport.lake.placing import settle
 
     if not path.exists() and not create:
@@ -108,7 +165,7 @@ def open_lake(path: Path, create: bool = False) -> Lake:
         raise LakeError(f"{path} is a file, not a lake; give a folder with --lake")
     marker = path / MARKER
     if marker.exists():
-        _check_version(path)
+        check_version(path, schema_version(path))
         settle(path)
     elif create and path.is_dir() and any(not each.name.startswith(".") for each in path.iterdir()):
         raise LakeError(f"{path} holds files but is no gpureport lake (it has no {MARKER}); give a new or empty folder")
@@ -128,15 +185,15 @@ def schema_version(path: Path) -> int:
         raise LakeError(f"{marker} cannot be read ({error}); restore it or export into a new lake") from error
 
 
-def _check_version(path: Path) -> None:
-    version = schema_version(path)
+def check_version(place: Path | str, version: int) -> None:
+    """LakeError where the lake at a place has another schema than this version's."""
     if version > SCHEMA_VERSION:
         raise LakeError(
-            f"the lake at {path} has schema {version}, newer than this gpureport's {SCHEMA_VERSION}; "
+            f"the lake at {place} has schema {version}, newer than this gpureport's {SCHEMA_VERSION}; "
             "upgrade gpureport, or use another lake"
         )
     if version < SCHEMA_VERSION:
         raise LakeError(
-            f"the lake at {path} has schema {version}, older than this gpureport's {SCHEMA_VERSION}; "
-            f"run 'gpureport migrate --lake {shlex.quote(str(path))}' once"
+            f"the lake at {place} has schema {version}, older than this gpureport's {SCHEMA_VERSION}; "
+            f"run 'gpureport migrate --lake {shlex.quote(str(place))}' once"
         )

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from gpureport.errors import LakeError
 from gpureport.lake.change import changing_in_place, write_marker
-from gpureport.lake.layout import Lake, Partition, schema_version
+from gpureport.lake.layout import Lake, Partition, open_lake, schema_version
 from gpureport.lake.parquet import held_type, write_parquet
 from gpureport.lake.placing import disk_errors
+from gpureport.store import ObjectAddress, Place
 from gpureport.tables import SCHEMA_VERSION, TABLES
 from gpureport.tables.table import Column, Table
 
@@ -33,11 +34,18 @@ class Migrated:
     days: tuple[date, ...]
 
 
-def migrate(path: Path, is_rehearsal: bool = False) -> Migrated:
+def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
     """Bring the lake to this version's schema; what was done. A run that is killed is simply run again.
 
     LakeError for no lake, for a newer one, and for a file that lacks what must be known; the lake is then as it was.
     """
+    if isinstance(place, ObjectAddress):
+        open_lake(place)  # there was object storage only from this schema on: nothing older can lie there
+        return Migrated(SCHEMA_VERSION, SCHEMA_VERSION, 0, ())
+    return _migrate_folder(place, is_rehearsal)
+
+
+def _migrate_folder(path: Path, is_rehearsal: bool) -> Migrated:
     version = schema_version(path)
     if version > SCHEMA_VERSION:
         raise LakeError(

@@ -24,18 +24,24 @@ def packable(lake: Lake, before: date) -> Iterator[tuple[Table, Partition, list[
     """The partitions of earlier days that hold several observations, and those parts in order of time."""
     for table in (*STATE_TABLES, SOURCE):
         for partition in lake.partitions(table.name):
-            parts = [file for file in partition.files if is_observation(file)]
-            if partition.date < before and len(parts) > 1:
-                yield table, partition, parts
+            if partition.date < before and partition.observation_count > 1:
+                yield table, partition, [file for file in partition.files if is_observation(file)]
 
 
 def join(table: Table, partition: Partition, parts: Sequence[Path], folder: Path) -> None:
     """The partition anew in a folder: its observations as one file, every other part as it was."""
-    with _writer(folder / f"{packed_part(partition.date)}.parquet", table) as writer:
-        _write_all(writer, (pq.read_table(part, schema=table.schema, partitioning=None) for part in _readable(parts)))
+    write_packed(table, partition, parts, folder)
     for file in partition.files:
         if file not in parts:
             shutil.copyfile(file, folder / file.name)
+
+
+def write_packed(table: Table, partition: Partition, parts: Sequence[Path], folder: Path) -> Path:
+    """The observations of a partition as one file in a folder."""
+    packed = folder / f"{packed_part(partition.date)}.parquet"
+    with _writer(packed, table) as writer:
+        _write_all(writer, (pq.read_table(part, schema=table.schema, partitioning=None) for part in _readable(parts)))
+    return packed
 
 
 def without_instant(table: Table, packed: Path, instant_ms: int, target: Path) -> None:

@@ -5,19 +5,15 @@ Samples and state go first, facts later. ``source`` stays as long as facts do: i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 from gpureport.config import Retention
-from gpureport.lake.change import remove_partitions
 from gpureport.lake.layout import Lake, Partition
 from gpureport.tables import SOURCE, TABLES
 from gpureport.window import age_ago
-
-_OWN_FILE = re.compile(r"(part-\d{4,}|observed-\d{8}(T\d{9}Z)?)\.parquet")
 
 
 @dataclass(frozen=True)
@@ -39,12 +35,11 @@ def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = Fa
     if not days:
         return Pruned()
     doomed = list(_doomed(lake, retention, min(today, max(days) + timedelta(days=1))))
-    own = [(partition, [file for file in partition.files if _is_own(file)]) for partition in doomed]
-    byte_count = sum(file.stat().st_size for _, files in own for file in files)
-    left = tuple(path for partition in doomed for path in _foreign(lake, partition))
-    if not is_rehearsal:
-        remove_partitions(lake, [files for _, files in own if files])
-    return Pruned(sum(bool(files) for _, files in own), byte_count, left)
+    held = [lake.holdings(partition) for partition in doomed]
+    own = [partition for partition, each in zip(doomed, held, strict=True) if each.file_count]
+    if own and not is_rehearsal:
+        lake.remove(own)
+    return Pruned(len(own), sum(each.byte_count for each in held), tuple(path for each in held for path in each.foreign))
 
 
 def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
@@ -56,32 +51,13 @@ def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
 
 
 def _doomed(lake: Lake, retention: Retention, today: date) -> Iterator[Partition]:
-    """The days of tables that are over their age; folders that are links lead elsewhere, and are left alone."""
+    """The days of tables that are over their age."""
     for age, tables in (
         (retention.keep_samples, [table.name for table in TABLES if table.name != SOURCE.name]),
-        (retention.keep_facts, [SOURCE.name, *_facts(lake)]),
+        (retention.keep_facts, [SOURCE.name, *(table for table in lake.tables() if table.startswith("facts/"))]),
     ):
         if not age:
             continue
         first_kept = age_ago(today, age)
         for table in tables:  # device_sample first: a day without it is not computed again from what is left of it
-            yield from (each for each in lake.partitions(table) if each.date < first_kept and _is_inside(lake, each))
-
-
-def _facts(lake: Lake) -> list[str]:
-    return sorted(f"facts/{folder.name}" for folder in (lake.path / "facts").glob("*") if folder.is_dir())
-
-
-def _is_inside(lake: Lake, partition: Partition) -> bool:
-    """Whether the day lies in the lake itself, by no link."""
-    folder = partition.files[0].parent if partition.files else None
-    return folder is not None and folder.resolve().is_relative_to(lake.path.resolve())
-
-
-def _is_own(file: Path) -> bool:
-    return bool(_OWN_FILE.fullmatch(file.name)) and file.is_file() and not file.is_symlink()
-
-
-def _foreign(lake: Lake, partition: Partition) -> list[Path]:
-    folder = partition.files[0].parent
-    return [path.relative_to(lake.path) for path in sorted(folder.iterdir()) if not _is_own(path)]
+            yield from (each for each in lake.partitions(table) if each.date < first_kept)

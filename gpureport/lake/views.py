@@ -30,11 +30,12 @@ def views(
     """
     con.execute("create schema if not exists lake; create schema if not exists facts")
     made = []
-    for table in tables:
+    chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
+    lake.bring(partition for partitions in chosen.values() for partition in partitions)
+    for table, partitions in chosen.items():
         files = [
             str(file)
-            for partition in lake.partitions(table)
-            if _is_chosen(partition, clusters, dates)
+            for partition in partitions
             for file in partition.files
             if parts is None or file.stem in parts or is_observation(file)
         ]

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from pathlib import Path
 
 from gpureport import pipeline
 from gpureport.config import Config
 from gpureport.errors import GpureportError, SourceError
 from gpureport.export import NoSeriesError
 from gpureport.lake import open_lake
-from gpureport.lake.change import LakeBusyError, exclusive_run, pack_observations
+from gpureport.lake.change import LakeBusyError, exclusive_run
 from gpureport.lake.retention import describe_pruned, prune
 from gpureport.nightly.metrics import Night, publish
+from gpureport.store import Place
 from gpureport.window import Window
 
 Say = Callable[[str], None]
@@ -51,7 +51,7 @@ class NightPlan:
     with_state: bool = True
 
 
-def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> list[Path]:
+def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> list[Place]:
     """Export and compute the day, the days missing before it and the recent ones that grew; then report it; the files written.
 
     Then metrics of the run are published, whatever came of it; a second run at the same time leaves at once and publishes none.
@@ -59,10 +59,14 @@ def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> list[Path]:
     watch = Watch(clock)
     start = clock()
     night = Night(plan.config.cluster, plan.now, 0)
+    is_left = False
     try:
         with exclusive_run(plan.config.lake):
             try:
                 return _work(plan, say, watch)
+            except LakeBusyError:
+                is_left = True
+                raise
             except GpureportError as error:
                 night = replace(night, exit_code=error.exit_code)
                 raise
@@ -70,13 +74,14 @@ def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> list[Path]:
                 night = replace(night, exit_code=GpureportError.exit_code)
                 raise
             finally:
-                _publish(plan, replace(night, ended_at=plan.now + timedelta(seconds=clock() - start)), watch, say)
+                if not is_left:
+                    _publish(plan, replace(night, ended_at=plan.now + timedelta(seconds=clock() - start)), watch, say)
     except LakeBusyError:
         say(f"another run over {plan.config.lake} is at work; this one leaves")
         return []
 
 
-def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Path]:
+def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
     """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
     failures: list[SourceError] = []
     found_day = False
@@ -99,7 +104,7 @@ def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Path]:
     return written
 
 
-def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> list[Path]:
+def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
     """The report, then what becomes of old days, whatever the report says of this one."""
     try:
         with watch.stage("report"):
@@ -107,9 +112,10 @@ def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> list[Path]:
     finally:
         with watch.stage("housekeeping"):
             lake = open_lake(plan.config.lake)
-            pack_observations(lake, plan.now.date())
+            lake.pack_observations(plan.now.date())
             for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
                 say(line)
+            lake.tidy()
 
 
 def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterator[Config]:
@@ -190,11 +196,11 @@ class _Cluster:
 
 
 def _publish(plan: NightPlan, night: Night, watch: Watch, say: Say) -> None:
-    database = plan.config.out / "gpureport.duckdb"
-    done = replace(
-        night,
-        stage_seconds=watch.stage_seconds,
-        sample_counts=dict(watch.sample_counts),
-        database=database if night.is_success and database.exists() else None,
-    )
-    publish(done, plan.config.metrics, lambda text: say(f"warning: {text}"))
+    done = replace(night, stage_seconds=watch.stage_seconds, sample_counts=dict(watch.sample_counts))
+    if not (plan.config.metrics.is_wanted and night.is_success):
+        publish(done, plan.config.metrics, lambda text: say(f"warning: {text}"))
+        return
+    with pipeline.report_here(plan.config.out) as folder:
+        database = folder / "gpureport.duckdb"
+        found = replace(done, database=database if database.exists() else None)
+        publish(found, plan.config.metrics, lambda text: say(f"warning: {text}"))

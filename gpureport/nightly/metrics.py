@@ -54,7 +54,7 @@ class Night:
 
 def publish(night: Night, settings: Metrics, warn: Callable[[str], None]) -> None:
     """Write and push what is configured; a failure is a warning, for the night's work is done."""
-    if not (settings.file or settings.pushgateway_url):
+    if not settings.is_wanted:
         return
     values = [each for each in _values(night) if each.metric not in settings.leave_out]
     for how in (_write, _push):

@@ -13,6 +13,7 @@ from gpureport.pipeline.collecting import (
     take_snapshot,
 )
 from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
+from gpureport.pipeline.delivering import report_here
 from gpureport.pipeline.examining import LakeDay, Look, doctor
 from gpureport.pipeline.rehearsing import demo, demo_month, simulate
 from gpureport.pipeline.reporting import compute, has_facts, report
@@ -35,6 +36,7 @@ __all__ = [
     "import_files",
     "import_state",
     "report",
+    "report_here",
     "schema",
     "simulate",
     "snapshot_beside",

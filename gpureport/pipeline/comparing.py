@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.compute import connection, facts_hash, report_tables
@@ -13,9 +12,11 @@ from gpureport.errors import LakeError
 from gpureport.facts.look_back import window_before
 from gpureport.facts.quotas import quota_lake
 from gpureport.lake import open_lake
+from gpureport.pipeline.delivering import report_here
 from gpureport.pipeline.settings import compute_settings, report_settings
 from gpureport.query import load
 from gpureport.row_printing import Output
+from gpureport.store import Place
 from gpureport.window import Window
 
 if TYPE_CHECKING:
@@ -43,14 +44,15 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 
-def diff_reports(config: Config, earlier: Path, now: Path, only: str | None, output: Output) -> None:
-    """Print what changed between two reports (folders, or their gpureport.duckdb); no lake is needed."""
+def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, output: Output) -> None:
+    """Print what changed between two reports (folders, their gpureport.duckdb, or addresses); no lake is needed."""
     from gpureport.report.comparison import compare_reports, print_comparison, read_comparison
 
     settings = report_settings(config)
     judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
-    with connection(config.compute.memory_limit, config.compute.threads) as con:
-        queries = compare_reports(con, earlier, now, judged_by)
+    limits = (config.compute.memory_limit, config.compute.threads)
+    with report_here(earlier) as first, report_here(now) as second, connection(*limits) as con:
+        queries = compare_reports(con, first, second, judged_by)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 

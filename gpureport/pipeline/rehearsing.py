@@ -13,6 +13,7 @@ from gpureport.pipeline.progress import progress_bar
 from gpureport.pipeline.refusal import out_errors
 from gpureport.pipeline.reporting import compute, report
 from gpureport.resources import RECORDING
+from gpureport.store import Place
 from gpureport.window import Window, parse_date, parse_instant
 
 DEMO_CLUSTER = "h200-recording"
@@ -20,7 +21,7 @@ DEMO_MONTH = date(2026, 10, 1)
 DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
 
 
-def demo(config: Config, out: Path, now: datetime) -> list[Path]:
+def demo(config: Config, out: Path, now: datetime) -> list[Place]:
     """The bundled recording through every stage; the files written. The lake stands in ``out/lake``."""
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER})
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
@@ -28,7 +29,7 @@ def demo(config: Config, out: Path, now: datetime) -> list[Path]:
     return report(own, DEMO_WINDOW, out, now)
 
 
-def demo_month(config: Config, out: Path, now: datetime, days: int = 30) -> list[Path]:
+def demo_month(config: Config, out: Path, now: datetime, days: int = 30) -> list[Place]:
     """A simulated month of 24 GPUs through compute and report; the files written, ``truth.json`` of what was planted last."""
     from gpureport.simulate import fill_lake, review_plan, write_truth
 
@@ -44,7 +45,7 @@ def demo_month(config: Config, out: Path, now: datetime, days: int = 30) -> list
     return [*report(own, plan.window, out, now), truth]
 
 
-def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: Path | None, today: date) -> list[Path]:
+def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: Place | None, today: date) -> list[Place]:
     """A synthetic cluster as files, as a lake, or both; what was written."""
     # Imported here: no other command should wait for it.
     from gpureport.simulate import SimulationPlan, choose_signals, fill_lake, write_kubernetes, write_openmetrics, write_truth
@@ -52,7 +53,7 @@ def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: P
     start = parse_date(asked["start"]) if asked["start"] else today - timedelta(days=asked["days"])
     chosen = {name: found for name, found in asked.items() if name not in ("start", "signals")}
     plan = SimulationPlan(start_date=start, signals=choose_signals(asked["signals"]), **chosen)
-    written: list[Path] = []
+    written: list[Place] = []
     if out is not None:
         with out_errors(out):
             written += [*write_openmetrics(plan, out), *write_kubernetes(plan, out), write_truth(plan, out)]

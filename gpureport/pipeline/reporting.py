@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckdb import DuckDBPyConnection
@@ -14,9 +13,10 @@ from gpureport.config import Config
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
 from gpureport.lake import Lake, open_lake, views
-from gpureport.pipeline.refusal import out_errors
+from gpureport.pipeline.delivering import deliver
 from gpureport.pipeline.settings import carbon_of, compute_engine, compute_settings, prices_of, report_settings
 from gpureport.query import Query, load
+from gpureport.store import Place
 from gpureport.window import Window
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def has_facts(config: Config, day: date) -> bool:
     return are_current(open_lake(config.lake), config.cluster, day, made_with)
 
 
-def report(config: Config, window: Window, out: Path, now: datetime, salt: str = "") -> list[Path]:
+def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> list[Place]:
     """Every form of the report of a window; with a salt without names, each by a pseudonym that the salt decides.
 
     After they are written CoverageError where too little was seen, FindingError for a finding that is to fail the run.
@@ -54,8 +54,8 @@ def report(config: Config, window: Window, out: Path, now: datetime, salt: str =
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         header, queries = open_report(con, config, lake, window, now, salt)
-        with out_errors(out):
-            written = write_report(con, queries, header, out, _owners(con, config, lake, window))
+        owners = _owners(con, config, lake, window)
+        written = deliver(out, lambda folder: write_report(con, queries, header, folder, owners))
         failing = findings.failing(con, config.report.fail_on)
     ratio = header.coverage_ratio or 0.0
     if ratio < config.report.min_coverage_ratio:

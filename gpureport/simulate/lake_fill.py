@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from gpureport.series import SeriesBatch, concatenate
 from gpureport.shape import Tally, shape
 from gpureport.simulate.batches import GroupSimulation, node_groups
 from gpureport.simulate.plan import SimulationPlan
+from gpureport.store import Place
 from gpureport.window import Window
 
 _MARGIN = timedelta(minutes=15)
@@ -41,14 +41,14 @@ class _Task:
     group: range
 
 
-def fill_lake(plan: SimulationPlan, lake_path: Path, cluster: str, workers: int | None = None) -> int:
+def fill_lake(plan: SimulationPlan, place: Place, cluster: str, workers: int | None = None) -> int:
     """Write every simulated day of the cluster whole; how many samples came.
 
     ``workers`` processes (default: one per core) hold three days of a node group each, about 0.5 GB.
     LakeError where the lake cannot be written.
     """
     catalog = load_catalog()
-    lake = open_lake(lake_path, create=True)
+    lake = open_lake(place, create=True)
     with lake.change() as change:
         groups = enumerate(node_groups(plan))
         tasks = [_Task(plan, catalog, change, cluster, number, group) for number, group in groups]

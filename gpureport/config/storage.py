@@ -1,0 +1,39 @@
+"""Object storage under the lake or the report, where their addresses are ``s3://…``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from gpureport.config.section import Section
+from gpureport.store import Place, Reach, parse_place
+
+ConfiguredPlace = Annotated[Place, BeforeValidator(parse_place)]
+"""A folder or an address, as a text may name either."""
+
+
+class ObjectStore(Section):
+    """How the storage is reached; credentials come from the environment, a profile or a role, never from here."""
+
+    endpoint_url: str = Field("", pattern=r"^(https?://[^@/?#]+/?)?$")
+    region: str = ""
+    ca_file: str = ""
+    connect_timeout_seconds: float = Field(10.0, gt=0)
+    read_timeout_seconds: float = Field(60.0, gt=0)
+    retries: int = Field(4, ge=0, le=20)
+    max_concurrency: int = Field(8, gt=0, le=64)
+    cache: str = ""
+
+    def reach(self, environ: Mapping[str, str]) -> Reach:
+        """These settings with what the environment adds: credentials, and where copies lie if nothing says so."""
+        given = self.model_dump() | {"cache": Path(self.cache) if self.cache else _default_cache(environ)}
+        return Reach(**given, environ={**environ})
+
+
+def _default_cache(environ: Mapping[str, str]) -> Path:
+    if named := environ.get("XDG_CACHE_HOME"):
+        return Path(named) / "gpureport"
+    return Path(environ.get("HOME") or "/") / ".cache" / "gpureport"

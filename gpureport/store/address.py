@@ -1,0 +1,76 @@
+"""Where a lake or a report lies: a folder, or ``s3://BUCKET/PREFIX`` and how that storage is reached."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpureport.errors import UsageError
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
+_PREFIX = re.compile(r"[^\x00-\x1f\x7f\\?#@]*")
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How the storage is reached; '' leaves to the environment and to AWS' shared files what they say of it."""
+
+    endpoint_url: str = ""
+    region: str = ""
+    ca_file: str = ""
+    connect_timeout_seconds: float = 10.0
+    read_timeout_seconds: float = 60.0
+    retries: int = 4
+    max_concurrency: int = 8
+    cache: Path = Path(".cache/gpureport")
+    """Folder for copies of objects."""
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False, hash=False)
+    """Where credentials are looked for (``gpureport.store.credentials``)."""
+
+
+@dataclass(frozen=True)
+class ObjectAddress:
+    """A prefix of a bucket; as text ``s3://bucket/prefix``."""
+
+    bucket: str
+    prefix: str = ""
+    reach: Reach = Reach()
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.prefix}" if self.prefix else f"s3://{self.bucket}"
+
+    def __truediv__(self, name: str) -> ObjectAddress:
+        return ObjectAddress(self.bucket, f"{self.prefix}/{name}" if self.prefix else name, self.reach)
+
+    @property
+    def cache(self) -> Path:
+        """The folder for copies of what lies here, and of nothing else."""
+        where = hashlib.sha256(f"{self.reach.endpoint_url}\n{self}".encode()).hexdigest()[:16]
+        return self.reach.cache / where
+
+
+Place = Path | ObjectAddress
+
+
+def parse_place(text: str | Path | ObjectAddress) -> Place:
+    """A folder, or the address that a text with ``s3://`` means; UsageError for another scheme and for no address.
+
+    What is wrong is not repeated where it may hold a secret.
+    """
+    scheme = _SCHEME.fullmatch(text) if isinstance(text, str) else None
+    if scheme is None:
+        return Path(text) if isinstance(text, str) else text
+    if scheme[1].lower() != "s3":
+        raise UsageError(f"{scheme[1]}:// is nothing that gpureport reads or writes; give a folder, or s3://BUCKET/PREFIX")
+    bucket, _, prefix = scheme[2].partition("/")
+    parts = [part for part in prefix.split("/") if part]
+    if not _BUCKET.fullmatch(bucket) or not _PREFIX.fullmatch(prefix) or {".", ".."}.intersection(parts):
+        raise UsageError(
+            "an address on object storage is s3://BUCKET/PREFIX, of plain characters and without credentials; "
+            "those come from the environment, a profile or a role"
+        )
+    return ObjectAddress(bucket, "/".join(parts))

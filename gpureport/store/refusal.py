@@ -1,0 +1,61 @@
+"""What a storage says when it does not serve, as one sentence: the library's own is long and bears the request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+
+from gpureport.errors import StoreError
+from gpureport.store.address import ObjectAddress
+
+_STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]+)")
+_CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,60})</Code>")
+_NO_CONNECTION = re.compile(r"HTTP error|kind: (Connect|Timeout|Request|Interrupted|Decode)")
+
+
+@contextmanager
+def store_errors(address: ObjectAddress) -> Iterator[None]:
+    """Turn what the storage, or the disk under its copies, refuses into a StoreError."""
+    try:
+        yield
+    except BaseError as error:
+        raise StoreError(_sentence(address, error)) from None
+    except OSError as error:
+        if error.errno is None:  # the library's, of an object
+            raise StoreError(_sentence(address, error)) from None
+        raise StoreError(_of_disk(address, error)) from error
+
+
+def is_absent(error: FileNotFoundError) -> bool:
+    """Whether there is no such object, in a bucket that there is; a file that is missing is another matter."""
+    return error.errno is None and "NoSuchBucket" not in str(error)
+
+
+def _sentence(address: ObjectAddress, error: Exception) -> str:
+    where = address.reach.endpoint_url or "the S3 endpoint"
+    text = str(error)
+    code = found[1] if (found := _CODE.search(text)) else ""
+    status = found[1].strip() if (found := _STATUS.search(text)) else ""
+    if code == "NoSuchBucket":
+        return f"{where} has no bucket {address.bucket}; make it, or correct the address {address}"
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError) or status[:3] in ("401", "403"):
+        return (
+            f"{where} refuses these credentials for {address} ({code or status or 'denied'}); check them, and that they may "
+            "list, get, put and delete there"
+        )
+    if status:
+        return f"{where} answered {status}{f' ({code})' if code else ''} for {address}; look at the storage, then run again"
+    if _NO_CONNECTION.search(text):
+        why = "no answer in time" if "Timeout" in text else "no connection"
+        return f"cannot reach {where} for {address} ({why}); check object_store.endpoint_url and the network, then run again"
+    return f"{address} cannot be read or written ({text.splitlines()[0][:200]}); check object_store in the configuration"
+
+
+def _of_disk(address: ObjectAddress, error: OSError) -> str:
+    return (
+        f"copies of {address} cannot be kept in {address.reach.cache} ({error.strerror or error}); "
+        "free space there, or set object_store.cache to another folder"
+    )

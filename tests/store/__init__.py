@@ -1,0 +1,1 @@
+"""A lake and a report on object storage, against real S3 servers."""

@@ -1,0 +1,44 @@
+"""Changes of a lake, wherever it lies, and what a reader then finds there."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pyarrow as pa
+from test_lake_killed import rows
+
+from gpureport.lake import open_lake
+from gpureport.store import Place
+from gpureport.tables import DEVICE_SAMPLE, SAMPLE, SOURCE
+from gpureport.tables.state import NAMESPACE, NODE
+
+DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
+FIRST, SECOND, THIRD = (datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (6, 7, 8))
+
+Files = dict[str, bytes]
+
+
+def seen(place: Place) -> Files:
+    """The files that a reader finds who opens the lake now."""
+    lake = open_lake(place)
+    return {
+        f"{table}/{partition.cluster}/{partition.date}/{file.name}": file.read_bytes()
+        for table in lake.tables()
+        for partition in lake.partitions(table)
+        for file in partition.files
+    }
+
+
+def export(place: Place, count: int, day: date = DAY, cluster: str = "lab") -> None:
+    with open_lake(place, create=True).change() as change:
+        change.write("device_sample", cluster, day, rows(DEVICE_SAMPLE, count))
+        change.write("sample", cluster, day, rows(SAMPLE, count))
+        change.write("series", cluster, day, pa.table({"series_id": list(range(count))}))
+        change.write("source", cluster, day, rows(SOURCE, count, kind="prometheus"))
+        change.write("facts/device_hour", cluster, day, pa.table({"gpu": list(range(count))}))
+
+
+def observe(place: Place, at: datetime, count: int = 1) -> None:
+    tables = {table.name: rows(table, count, observed_at=at) for table in (NAMESPACE, NODE)}
+    with open_lake(place, create=True).observation() as change:
+        change.observe("lab", at, tables | {"source": rows(SOURCE, count, kind="kubernetes", start_at=at)})
