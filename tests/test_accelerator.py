@@ -8,7 +8,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 from golden_case import run_case
 
-from gpureport.cli import main
 from gpureport.resources import RECORDING
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -95,9 +93,8 @@ def by_pod(metric: str) -> dict[str, list[float]]:
     return found
 
 
-def test_the_recordings_pods_have_their_own_memory_and_utilisation(tmp_path: Path) -> None:
-    assert main(["demo", "--out", str(tmp_path)], environ={}, now=datetime(2026, 11, 22, tzinfo=UTC)) == 0
-    containers = {each["pod"]: each["accelerators"] for each in documents(tmp_path)["containers"]}
+def test_the_recordings_pods_have_their_own_memory_and_utilisation(demo: Path) -> None:
+    containers = {each["pod"]: each["accelerators"] for each in documents(demo)["containers"]}
     used, util = by_pod("DCGM_FI_DEV_FB_USED"), by_pod("DCGM_FI_DEV_GPU_UTIL")
     assert containers.keys() == used.keys() - {""}
     for pod, (accelerator,) in containers.items():

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from gpureport.catalog import load_catalog
-from gpureport.cli import cli, main
+from gpureport.cli import cli
 from gpureport.config import Config
 from gpureport.documents.findings import render_findings
 from gpureport.documents.schema import render_figures, render_metrics, render_schema
@@ -23,14 +23,6 @@ DOCS = ROOT / "docs"
 COOKBOOK = (DOCS / "sql-cookbook.md").read_text()
 QUESTIONS = re.findall(r"^## (\d+\..*?)$.*?^```sql\n(.*?)^```", COOKBOOK, re.MULTILINE | re.DOTALL)
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-
-
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's report folder."""
-    out = tmp_path_factory.mktemp("demo")
-    assert main(["demo", "--out", str(out)], environ={}, now=NOW) == 0
-    return out
 
 
 def test_the_questions_of_the_cookbook_are_numbered() -> None:

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import oracle
 import pytest
-from golden_case import NOW, Row, report_rows
+from golden_case import Row, gpureport, report_rows
 from oracle import power
-
-from gpureport.cli import main
 
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
 # The oracle takes idle span by span, the facts over active time and the rest as wholes: noise of 0.1 W around the baseline.
@@ -17,21 +15,18 @@ NOISE = 1e-4
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("power") / "lake"
-    gpureport("import", RECORDING, "--cluster", "lab", "--lake", folder)
-    gpureport("compute", "--date", "2026-11-20", "--lake", folder)
-    return folder
+def database(recorded: Path) -> Path:
+    return recorded / "out" / "gpureport.duckdb"
 
 
 @pytest.fixture(scope="module")
-def rows(lake: Path) -> dict[str, Row]:
-    return {row["pod"]: row for row in report_rows(reported(lake, "separate"), "container_power")}
+def rows(database: Path) -> dict[str, Row]:
+    return {row["pod"]: row for row in report_rows(database, "container_power")}
 
 
 @pytest.fixture(scope="module")
-def device(lake: Path) -> Row:
-    [row] = report_rows(reported(lake, "separate"), "device")
+def device(database: Path) -> Row:
+    [row] = report_rows(database, "device")
     return row
 
 
@@ -42,16 +37,11 @@ def truth() -> power.Ledger:
     return power.ledger(found, samples)
 
 
-def gpureport(*arguments: str | Path) -> None:
-    assert main(list(map(str, arguments)), environ={}, now=NOW) == 0
-
-
-def reported(lake: Path, policy: str) -> Path:
-    out = lake.parent / policy
-    if not out.exists():
-        window = ["--since", "2026-11-20", "--until", "2026-11-21"]
-        gpureport("report", *window, "--lake", lake, "--out", out, "--idle-policy", policy)
-    return out / "gpureport.duckdb"
+def charged_by(policy: str, lake: Path, out: Path) -> list[Row]:
+    """The rows of ``container_power`` where idle energy is charged by a policy."""
+    window = ["--since", "2026-11-20", "--until", "2026-11-22"]
+    gpureport("report", *window, "--lake", str(lake), "--out", str(out), "--idle-policy", policy)
+    return report_rows(out / "gpureport.duckdb", "container_power")
 
 
 def test_each_holders_energy_is_the_oracles(rows: dict[str, Row], truth: power.Ledger) -> None:
@@ -102,9 +92,11 @@ def test_who_trained_used_the_most(rows: dict[str, Row]) -> None:
     assert {rows[pod]["method"] for pod in ("infer-0", "loader-0", "jupyter-0")} == {"sm_util_share"}
 
 
-def test_a_policy_charges_idle_to_holders_or_to_the_pool(lake: Path, rows: dict[str, Row], device: Row) -> None:
-    holder = report_rows(reported(lake, "holder"), "container_power")
-    pool = report_rows(reported(lake, "pool"), "container_power")
+def test_a_policy_charges_idle_to_holders_or_to_the_pool(
+    recorded: Path, rows: dict[str, Row], device: Row, tmp_path: Path
+) -> None:
+    holder = charged_by("holder", recorded / "lake", tmp_path / "holder")
+    pool = charged_by("pool", recorded / "lake", tmp_path / "pool")
     for row in holder:
         own = rows[row["pod"]]
         assert own["charged_joules"] == pytest.approx(own["active_joules"] + own["held_joules"], rel=1e-8)
@@ -114,8 +106,8 @@ def test_a_policy_charges_idle_to_holders_or_to_the_pool(lake: Path, rows: dict[
     assert charged == pytest.approx(device["attributed_joules"] + device["idle_joules"], rel=1e-8)
 
 
-def test_every_dimension_of_the_balance_is_the_whole(lake: Path, device: Row) -> None:
-    balance = report_rows(reported(lake, "separate"), "energy_balance")
+def test_every_dimension_of_the_balance_is_the_whole(database: Path, device: Row) -> None:
+    balance = report_rows(database, "energy_balance")
     dimensions = {row["dimension"] for row in balance}
     assert dimensions == {
         "cluster",
@@ -135,8 +127,7 @@ def test_every_dimension_of_the_balance_is_the_whole(lake: Path, device: Row) ->
         assert sum(row["measured_gpu_hours"] for row in rows) * 3600 == pytest.approx(480, abs=1.5)
 
 
-def test_without_prices_and_without_kepler_nothing_of_them_is_made(lake: Path) -> None:
-    folder = reported(lake, "separate").parent
-    made = {path.stem for path in (folder / "csv").iterdir()}
+def test_without_prices_and_without_kepler_nothing_of_them_is_made(recorded: Path) -> None:
+    made = {path.stem for path in (recorded / "out" / "csv").iterdir()}
     assert "energy_balance" in made
     assert not made & {"cost", "kepler_pod"}

@@ -26,13 +26,8 @@ GIB = 1024.0**3
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("recording")
-
-
-@pytest.fixture(scope="module")
-def database(folder: Path) -> Path:
-    return report_of([RECORDING], ["2026-11-20"], folder)
+def database(recorded: Path) -> Path:
+    return recorded / "out" / "gpureport.duckdb"
 
 
 @pytest.fixture(scope="module")
@@ -116,13 +111,15 @@ def test_each_process_was_seen_for_as_long_as_it_ran(pod: dict[str, Any], contai
     assert row["sharing_mode"] == "time-sliced"
 
 
-def test_memory_was_fullest_while_the_trainer_held_128_gib(database: Path, containers: dict[str, Row], folder: Path) -> None:
+def test_memory_was_fullest_while_the_trainer_held_128_gib(database: Path, containers: dict[str, Row], recorded: Path) -> None:
     # hold 45 gib=128 ran while all four shared the device, hold 40 gib=60 while the trainer had it alone.
     assert {row["memory_used_ratio_max"] for row in containers.values()} == {containers["train-llm-0"]["memory_used_ratio_max"]}
-    seen = during(folder / "lake", command("hold 45"), "max(fb_used_bytes) as used, max(fb_used_bytes + fb_free_bytes) as total")
+    seen = during(
+        recorded / "lake", command("hold 45"), "max(fb_used_bytes) as used, max(fb_used_bytes + fb_free_bytes) as total"
+    )
     assert 128 * GIB <= seen["used"] < 136 * GIB
     assert containers["train-llm-0"]["memory_used_ratio_max"] == pytest.approx(seen["used"] / seen["total"], rel=NINE_DIGITS)
-    alone = during(folder / "lake", command("hold 40"), "max(fb_used_bytes) as used")
+    alone = during(recorded / "lake", command("hold 40"), "max(fb_used_bytes) as used")
     assert 60 * GIB <= alone["used"] < 64 * GIB
 
 
@@ -132,8 +129,8 @@ def test_the_pod_that_computed_alone_saw_the_tensor_cores_work_most(containers: 
     assert containers["train-llm-0"]["tensor_active_avg"] > 3 * max(others)
 
 
-def test_each_kind_of_work_shows_where_it_must(folder: Path) -> None:
-    lake = folder / "lake"
+def test_each_kind_of_work_shows_where_it_must(recorded: Path) -> None:
+    lake = recorded / "lake"
     columns = (
         "avg(tensor_active_ratio) as tensor, avg(dram_active_ratio) as dram, avg(power_watts) as watts, "
         "avg(pcie_rx_bytes_per_second) as pcie, avg(gr_engine_active_ratio) as engine, avg(fp32_active_ratio) as fp32"

@@ -1,4 +1,4 @@
-"""A small report whose tables are made by hand, with names that try to break out, and the demo's report."""
+"""A small report whose tables are made by hand, with names that try to break out."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from built_once import built_once
 
-from gpureport.cli import main
 from gpureport.query import Failure, Query, load
 from gpureport.report import write_report
 from gpureport.report.header import Absent, Header, Source, Unseen
@@ -153,13 +151,3 @@ def out(con: duckdb.DuckDBPyConnection, queries: dict[str, Query], tmp_path: Pat
     """The folder into which the small report was written."""
     write_report(con, queries, a_header(), tmp_path / "out")
     return tmp_path / "out"
-
-
-@pytest.fixture(scope="session")
-def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's report folder, its lake beside the files."""
-
-    def build(folder: Path) -> None:
-        assert main(["demo", "--out", str(folder)], environ={}, now=NOW) == 0
-
-    return built_once("demo-report", build, request, tmp_path_factory)

@@ -1,0 +1,38 @@
+"""Reports that many tests read: the demo's, and the recording's under the name of a cluster."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from built_once import built_once
+from golden_case import gpureport
+
+from gpureport.cli import main
+
+RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
+DEMO_AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's report folder, its lake beside the files; made at five in the morning of the day after."""
+
+    def build(folder: Path) -> None:
+        assert main(["demo", "--out", str(folder)], environ={}, now=DEMO_AT) == 0
+
+    return built_once("demo-report", build, request, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the recording as ``lake``, its cluster called lab, and a report of two days as ``out``; to read only."""
+
+    def build(folder: Path) -> None:
+        lake = str(folder / "lake")
+        gpureport("import", str(RECORDING), "--cluster", "lab", "--lake", lake)
+        gpureport("compute", "--date", "2026-11-20", "--lake", lake)
+        gpureport("report", "--since", "2026-11-20", "--until", "2026-11-22", "--lake", lake, "--out", str(folder / "out"))
+
+    return built_once("recorded", build, request, tmp_path_factory)
