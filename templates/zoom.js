@@ -52,7 +52,7 @@
     }
     chart.tabIndex = 0;
     controls.className = "zoom-controls";
-    chart.closest("figure").querySelector("figcaption").append(controls);
+    chart.closest("figure").querySelector("figcaption").prepend(controls);
 
     chart.addEventListener("dblclick", (event) => {
       zoom().zoomToPoint(zoom().getScale() * 2, event);

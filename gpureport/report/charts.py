@@ -26,6 +26,7 @@ _CONFIG = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
+        "titlePadding": 12,  # labels may be wider on a reader's screen than where they were measured
     },
 }
 _PATH = re.compile(r' d="[^"]*"')

@@ -85,14 +85,15 @@ def _team(ground: Ground, key: Key, anchor: str) -> Team:
     buckets = added(ground.hours.get(pod, {}) for pod in pods)
     all_held = Balance("", 0, held(buckets), 0.0, {bucket.name: buckets.get(bucket.name, 0.0) for bucket in BUCKETS})
     workloads = _workloads(ground, keys)
-    is_worth = len(workloads) < len(pods) or any(each.is_made for each in workloads)
     return Team(
         anchor=anchor,
         name=key[1] or "no namespace",
         facts=(("pods", f"{len(pods):,}"), ("containers", f"{len(keys):,}"), *hours_told(buckets)),
         bar=charts.ledger_bar(all_held) if all_held.capacity_gpu_hours else "",
         share=round(100 * all_held.capacity_gpu_hours / ground.largest_gpu_hours, 1) if ground.largest_gpu_hours else 0.0,
-        workloads=tuple(_workload_row(ground, *each) for each in _largest(ground, workloads)) if is_worth else (),
+        workloads=tuple(_workload_row(ground, *each) for each in _largest(ground, workloads))
+        if len(workloads) < len(pods)
+        else (),
         workload_count=len(workloads),
         rows=tuple(_team_row(ground, each) for each in keys[:CONTAINERS_OF_A_TEAM]),
         container_count=len(keys),

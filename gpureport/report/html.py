@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,6 +14,7 @@ from typing import Any
 
 import duckdb
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from gpureport import formats
 from gpureport.figures import FIGURES, REASONS
@@ -29,6 +31,7 @@ from gpureport.resources import TEMPLATES
 from gpureport.window import rfc3339
 
 _TEXT = ("String", "List", "Boolean")
+_QUANTITY = re.compile(r"((?:(?:&gt;|&lt;|≥) )?[\d,.]+ (?:%|h|GPU-h|device-hours|[kMG]?Wh))(?!\w)")
 _SCRIPTS = ("vendor/panzoom.min.js.LICENSE", "vendor/panzoom.min.js", "zoom.js", "report.js")
 
 
@@ -156,8 +159,14 @@ def _environment() -> Environment:
         gpu_hours_of_seconds=lambda seconds: formats.gpu_hours(seconds / 3600),
         count=lambda number: f"{number:,}",
         sentence=_sentence,
+        unbroken=_unbroken,
     )
     return environment
+
+
+def _unbroken(text: str) -> Markup:
+    """The text with its quantities in one piece each, however narrow the page."""
+    return Markup(_QUANTITY.sub(r'<span class="quantity">\1</span>', str(escape(text))))
 
 
 def _sections(results: Sequence[Result], places: Places) -> list[Section]:

@@ -143,9 +143,7 @@ def pareto(rows: Sequence[Mapping[str, Any]]) -> str:
     for order, (name, hours) in enumerate(told):
         so_far += hours
         share = formats.percent_points(100 * so_far / whole)
-        values.append(
-            {"order": order, "name": name, "hours": hours, "told": f"{formats.significant(hours)} GPU-h, {share} % so far"}
-        )
+        values.append({"order": order, "name": name, "hours": hours, "told": f"{formats.significant(hours)} GPU-h ({share} %)"})
     y = {"field": "order", "type": "ordinal", "axis": None}
     return svg(
         {

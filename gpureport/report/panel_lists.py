@@ -12,6 +12,7 @@ from gpureport.report.results import Result
 
 ROWS_SHOWN = 8
 _COLUMNS_SHOWN = 8
+_COLUMNS_OF_HALF = 5
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Listing:
     headings: tuple[tuple[str, str, bool], ...]
     rows: tuple[tuple[str, ...], ...]
     row_count: int
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether half of a page's width would cut it."""
+        return len(self.headings) > _COLUMNS_OF_HALF
 
 
 LISTS: Mapping[str, Chosen] = {

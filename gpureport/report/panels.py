@@ -127,7 +127,7 @@ def _idle(tables: Mapping[str, Result]) -> Panel:
     panel = Panel(
         anchor="idle",
         title="Who holds GPUs for nothing",
-        sentence="GPU-hours held or reserved and not active, the most first, and which part of all they are down to there.",
+        sentence="GPU-hours held or reserved and not active, the most first; in brackets their share, added up from the top.",
         missing="Nobody held a GPU for nothing in this window, as far as it was seen.",
         table="idle_by_holder",
     )
@@ -136,7 +136,8 @@ def _idle(tables: Mapping[str, Result]) -> Panel:
     whole = sum(row["idle_gpu_hours"] for row in rows)
     enough = next(number for number, part in enumerate(_running(rows), 1) if part >= 0.8 * whole - 1e-9)
     first = formats.counted(enough, "namespace")
-    told = f"{first} of {len(rows):,} {'holds' if enough == 1 else 'hold'} four fifths of {formats.gpu_hours(whole)}"
+    part = f" of {len(rows):,} {'holds' if enough == 1 else 'hold'} four fifths" if enough < len(rows) else ": all"
+    told = f"{first}{part} of {formats.gpu_hours(whole)}"
     return _drawn(panel, lambda: panel_charts.pareto(rows), f"Idle GPU-hours by namespace: {told}", (("", told),))
 
 

@@ -159,3 +159,8 @@ def test_what_cannot_be_forecast_is_a_sentence_and_no_table() -> None:
     assert alone.listing is None and "28 days" in alone.missing
     beside = panel("about-runway", tables(runway=[short, {**short, "gpu_model": "A40", "horizon_day_count": 28}])).listing
     assert beside is not None and [row[0] for row in beside.rows] == ["A40"]
+
+
+def test_hours_that_all_hold_alike_are_not_told_as_four_fifths() -> None:
+    rows = [{"namespace": name, "idle_gpu_hours": 5.0} for name in "ab"]
+    assert panel("idle", tables(idle_by_holder=rows)).key == (("", "2 namespaces: all of 10 GPU-h"),)
