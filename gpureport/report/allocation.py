@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -28,19 +28,19 @@ _FIGURES = {
 }
 
 
-def allocations(saturation: Result) -> list[dict[str, Any]]:
+def allocations(saturation: Result) -> Iterator[dict[str, Any]]:
     """One entry per container and device; what is unknown is absent, and named with its reason under ``coverage``."""
     rows = saturation.rows.iter_rows(named=True)
-    return [_allocation(row, reasons) for row, reasons in zip(rows, saturation.reasons, strict=True)]
+    return (_allocation(row, reasons) for row, reasons in zip(rows, saturation.reasons, strict=True))
 
 
-def accelerators(accelerator: Result) -> list[dict[str, Any]]:
+def accelerators(accelerator: Result) -> Iterator[dict[str, Any]]:
     """One entry per container with cAdvisor's ``accelerators[]``: bytes and percent as integers, absent where unknown."""
     rows = accelerator.rows.iter_rows(named=True)
-    return [
+    return (
         {**dict(zip(_CONTAINER, names, strict=True)), "accelerators": [_accelerator(row) for row in found]}
         for names, found in groupby(rows, key=lambda row: tuple(row[name] for name in _CONTAINER))
-    ]
+    )
 
 
 def _allocation(row: Mapping[str, Any], reasons: Mapping[str, str]) -> dict[str, Any]:
