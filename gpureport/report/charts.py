@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import vl_convert
@@ -48,6 +49,13 @@ _DAY_AXIS = {
     "labelSeparation": 12,  # a reader's letters may be wider than those that it was laid out with
     "labelExpr": "utcFormat(toDate(datum.value), '%-d %b')",
 }
+
+
+_DAYS_TO_NAME = 3
+_CLOCK = (
+    "utcFormat(datum.value, utcseconds(datum.value) ? '%H:%M:%S'"
+    " : utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%-d %b')"
+)
 
 
 def ledger_bar(balance: Balance) -> str:
@@ -115,11 +123,24 @@ def timeline(points: Sequence[Mapping[str, Any]]) -> str:
         "width": 800,
         "height": 90,
         "encoding": {
-            "x": {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": None, "grid": False}},
+            "x": {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "axis": time_axis(_days(points))},
         },
         "layer": [_line(*signal) for signal in known],
     }
     return svg(spec)
+
+
+def _days(points: Sequence[Mapping[str, Any]]) -> float:
+    times = [datetime.fromisoformat(point["at"]) for point in points]
+    return (max(times) - min(times)) / timedelta(days=1)
+
+
+def time_axis(days: float) -> dict[str, Any]:
+    """Days, where there are several; else hours and minutes of UTC, midnight as its day."""
+    quiet: dict[str, Any] = {"title": None, "grid": False}
+    if days < _DAYS_TO_NAME:
+        return {**quiet, "labelExpr": _CLOCK}
+    return {**quiet, "format": "%-d %b", "tickCount": {"interval": "day", "step": max(1, round(days / 12))}}
 
 
 def _line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from typing import Any
 import polars as pl
 
 from gpureport import formats
-from gpureport.figures import REASONS
 from gpureport.report import charts
+from gpureport.report.answer import answer
 from gpureport.report.header import Header
-from gpureport.report.ledger import BUCKETS, HELD, Balance, added, balances, by_holder, total
-from gpureport.report.panels import waiting
+from gpureport.report.ledger import BUCKETS, HELD, Balance, balances, total
 from gpureport.report.results import Result
-from gpureport.report.tiles import DAYS_FOR_A_COURSE, Tile, tiles
+from gpureport.report.tiles import DAYS_FOR_A_COURSE, Tile, effective, tiles
 
 FINDINGS_SHOWN = 8
 _RANKS = {"critical": 0, "warning": 1, "info": 2}
@@ -69,7 +68,7 @@ def first_screen(tables: Mapping[str, Result], header: Header) -> FirstScreen:
     return FirstScreen(
         whose="",
         capacity=_capacity(whole, models, header),
-        sentences=_sentences(whole, tables, header) if whole and whole.capacity_gpu_hours else (),
+        sentences=answer(whole, tables, header) if whole and whole.capacity_gpu_hours else (),
         bar=charts.ledger_bar(whole) if whole and whole.capacity_gpu_hours else "",
         shares=_shares(whole) if whole else (),
         closing=_closing(whole) if whole else "",
@@ -98,46 +97,6 @@ def _capacity(whole: Balance | None, models: Sequence[Balance], header: Header) 
     return f"{named}: {formats.gpu_hours(whole.capacity_gpu_hours)} of capacity"
 
 
-def _sentences(whole: Balance, tables: Mapping[str, Result], header: Header) -> tuple[str, ...]:
-    effective = formats.gpu_hours(whole.of("effective"))
-    return (
-        f"{formats.percent(whole.share(*HELD))} of {formats.gpu_hours(whole.capacity_gpu_hours)} were allocated, "
-        f"{formats.percent(whole.share('effective'))} effective: {effective} with half of the SMs or more at work.",
-        _waste(whole, tables),
-        _doubt(whole, header),
-    )
-
-
-def _waste(whole: Balance, tables: Mapping[str, Result]) -> str:
-    idle, free = whole.of("allocated_idle", "reserved_idle"), whole.of("free", "stranded")
-    text = f"{formats.gpu_hours(idle)} were held without being used{_most_idle(tables)}, {formats.gpu_hours(free)} were free"
-    stranded, asked = whole.of("stranded"), waiting(tables).device_hours
-    placeless = f", of which nothing could be placed on {formats.gpu_hours(stranded)}" if stranded else ""
-    return f"{text}{placeless}{f'; pods waited for {formats.significant(asked)} device-hours' if asked else ''}."
-
-
-def _most_idle(tables: Mapping[str, Result]) -> str:
-    """The namespace that holds the most of it."""
-    by_team: dict[str, list[Mapping[str, float]]] = {}
-    for (_, namespace, *_), hours in by_holder(tables.get("gpu_hour_ledger")).items():
-        by_team.setdefault(namespace, []).append(hours)
-    idle = {team: added(parts).get("allocated_idle", 0.0) for team, parts in by_team.items()}
-    if not any(idle.values()):
-        return ""
-    team = max(sorted(idle), key=lambda name: idle[name])
-    return f", the most of it by {team} ({formats.gpu_hours(idle[team])})"
-
-
-def _doubt(whole: Balance, header: Header) -> str:
-    """What is not known, and what could not be used."""
-    text = f"{formats.percent(header.coverage_ratio)} of the expected device time was seen"
-    unknown, down = whole.of("unknown"), whole.of("unavailable")
-    known = f"what became of {formats.gpu_hours(unknown)} is unknown" if unknown else "no GPU-hour is left unexplained"
-    reason = f" (mostly: {REASONS.get(header.unseen[0].reason, header.unseen[0].reason)})" if unknown and header.unseen else ""
-    lost = f", and {formats.gpu_hours(down)} could not be used" if down else ""
-    return f"{text}; {known}{reason}{lost}."
-
-
 def _shares(whole: Balance) -> tuple[Share, ...]:
     return tuple(
         Share(
@@ -161,8 +120,9 @@ def _closing(whole: Balance) -> str:
 
 
 def _model_line(each: Balance) -> Line:
-    shares = (formats.percent(each.share(*names)) for names in (HELD, ("effective",), ("allocated_idle",), ("unknown",)))
-    cells = (each.value or "unknown", f"{each.device_count:,}", formats.significant(each.capacity_gpu_hours), *shares)
+    held, idle, unknown = (formats.percent(each.share(*names)) for names in (HELD, ("allocated_idle",), ("unknown",)))
+    size = (each.value or "unknown", f"{each.device_count:,}", formats.significant(each.capacity_gpu_hours))
+    cells = (*size, held, effective(each), idle, unknown)
     return Line(cells, charts.ledger_bar(each) if each.capacity_gpu_hours else "")
 
 

@@ -32,6 +32,7 @@ BUCKETS = (
     Bucket("unknown", "Unknown", "not seen, or nothing tells what it did"),
 )
 HELD = ("effective", "allocated_busy", "allocated_ineffective", "allocated_idle")
+_SHOWN = 0.0005
 HOLDER = ("cluster", "namespace", "pod", "pod_uid")
 
 
@@ -52,6 +53,15 @@ class Balance:
     def share(self, *names: str) -> float | None:
         """The same as a share of capacity; None without capacity."""
         return self.of(*names) / self.capacity_gpu_hours if self.capacity_gpu_hours else None
+
+    def shows(self, *names: str) -> bool:
+        """Whether these buckets together are more than nothing at the precision that a share is printed with."""
+        return (self.share(*names) or 0.0) >= _SHOWN
+
+    @property
+    def is_depth_known(self) -> bool:
+        """Whether SM activity tells of any active hour how effective it was; True also where nothing was active."""
+        return self.of("effective", "allocated_ineffective") > 0 or not self.of("allocated_busy")
 
 
 def balances(result: Result | None, dimension: str) -> list[Balance]:

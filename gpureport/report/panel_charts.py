@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gpureport import formats
-from gpureport.report.charts import svg
+from gpureport.report.charts import svg, time_axis
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 POINTS_MAX = 372
 """A longer course has steps of several hours: half a month's points are what a page's width can show."""
-_DAYS_TO_NAME = 3
 OWNERS_SHOWN = 15
 QUOTAS_SHOWN = 20
 _BESIDE = {"width": 420, "height": {"step": 26}, "padding": {"left": 30, "right": 60, "top": 2, "bottom": 2}}
@@ -33,7 +32,7 @@ def supply(rows: Sequence[Mapping[str, Any]], waiting: Mapping[datetime, float])
         sums = by_hour.setdefault(row["hour_start_at"], [0.0] * len(_PARTS))
         for number, (name, _) in enumerate(_PARTS):
             sums[number] += row[name]
-    points = [_point(start, found, waiting) for start, found in _steps(by_hour)]
+    points = _closed([_point(start, found, waiting) for start, found in _steps(by_hour)], max(by_hour) + timedelta(hours=1))
     layers = [_area(number, colour) for number, (_, colour) in enumerate(_PARTS)]
     return svg(
         {
@@ -45,7 +44,7 @@ def supply(rows: Sequence[Mapping[str, Any]], waiting: Mapping[datetime, float])
                     "field": "at",
                     "type": "temporal",
                     "scale": {"type": "utc"},
-                    "axis": _time_axis((max(by_hour) - min(by_hour)) / timedelta(days=1)),
+                    "axis": time_axis((max(by_hour) - min(by_hour)) / timedelta(days=1)),
                 }
             },
             "layer": [*layers, *([_line()] if waiting else [])],
@@ -72,6 +71,11 @@ def _point(start: datetime, hours: Sequence[tuple[datetime, list[float]]], waiti
     return {**point, "waiting": _mean(asked)}
 
 
+def _closed(points: list[dict[str, Any]], end: datetime) -> list[dict[str, Any]]:
+    """With the last step's values once more at its end: a step is drawn up to the next point."""
+    return [*points, {**points[-1], "at": f"{end.isoformat()}Z"}]
+
+
 def _mean(found: Sequence[float]) -> float | None:
     return round(sum(found) / len(found), 3) if found else None
 
@@ -81,14 +85,6 @@ def _area(number: int, colour: str) -> dict[str, Any]:
         "mark": {"type": "area", "color": colour, "interpolate": "step-after", "invalid": "break-paths-show-domains"},
         "encoding": {"y": {"field": f"y{number}", "type": "quantitative", "axis": _axis("GPUs")}},
     }
-
-
-def _time_axis(days: float) -> dict[str, Any]:
-    """Days, where there are several."""
-    quiet: dict[str, Any] = {"title": None, "grid": False}
-    if days < _DAYS_TO_NAME:
-        return quiet
-    return {**quiet, "format": "%-d %b", "tickCount": {"interval": "day", "step": max(1, round(days / 12))}}
 
 
 def _line() -> dict[str, Any]:

@@ -17,6 +17,7 @@ from gpureport.report.results import Result
 
 DAYS_FOR_A_COURSE = 2
 _LEAST_CHANGE = 0.05
+_LEAST_UNSEEN = 0.01
 _LEDGER = (
     ("Allocated", HELD),
     ("Effective", ("effective",)),
@@ -41,12 +42,12 @@ def tiles(tables: Mapping[str, Result], header: Header, whole: Balance | None, b
     """Those that the report's tables can tell."""
     before = _before(tables.get("period"))
     absent = f"{header.absent_count} of {header.signal_count} signals absent"
-    ledger = [_ledger_tile(title, names, whole, by_day, before) for title, names in _LEDGER] if whole else []
+    ledger = [_depth_told(_ledger_tile(title, names, whole, by_day, before), whole) for title, names in _LEDGER] if whole else []
     return (
         *ledger,
         *_wait(tables.get("pod_wait")),
         *_unmet(tables),
-        *_energy(tables.get("device"), before),
+        *_energy(tables.get("device"), header, before),
         *_cost(tables.get("cost")),
         Tile("Seen", formats.percent(header.coverage_ratio), f"{formats.percent(header.unknown_ratio)} not seen; {absent}"),
     )
@@ -74,6 +75,22 @@ def _ledger_tile(
     capacity, share = before.get("capacity_gpu_hours"), whole.share(*names)
     trend = _points(share - earlier / capacity) if share is not None and earlier is not None and capacity else ""
     return Tile(title, formats.percent(share), formats.gpu_hours(whole.of(*names)), trend, course)
+
+
+def effective(whole: Balance) -> str:
+    """The effective share of capacity; a lower bound where SM activity of some busy hours is not known, "—" where of all."""
+    if not whole.is_depth_known:
+        return formats.UNKNOWN
+    return f"{'≥ ' if whole.shows('allocated_busy') else ''}{formats.percent(whole.share('effective'))}"
+
+
+def _depth_told(tile: Tile, whole: Balance) -> Tile:
+    """Without SM activity nobody knows how effective busy hours were; a change of a lower bound is none of the thing."""
+    if tile.title != "Effective" or not whole.shows("allocated_busy"):
+        return tile
+    busy = f"of {formats.gpu_hours(whole.of('allocated_busy'))} busy, SM activity is not known"
+    detail = f"{tile.detail}; {busy}" if whole.is_depth_known else busy
+    return Tile(tile.title, effective(whole), detail)
 
 
 def _points(change: float) -> str:
@@ -104,7 +121,7 @@ def _unmet(tables: Mapping[str, Result]) -> tuple[Tile, ...]:
     return (Tile("Waited for", f"{formats.significant(found.device_hours)} h", f"of {found.resource}, by pods without a place"),)
 
 
-def _energy(device: Result | None, before: Mapping[str, float | None]) -> tuple[Tile, ...]:
+def _energy(device: Result | None, header: Header, before: Mapping[str, float | None]) -> tuple[Tile, ...]:
     """Energy of whole GPUs; no tile where no device tells any."""
     if device is None:
         return ()
@@ -113,8 +130,9 @@ def _energy(device: Result | None, before: Mapping[str, float | None]) -> tuple[
     if not known:
         return ()
     partial = f"of {len(known):,} of {formats.counted(len(joules), 'GPU')}" if len(known) < len(joules) else "of all GPUs"
+    seen = ", while they were seen" if (header.unknown_ratio or 0.0) >= _LEAST_UNSEEN else ""
     earlier = before.get("energy_joules")
-    return (Tile("Energy", formats.energy(sum(known)), partial, _change(sum(known), earlier)),)
+    return (Tile("Energy", formats.energy(sum(known)), partial + seen, _change(sum(known), earlier)),)
 
 
 def _change(now: float, earlier: float | None) -> str:

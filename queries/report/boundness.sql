@@ -82,8 +82,8 @@ select
     case
         when is_short then 'Seen for too short a time to tell.'
         when len(limits) > 0 then array_to_string(sentences, ' ')
-        when sm_active_avg is null then 'Unknown: SM activity is not measured.'
         when busy_ratio < 0.001 then 'Not active.'
+        when sm_active_avg is null then 'Unknown: SM activity is not measured.'
         else format('Nothing is saturated: SM activity {:.0f} %; a faster GPU may not help.', 100 * sm_active_avg)
     end as boundness,
     'device' as scope

@@ -65,6 +65,7 @@ def test_the_course_is_drawn_where_there_is_one_and_names_what_pods_wait_for() -
     quiet, asked = (panel("supply", tables(gpu_hour_course=hours, **more)) for more in ({}, {"scheduler_pressure": pressure}))
     assert quiet.chart.startswith("<svg") and "in vain" not in quiet.sentence
     assert "nvidia.com/gpu" in asked.sentence
+    assert ":00<" in quiet.chart and " AM<" not in quiet.chart  # hours of UTC, as everywhere on the page
     assert len(asked.key) == len(quiet.key) + 1
     assert waiting(tables(scheduler_pressure=pressure)).device_hours == 1.0  # 2 for the half hour that was observed
 

@@ -1,0 +1,72 @@
+"""The answer in three sentences: what was used, what was not, and how far one can trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpureport import formats
+from gpureport.figures import REASONS
+from gpureport.report.header import Header
+from gpureport.report.ledger import HELD, Balance, added, by_holder
+from gpureport.report.panels import waiting
+from gpureport.report.results import Result
+
+
+def answer(whole: Balance, tables: Mapping[str, Result], header: Header) -> tuple[str, ...]:
+    """The sentences, of a capacity above zero."""
+    return (_use(whole), _waste(whole, tables), _doubt(whole, header))
+
+
+def _use(whole: Balance) -> str:
+    """How much was held, and how much of it did work; a lower bound is said to be one."""
+    held = formats.percent(whole.share(*HELD))
+    capacity = formats.gpu_hours(whole.capacity_gpu_hours)
+    return _sentence(f"{_least(whole, 'unknown')}{held} of {capacity} were allocated, {_depth(whole)}")
+
+
+def _depth(whole: Balance) -> str:
+    busy = formats.gpu_hours(whole.of("allocated_busy"))
+    if not whole.is_depth_known:
+        return f"{busy} of them busy; how effectively is unknown, for SM activity is not measured"
+    share, hours = formats.percent(whole.share("effective")), formats.gpu_hours(whole.of("effective"))
+    told = f"{_least(whole, 'allocated_busy', 'unknown')}{share} effective: {hours} with half of the SMs or more at work"
+    return f"{told} (of {busy} more that were busy SM activity is not known)" if whole.shows("allocated_busy") else told
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _least(whole: Balance, *names: str) -> str:
+    return "at least " if whole.shows(*names) else ""
+
+
+def _waste(whole: Balance, tables: Mapping[str, Result]) -> str:
+    idle, free = whole.of("allocated_idle", "reserved_idle"), whole.of("free", "stranded")
+    unused = f"{_least(whole, 'unknown')}{formats.gpu_hours(idle)} were held without being used"
+    text = f"{unused}{_most_idle(tables)}, {formats.gpu_hours(free)} were free"
+    stranded, asked = whole.of("stranded"), waiting(tables).device_hours
+    placeless = f", of which nothing could be placed on {formats.gpu_hours(stranded)}" if stranded else ""
+    return _sentence(f"{text}{placeless}{f'; pods waited for {formats.significant(asked)} device-hours' if asked else ''}")
+
+
+def _most_idle(tables: Mapping[str, Result]) -> str:
+    """The namespace that holds the most of it."""
+    by_team: dict[str, list[Mapping[str, float]]] = {}
+    for (_, namespace, *_), hours in by_holder(tables.get("gpu_hour_ledger")).items():
+        by_team.setdefault(namespace, []).append(hours)
+    idle = {team: added(parts).get("allocated_idle", 0.0) for team, parts in by_team.items()}
+    if not any(idle.values()):
+        return ""
+    team = max(sorted(idle), key=lambda name: idle[name])
+    return f", the most of it by {team} ({formats.gpu_hours(idle[team])})"
+
+
+def _doubt(whole: Balance, header: Header) -> str:
+    """What is not known, and what could not be used."""
+    text = f"{formats.percent(header.coverage_ratio)} of the expected device time was seen"
+    unknown, down = whole.of("unknown"), whole.of("unavailable")
+    known = f"what became of {formats.gpu_hours(unknown)} is unknown" if unknown else "no GPU-hour is left unexplained"
+    reason = f" (mostly: {REASONS.get(header.unseen[0].reason, header.unseen[0].reason)})" if unknown and header.unseen else ""
+    lost = f", and {formats.gpu_hours(down)} could not be used" if down else ""
+    return f"{text}; {known}{reason}{lost}."
