@@ -27,7 +27,21 @@
 --   start_source         allocation time, pod scheduled, or first look
 --   end_source           pod finished, next allocation, next look, or last look where nothing tells of its end
 --   end_uncertainty_seconds  s, how much earlier it may have ended
-with seen as (
+with look as (
+    select
+        *,
+        row_number() over (partition by cluster order by observed_at) as look_number,
+        count(*) filter (where previous_at is null) over (
+            partition by cluster
+            order by observed_at
+            rows between unbounded preceding and current row
+        ) as run_number
+    from clean.state_look
+    where kind = 'resourceclaims.resource.k8s.io'
+),
+
+-- Most allocations stay as they are for many looks: those that say the same first, and in turn only where others came between.
+said as (
     select
         device.cluster,
         device.namespace,
@@ -43,10 +57,8 @@ with seen as (
         claim.is_extended_resource,
         claim.owner_uid,
         claim.allocated_at::timestamp as allocated_at,
-        device.observed_at::timestamp as observed_at,
-        look.previous_at,
-        look.stands_until_at,
-        look.is_followed
+        look.run_number,
+        list(look.look_number order by look.look_number) as look_numbers
     from lake.claim_device as device
     inner join lake.claim
         on
@@ -54,11 +66,41 @@ with seen as (
             and device.namespace = claim.namespace
             and device.claim_uid = claim.claim_uid
             and device.observed_at = claim.observed_at
-    inner join clean.state_look as look
+    inner join look
         on
             device.cluster = look.cluster
-            and look.kind = 'resourceclaims.resource.k8s.io'
             and device.observed_at = look.observed_at
+    group by all
+),
+
+turn as (
+    select
+        * exclude (look_numbers, run_number),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from said
+),
+
+seen as (
+    select
+        turn.* exclude (turn),
+        first_look.observed_at,
+        first_look.previous_at,
+        last_look.observed_at as last_at,
+        last_look.stands_until_at,
+        last_look.is_followed
+    from turn
+    inner join look as first_look
+        on
+            turn.cluster = first_look.cluster
+            and turn.turn.first = first_look.look_number
+    inner join look as last_look
+        on
+            turn.cluster = last_look.cluster
+            and turn.turn.last = last_look.look_number
 ),
 
 opened as (
@@ -111,7 +153,7 @@ stretch as (
             partition by cluster, claim_uid, driver, pool, device, share_id, request
             order by min(observed_at)
         ) as before_until_at,
-        max(observed_at) as last_at,
+        max(last_at) as last_at,
         max(stands_until_at) as stands_until_at,
         arg_max(is_followed, observed_at) as is_followed
     from numbered

@@ -17,7 +17,21 @@
 --   consumer_uid       consumer's uid
 --   start_at           UTC, start of the reservation
 --   end_at             UTC, its end, outside it
-with seen as (
+with look as (
+    select
+        *,
+        row_number() over (partition by cluster order by observed_at) as look_number,
+        count(*) filter (where previous_at is null) over (
+            partition by cluster
+            order by observed_at
+            rows between unbounded preceding and current row
+        ) as run_number
+    from clean.state_look
+    where kind = 'resourceclaims.resource.k8s.io'
+),
+
+-- Most reservations stay for many looks: all looks at one first, and in turn only where some are missing.
+said as (
     select
         consumer.cluster,
         consumer.namespace,
@@ -26,19 +40,47 @@ with seen as (
         consumer.consumer_resource,
         consumer.consumer,
         consumer.consumer_uid,
-        look.observed_at,
-        look.previous_at,
-        look.stands_until_at,
-        coalesce(lag(look.stands_until_at) over (
-            partition by consumer.cluster, consumer.claim_uid, consumer.consumer_uid
-            order by look.observed_at
-        ) < look.observed_at, true) as is_new
+        look.run_number,
+        list(look.look_number order by look.look_number) as look_numbers
     from lake.claim_consumer as consumer
-    inner join clean.state_look as look
+    inner join look
         on
             consumer.cluster = look.cluster
-            and look.kind = 'resourceclaims.resource.k8s.io'
             and consumer.observed_at = look.observed_at
+    group by all
+),
+
+turn as (
+    select
+        * exclude (look_numbers, run_number),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from said
+),
+
+seen as (
+    select
+        turn.* exclude (turn),
+        first_look.observed_at,
+        first_look.previous_at,
+        last_look.observed_at as last_at,
+        last_look.stands_until_at,
+        coalesce(lag(last_look.stands_until_at) over (
+            partition by turn.cluster, turn.claim_uid, turn.consumer_uid
+            order by first_look.observed_at
+        ) < first_look.observed_at, true) as is_new
+    from turn
+    inner join look as first_look
+        on
+            turn.cluster = first_look.cluster
+            and turn.turn.first = first_look.look_number
+    inner join look as last_look
+        on
+            turn.cluster = last_look.cluster
+            and turn.turn.last = last_look.look_number
 ),
 
 numbered as (
@@ -62,7 +104,7 @@ stretch as (
         consumer,
         consumer_uid,
         min(observed_at) as first_at,
-        max(observed_at) as last_at,
+        max(last_at) as last_at,
         arg_min(previous_at, observed_at) as previous_at,
         max(stands_until_at) as stands_until_at,
         lag(max(stands_until_at)) over (
