@@ -6,7 +6,6 @@ GPUS (1000) and ROUNDS (3) set the size; the lake is made once and kept.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -99,7 +98,6 @@ def facts(name: str, lake: Path) -> None:
         ready, cpu = time.perf_counter(), _cpu_seconds()
         compute_day(open_lake(lake), CLUSTER, DAY, settings, engine=ENGINES[name])
         print(ready - begun, time.perf_counter() - ready, _cpu_seconds() - cpu)
-    shutil.rmtree(lake / "facts")
 
 
 def _cpu_seconds() -> float:
