@@ -32,6 +32,7 @@ from gpureport.facts.look_back import (
     build_earlier,
     build_history,
     comparable_clusters,
+    compared_tables,
     made_by,
     window_before,
     without,
@@ -146,7 +147,7 @@ def compute_day(
     """
     found = [each for each in lake.partitions("device_sample") if (each.cluster, each.date) == (cluster, day)]
     if not found:
-        raise LakeError(f"the lake at {lake.path} holds nothing of {cluster} for {day}; export or import that day first")
+        raise LakeError(f"the lake at {lake} holds nothing of {cluster} for {day}; export or import that day first")
     result = ComputeResult(dict.fromkeys(KEPT, 0))
     chosen = engine or Threads(settings.threads)
     lake.bring(each for table in TELEMETRY for each in lake.partitions(table) if (each.cluster, each.date) == (cluster, day))
@@ -358,7 +359,7 @@ def report_tables(
     # A device that was there the day before is expected from the window's start on.
     views(con, lake, ["facts/device_signal"], dates=[days[0] - timedelta(days=1), *days])
     targets = without(queries, [*_without_input(con, settings), *(() if has_earlier else EARLIER)])
-    chosen = needed(queries, targets, (*KEPT, *HISTORY, *EARLIER))
+    chosen = needed(queries, [*targets, *compared_tables(queries)], (*KEPT, *HISTORY, *EARLIER))
     for query in chosen:
         build(con, query, params)
     _check(con, queries, {*KEPT, *(query.table for query in chosen)}, params)
@@ -405,7 +406,7 @@ def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
     if lacking:
         raise LakeError(f"no facts yet for {_listed(lacking)}; run 'gpureport compute --date' for each, then report again")
     if not facts:
-        raise LakeError(f"the lake at {lake.path} holds nothing for {window}; export or import those days first")
+        raise LakeError(f"the lake at {lake} holds nothing for {window}; export or import those days first")
     made: dict[tuple[str, str], set[date]] = defaultdict(set)
     for partition in facts:
         made[made_by(partition)].add(partition.date)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 import duckdb
@@ -25,8 +26,13 @@ def answer(con: duckdb.DuckDBPyConnection, statement: str, output: Output, out: 
         print_rows(names, rows, output, out)
 
 
-def prompt(con: duckdb.DuckDBPyConnection, output: Output, lines: TextIO, out: TextIO) -> None:
-    """Read statements until the input ends. At a terminal a refused one is reported and the prompt goes on; a script stops."""
+def prompt(
+    con: duckdb.DuckDBPyConnection, output: Output, lines: TextIO, out: TextIO, prepare: Callable[[str], None] = lambda _: None
+) -> None:
+    """Read statements until the input ends; ``prepare`` is told of each before it runs.
+
+    At a terminal a refused one is reported and the prompt goes on; a script stops.
+    """
     is_terminal = lines.isatty()
     if is_terminal:
         print(_GREETING, file=sys.stderr)
@@ -36,6 +42,7 @@ def prompt(con: duckdb.DuckDBPyConnection, output: Output, lines: TextIO, out: T
         if not pending.rstrip().endswith(";"):
             continue
         try:
+            prepare(pending)
             answer(con, pending, output, out)
         except UsageError as error:
             if not is_terminal:
@@ -43,6 +50,7 @@ def prompt(con: duckdb.DuckDBPyConnection, output: Output, lines: TextIO, out: T
             print(error, file=sys.stderr)
         pending = ""
     if pending.strip():
+        prepare(pending)
         answer(con, pending, output, out)
 
 

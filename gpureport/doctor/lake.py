@@ -96,7 +96,7 @@ def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: 
     carried = _carried(con, catalog)
     server = con.execute(_SERVER).fetchone()
     return Evidence(
-        subject=f"{lake.path}, cluster {chosen}, {day}",
+        subject=f"{lake}, cluster {chosen}, {day}",
         carried=carried,
         labels=_label_sets(con, carried),
         kube=_kube(con),
@@ -112,11 +112,11 @@ def _cluster(lake: Lake, cluster: str | None, day: date) -> str:
     held = sorted({each.cluster for each in lake.partitions("source") if each.date == day})
     if not held or (cluster and cluster not in held):
         raise LakeError(
-            f"the lake at {lake.path} holds nothing{f' of {cluster}' if cluster else ''} for {day}; give another --date"
+            f"the lake at {lake} holds nothing{f' of {cluster}' if cluster else ''} for {day}; give another --date"
         )
     if not cluster and len(held) > 1:
         raise UsageError(
-            f"the lake at {lake.path} holds several clusters for {day}: {', '.join(held)}; choose one with --cluster"
+            f"the lake at {lake} holds several clusters for {day}: {', '.join(held)}; choose one with --cluster"
         )
     return cluster or held[0]
 

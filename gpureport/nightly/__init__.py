@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 from gpureport import pipeline
 from gpureport.config import Config
-from gpureport.errors import GpureportError, SourceError
+from gpureport.errors import GpureportError, SourceError, StoreError
 from gpureport.export import NoSeriesError
 from gpureport.lake import open_lake
 from gpureport.lake.change import LakeBusyError, exclusive_run
@@ -197,10 +198,20 @@ class _Cluster:
 
 def _publish(plan: NightPlan, night: Night, watch: Watch, say: Say) -> None:
     done = replace(night, stage_seconds=watch.stage_seconds, sample_counts=dict(watch.sample_counts))
-    if not (plan.config.metrics.is_wanted and night.is_success):
-        publish(done, plan.config.metrics, lambda text: say(f"warning: {text}"))
+    with _database(plan, night, say) as database:
+        publish(replace(done, database=database), plan.config.metrics, lambda text: say(f"warning: {text}"))
+
+
+@contextmanager
+def _database(plan: NightPlan, night: Night, say: Say) -> Iterator[Path | None]:
+    """The report's DuckDB file where metrics are to be had from it; one that cannot be fetched only costs those."""
+    if not (night.is_success and plan.config.metrics.is_wanted):
+        yield None
         return
-    with pipeline.report_here(plan.config.out) as folder:
-        database = folder / "gpureport.duckdb"
-        found = replace(done, database=database if database.exists() else None)
-        publish(found, plan.config.metrics, lambda text: say(f"warning: {text}"))
+    with ExitStack() as stack:
+        database = None
+        try:
+            database = stack.enter_context(pipeline.report_here(plan.config.out)) / "gpureport.duckdb"
+        except StoreError as error:
+            say(f"warning: the run's metrics lack what the report says: {error}")
+        yield database if database and database.exists() else None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from duckdb import DuckDBPyConnection
@@ -16,20 +19,55 @@ from gpureport.pipeline.reporting import open_report
 from gpureport.query import load
 from gpureport.row_printing import Output
 from gpureport.sql_prompt import answer, prompt
+from gpureport.store import ObjectAddress
 from gpureport.tables import TABLES
 from gpureport.window import Window, day_start
 
+_STORED = [*(table.name for table in TABLES), *(table.replace(".", "/") for table in KEPT)]
+_NAMED = re.compile(r"""\b(lake|facts|report)"?\."?(\w+)""", re.IGNORECASE)
+
 
 def sql(config: Config, statement: str | None, output: Output, now: datetime) -> None:
-    """One statement's rows on standard output, or a prompt; report.* spans all days that have facts."""
+    """One statement's rows on standard output, or a prompt; report.* spans all days that have facts.
+
+    Of a lake on object storage only the tables that a statement names are fetched.
+    """
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        _open_report_if_whole(con, config, lake, now)
-        views(con, lake, [*(table.name for table in TABLES), *(table.replace(".", "/") for table in KEPT)])
+        tables = _Tables(con, config, lake, now)
+        if not isinstance(config.lake, ObjectAddress):
+            tables.open({"report", *_STORED})
         if statement:
+            tables.open_named(statement)
             answer(con, statement, output, sys.stdout)
         else:
-            prompt(con, output, sys.stdin, sys.stdout)
+            prompt(con, output, sys.stdin, sys.stdout, tables.open_named)
+
+
+@dataclass
+class _Tables:
+    """The tables that a database has of a lake: views over its files, and report.* as a whole."""
+
+    con: DuckDBPyConnection
+    config: Config
+    lake: Lake
+    now: datetime
+    opened: set[str] = field(default_factory=set)
+
+    def open_named(self, statement: str) -> None:
+        """Open those that a statement names; facts that no lake holds are made for the report."""
+        named = [(schema.lower(), table.lower()) for schema, table in _NAMED.findall(statement)]
+        stored = {table if schema == "lake" else f"{schema}/{table}" for schema, table in named}
+        self.open({name if name in _STORED else "report" for name in stored})
+
+    def open(self, names: Collection[str]) -> None:
+        """Open tables, unless they are; report.* first, for it leaves views of its own window behind."""
+        new = {*names} - self.opened
+        self.opened |= new
+        if "report" in new:
+            _open_report_if_whole(self.con, self.config, self.lake, self.now)
+            new |= self.opened
+        views(self.con, self.lake, [table for table in _STORED if table in new])
 
 
 def _open_report_if_whole(con: DuckDBPyConnection, config: Config, lake: Lake, now: datetime) -> None:

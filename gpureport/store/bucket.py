@@ -169,6 +169,9 @@ def _open(address: ObjectAddress) -> S3Store:
     reach = address.reach
     profile = read_profile(reach.environ)
     process = profile.get("credential_process") if "aws_access_key_id" not in profile else None
+    provider = of_process(process, reach.environ) if process else None
+    if provider:
+        provider()  # what is wrong with it is said here; within a request it would be any refusal
     with store_errors(address):
         return S3Store(
             address.bucket,
@@ -176,7 +179,7 @@ def _open(address: ObjectAddress) -> S3Store:
             config=settings_of(reach, profile),
             client_options=_client_options(reach),
             retry_config={"max_retries": reach.retries, "retry_timeout": _LONGEST_RETRY},
-            credential_provider=of_process(process, reach.environ) if process else None,
+            credential_provider=provider,
         )
 
 

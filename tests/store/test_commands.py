@@ -1,0 +1,223 @@
+"""The commands over a lake on object storage do what they do over a folder, and say no secret."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from prometheus.programs import fill_blocks, program, prometheus
+from prometheus.test_run import energy
+
+from gpureport.cli import main
+from gpureport.config import load_config
+from gpureport.lake import open_lake
+from gpureport.store import Bucket, Place
+
+from .changes import seen
+from .servers import BUCKET, KEYS
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+FIXTURES = Path(__file__).parents[2] / "data" / "fixtures"
+RECORDING = FIXTURES / "h200-recording" / "metrics.openmetrics.txt.gz"
+STATE = FIXTURES / "k8s-1.36-recording"
+WINDOW = ("--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z")
+
+Environ = dict[str, str]
+
+
+def shell(url: str, cache: Path) -> Environ:
+    """What a shell says of the storage."""
+    return {**KEYS, "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": url, "GPUREPORT_OBJECT_STORE__CACHE": str(cache)}
+
+
+def place(environ: Environ, address: str) -> Place:
+    return load_config(None, environ, {"lake": address})[0].lake
+
+
+@pytest.fixture(scope="module")
+def filled(rclone_url: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Environ]:
+    """The recording imported, computed and reported, on object storage and in folders."""
+    folder = tmp_path_factory.mktemp("filled")
+    environ = shell(rclone_url, folder / "cache")
+    for lake, out in ((f"s3://{BUCKET}/filled", f"s3://{BUCKET}/report"), (str(folder / "lake"), str(folder / "out"))):
+        for arguments in (
+            ["import", str(RECORDING), "--lake", lake, "--cluster", "lab"],
+            ["compute", "--date", "2026-11-20", "--lake", lake],
+            ["report", *WINDOW, "--lake", lake, "--out", out],
+        ):
+            assert main(arguments, environ=environ, now=NOW) == 0
+    return f"s3://{BUCKET}/filled", folder, environ
+
+
+def test_lake_and_facts_are_those_of_a_folder(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
+    lake, folder, environ = filled
+    elsewhere = place(environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path)}, lake)
+    assert seen(elsewhere) == seen(folder / "lake")
+
+
+def test_the_report_is_that_of_a_folder(filled: tuple[str, Path, Environ]) -> None:
+    _, folder, environ = filled
+    own = place(environ, f"s3://{BUCKET}/report")
+    bucket = Bucket(own)  # type: ignore[arg-type]
+    names = {each.name for each in bucket.objects()}
+    assert names == {file.relative_to(folder / "out").as_posix() for file in (folder / "out").rglob("*") if file.is_file()}
+    for name in names - {"gpureport.duckdb"}:
+        found = bucket.get(name)
+        assert found is not None
+        assert found.data == (folder / "out" / name).read_bytes(), name
+
+
+def test_a_report_fetches_no_samples(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
+    lake, _, environ = filled
+    own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "cache")}
+    assert main(["report", *WINDOW, "--lake", lake, "--out", str(tmp_path / "out")], environ=own, now=NOW) == 0
+    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/changes/**/*.parquet")}
+    assert {"device_hour", "ledger_hour", "source"} <= fetched
+    assert not fetched & {"device_sample", "sample", "raw_sample", "series", "owner_label"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fetched"),
+    [
+        (["sql", "select count(*) from lake.source", "-o", "csv"], {"source"}),
+        (["sql", "select sum(observed_seconds) from facts.device_hour", "-o", "csv"], {"device_hour"}),
+        (["sql", "select gpu_model, energy_joules from report.device order by all", "-o", "csv"], None),
+        (["diff", *WINDOW], None),
+        (["doctor", "--date", "2026-11-20", "-o", "csv"], None),
+        (["whatif", *WINDOW, "--add-gpus", "1"], None),
+        (["prune", "--keep-samples", "1d", "--dry-run"], set()),
+        (["migrate", "--dry-run"], set()),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_every_command_says_what_it_says_of_a_folder(
+    filled: tuple[str, Path, Environ],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    arguments: list[str],
+    fetched: set[str] | None,
+) -> None:
+    lake, folder, environ = filled
+    own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "cache")}
+    capfd.readouterr()
+    found = []
+    for where in (lake, str(folder / "lake")):
+        code = main([*arguments, "--lake", where], environ=own, now=NOW)
+        out, err = capfd.readouterr()
+        found.append((code, *(text.replace(where, "LAKE") for text in (out, err))))
+    assert found[0] == found[1]
+    tables = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/changes/**/*.parquet")}
+    assert fetched is None or tables == fetched
+
+
+def test_two_reports_there_can_be_compared(filled: tuple[str, Path, Environ], capfd: pytest.CaptureFixture[str]) -> None:
+    _, folder, environ = filled
+    capfd.readouterr()
+    found = []
+    for where in (f"s3://{BUCKET}/report", str(folder / "out")):
+        code = main(["diff", where, str(folder / "out"), "-o", "json"], environ=environ, now=NOW)
+        found.append((code, capfd.readouterr().out))
+    assert found[0] == found[1]
+
+
+def test_a_state_is_imported_beside_samples(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
+    _, _, environ = filled
+    arguments = ["import", "--kubernetes", str(STATE), "--cluster", "lab", "--lake"]
+    for lake in (f"s3://{BUCKET}/state", str(tmp_path / "lake")):
+        assert main([*arguments, lake], environ=environ, now=NOW) == 0
+    assert seen(place(environ, f"s3://{BUCKET}/state")) == seen(tmp_path / "lake")
+
+
+KILLED = """
+import os, signal, sys
+from gpureport.cli import main
+from gpureport.lake.stock import Stock
+Stock.replace_root = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main(sys.argv[1:])
+"""
+
+
+def test_an_import_that_is_killed_before_it_is_part_of_the_lake_leaves_the_lake_as_it_was(
+    filled: tuple[str, Path, Environ], tmp_path: Path
+) -> None:
+    _, _, environ = filled
+    lake = f"s3://{BUCKET}/killed"
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    first.write_text(energy(0, 21))
+    second.write_text(energy(0, 41))
+    assert main(["import", str(first), "--lake", lake], environ=environ, now=NOW) == 0
+    before = seen(place(environ, lake))
+    command = [sys.executable, "-c", KILLED, "import", str(second), "--lake", lake]
+    done = subprocess.run(command, env={**os.environ, **environ}, capture_output=True, timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert seen(place(environ, lake)) == before
+    assert main(["import", str(second), "--lake", lake], environ=environ, now=NOW) == 0
+    assert main(["import", str(first), str(second), "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 0
+    assert seen(place(environ, lake)) == seen(tmp_path / "lake")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    fill_blocks(tmp_path / "blocks", energy(0, 21), energy(2, 41))
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+        yield url
+
+
+def test_nights_fill_it_as_they_fill_a_folder(
+    moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    environ = shell(moto_url, tmp_path / "cache")
+    metrics = ("--metrics-file", str(tmp_path / "gpureport.prom"))
+    for lake, out in ((f"s3://{BUCKET}/nights", f"s3://{BUCKET}/nights-report"), (str(tmp_path / "lake"), str(tmp_path / "out"))):
+        for day, now in (("2026-11-20", 21), ("2026-11-22", 23)):
+            arguments = [
+                "run",
+                "--prometheus-url",
+                server,
+                "--lake",
+                lake,
+                "--out",
+                out,
+                "--date",
+                day,
+                "--no-kubernetes",
+                *metrics,
+            ]
+            assert main(arguments, environ=environ, now=datetime(2026, 11, now, 1, 30, tzinfo=UTC)) == 0
+        assert "gpureport_run_coverage_ratio" in (tmp_path / "gpureport.prom").read_text()
+        (tmp_path / "gpureport.prom").unlink()
+    assert seen(place(environ, f"s3://{BUCKET}/nights")) == seen(tmp_path / "lake")
+    said = capfd.readouterr()
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said.out + said.err
+
+
+def test_of_two_nights_at_once_the_second_leaves(
+    rclone_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpureport.lake.remote import RemoteLake
+
+    lake = f"s3://{BUCKET}/at-once"
+    arguments = ["run", "--prometheus-url", server, "--lake", lake, "--date", "2026-11-22", "--no-kubernetes", "--out"]
+    publish, nested = RemoteLake._publish, []
+
+    def while_another_runs(self: RemoteLake, *given: object) -> None:
+        if not nested:
+            nested.append(True)
+            other = shell(rclone_url, tmp_path / "other-machine")
+            assert main([*arguments, str(tmp_path / "first")], environ=other, now=NOW.replace(day=23)) == 0
+            nested.append(seen(place(other, lake)))
+        publish(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RemoteLake, "_publish", while_another_runs)
+    environ = shell(rclone_url, tmp_path / "cache")
+    assert main([*arguments, str(tmp_path / "second")], environ=environ, now=NOW.replace(day=23)) == 0
+    assert "is at work; this one leaves" in capfd.readouterr().err
+    assert not (tmp_path / "second" / "report.html").exists()
+    assert seen(place(environ, lake)) == nested[1]
+    assert open_lake(place(environ, lake)).partitions("facts/device_hour")

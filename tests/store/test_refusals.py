@@ -1,0 +1,143 @@
+"""A storage that does not serve costs one sentence and an exit code, and no secret."""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gpureport.cli import main
+
+from .changes import export
+from .servers import BUCKET, KEYS
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@pytest.fixture
+def environ(rclone_url: str, tmp_path: Path) -> dict[str, str]:
+    """How the storage is reached from a shell."""
+    return {
+        **KEYS,
+        "HOME": str(tmp_path),
+        "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": rclone_url,
+        "GPUREPORT_OBJECT_STORE__RETRIES": "0",
+        "GPUREPORT_OBJECT_STORE__CONNECT_TIMEOUT_SECONDS": "1",
+        "GPUREPORT_OBJECT_STORE__READ_TIMEOUT_SECONDS": "1",
+    }
+
+
+@pytest.fixture
+def silent_url() -> Iterator[str]:
+    """A server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def said(capfd: pytest.CaptureFixture[str], environ: dict[str, str], *arguments: str, code: int = 1) -> str:
+    """What a command says that must fail."""
+    assert main(arguments, environ=environ, now=NOW) == code
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in err
+    return err
+
+
+def compute(where: str = f"s3://{BUCKET}/lake") -> tuple[str, ...]:
+    return ("compute", "--date", "2026-11-20", "--lake", where)
+
+
+def test_a_bucket_that_is_not_there(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
+    assert "has no bucket no-such-bucket; make it" in said(capfd, environ, *compute("s3://no-such-bucket/lake"))
+
+
+def test_a_lake_that_is_not_there(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
+    assert "there is no lake at s3://lake-bucket/lake; fill one" in said(capfd, environ, *compute())
+
+
+@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"])
+def test_wrong_credentials(capfd: pytest.CaptureFixture[str], environ: dict[str, str], name: str) -> None:
+    text = said(capfd, environ | {name: "wrong-planted-value"}, *compute())
+    assert "refuses these credentials for s3://lake-bucket/lake" in text
+    assert "wrong-planted-value" not in text
+
+
+def test_no_connection(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
+    own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": "http://127.0.0.1:9"}
+    assert "cannot reach http://127.0.0.1:9 for s3://lake-bucket/lake (no connection)" in said(capfd, own, *compute())
+
+
+def test_no_answer(capfd: pytest.CaptureFixture[str], environ: dict[str, str], silent_url: str) -> None:
+    own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": silent_url}
+    assert f"cannot reach {silent_url} for s3://lake-bucket/lake (no answer in time)" in said(capfd, own, *compute())
+
+
+def test_a_report_that_cannot_go_up(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
+    assert main(["demo", "--out", str(tmp_path / "demo")], environ={}, now=NOW) == 0
+    capfd.readouterr()
+    window = ("--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z")
+    where = ("--lake", str(tmp_path / "demo" / "lake"), "--out", "s3://no-such-bucket/report")
+    assert "has no bucket no-such-bucket" in said(capfd, environ, "report", *window, *where)
+
+
+@pytest.mark.parametrize("address", ["gs://bucket/lake", "az://bucket/lake", "file:///lake"])
+def test_other_schemes(capfd: pytest.CaptureFixture[str], environ: dict[str, str], address: str) -> None:
+    assert "is nothing that gpureport reads or writes; give a folder, or s3://" in said(capfd, environ, *compute(address), code=2)
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3://KEY:planted@bucket/x", "s3://b/a/../c", "s3://bucket/x?planted", "s3:///x"])
+def test_addresses_that_are_none(capfd: pytest.CaptureFixture[str], environ: dict[str, str], address: str) -> None:
+    text = said(capfd, environ, *compute(address), code=2)
+    assert "an address on object storage is s3://BUCKET/PREFIX" in text
+    assert "planted" not in text
+
+
+def test_a_cache_that_cannot_be_written(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "file"), "GPUREPORT_LAKE": f"s3://{BUCKET}/new"}
+    fixture = Path(__file__).parents[2] / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
+    assert "set object_store.cache to another folder" in said(capfd, own, "import", str(fixture))
+
+
+def _profile(folder: Path, *lines: str) -> dict[str, str]:
+    (folder / ".aws").mkdir()
+    (folder / ".aws" / "credentials").write_text("\n".join(["[night]", *lines]) + "\n")
+    return {"AWS_PROFILE": "night", "HOME": str(folder)}
+
+
+def test_a_profiles_keys_do(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
+    profile = _profile(tmp_path, *(f"{name.lower()} = {value}" for name, value in KEYS.items()))
+    own = {name: value for name, value in environ.items() if name not in KEYS} | profile
+    assert "there is no lake" in said(capfd, own, *compute())
+    assert "no profile 'day'" in said(capfd, own | {"AWS_PROFILE": "day"}, *compute())
+
+
+def test_what_a_profiles_process_prints_does(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
+    told = {"Version": 1, "AccessKeyId": KEYS["AWS_ACCESS_KEY_ID"], "SecretAccessKey": KEYS["AWS_SECRET_ACCESS_KEY"]}
+    script = tmp_path / "login"
+    script.write_text(f"#!/bin/sh\necho '{json.dumps(told)}'\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    own = {name: value for name, value in environ.items() if name not in KEYS}
+    own |= _profile(tmp_path, f"credential_process = {script}")
+    assert "there is no lake" in said(capfd, own, *compute())
+    script.write_text("#!/bin/sh\necho planted >&2; exit 1\n")
+    text = said(capfd, own, *compute())
+    assert "credential_process gives no credentials" in text
+    assert "planted" not in text
+
+
+def test_migrate_says_that_there_is_nothing_to_do(
+    capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path
+) -> None:
+    from gpureport.config import load_config
+
+    lake = f"s3://{BUCKET}/to-migrate"
+    export(load_config(None, environ, {"lake": lake})[0].lake, 1)
+    assert main(["migrate", "--lake", lake], environ=environ, now=NOW) == 0
+    assert "already" in capfd.readouterr().err
