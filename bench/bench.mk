@@ -1,7 +1,8 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
-.PHONY: bench bench-engines bench-export bench-facts bench-power bench-promql bench-state bench-page
+.PHONY: bench bench-engines bench-export bench-facts bench-night bench-power bench-promql bench-quota bench-state bench-page
 
-bench: bench-export bench-facts bench-power bench-promql bench-state bench-page bench-engines ## Measure against curl, plain scans and PromQL (minutes; not part of test)
+bench: $(VENV)/.installed-dev servers ## One table: each part beside what it is held against, also in docs/benchmarks.md (an hour; not part of test)
+	@$(PY) -m bench.table
 
 bench-export: $(VENV)/.installed-dev servers
 	@$(PY) -m bench.export
@@ -23,3 +24,9 @@ bench-page: $(VENV)/.installed-dev browser demo
 
 bench-engines: $(VENV)/.installed-dev
 	@$(PY) -m bench.engines
+
+bench-night: $(VENV)/.installed-dev
+	@$(PY) -m bench.night
+
+bench-quota: $(VENV)/.installed-dev
+	@$(PY) -m bench.quota

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import duckdb
 
 from bench.measure import CACHE, Measured, machine, measure, median, print_table
 from bench.server import filled_folder, prometheus, prometheus_binary, version
+from gpureport.catalog import load_catalog
+from gpureport.export import load_loops
 from gpureport.simulate import SimulationPlan
 
 DAY = date(2026, 11, 20)
@@ -35,33 +38,44 @@ METRICS = (
     "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
     "DCGM_FI_PROF_DRAM_ACTIVE",
 )
-GPUS = int(os.environ.get("GPUS", "1000"))
+GPUS = int(os.environ.get("GPUS", "1000").split(",", maxsplit=1)[0])
 POD_LIFE_FACTOR = float(os.environ.get("POD_LIFE_FACTOR", "8"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 WITH_CLIENT = os.environ.get("CLIENT", "1") != "0"
+LAKE = CACHE / "lake-of-export"
 _MEASURED = ("curl 1", "curl 4", "client", "export") if WITH_CLIENT else ("curl 1", "curl 4", "export")
 
 
 def main() -> None:
     """Measure in turns and print."""
+    print(f"{machine()}, Prometheus {version(prometheus_binary())}")
+    runs, samples = measured(GPUS)
+    print(f"{GPUS:,} GPUs x 12 metrics x 24 h at 30 s = {samples:,} samples")
+    _print(runs, samples, LAKE)
+
+
+def measured(gpus: int) -> tuple[dict[str, list[Measured]], int]:
+    """Each of what is compared, in turns; and how many samples there are. The export's lake is left in LAKE."""
     # No copies: 12 series a GPU at a time, so that every sample downloaded is one that the lake keeps.
     alone = {"mig_share": 0, "sharing_share": 0, "dra_share": 0, "kube_state_step_seconds": 0}
-    plan = SimulationPlan(GPUS, 1, DAY, signals=METRICS, pod_life_factor=POD_LIFE_FACTOR, **alone)
-    folder = filled_folder(plan, f"prometheus-{GPUS}-gpus-12-metrics")
-    samples = int((folder / "filled").read_text())
-    binary = prometheus_binary()
-    print(f"{machine()}, Prometheus {version(binary)}; {GPUS:,} GPUs x 12 metrics x 24 h at 30 s = {samples:,} samples")
-    lake = CACHE / "lake-of-export"
+    plan = SimulationPlan(gpus, 1, DAY, signals=METRICS, pod_life_factor=POD_LIFE_FACTOR, **alone)
+    folder = filled_folder(plan, f"prometheus-{gpus}-gpus-12-metrics")
+    load_loops(load_catalog())  # compiled once an installation, and not every night
     runs: dict[str, list[Measured]] = {name: [] for name in _MEASURED}
     with prometheus(folder) as url:
         for _ in range(ROUNDS):
             runs["curl 1"].append(measure(_curl(url, parallel=1)))
             runs["curl 4"].append(measure(_curl(url, parallel=4)))
-            shutil.rmtree(lake, ignore_errors=True)
-            runs["export"].append(measure(_export(url, lake)))
+            shutil.rmtree(LAKE, ignore_errors=True)
+            runs["export"].append(measure(_export(url, LAKE)))
             if WITH_CLIENT:
                 runs["client"].append(measure([sys.executable, "-m", "bench.export", "client", url]))
-    _print(runs, samples, lake)
+    return runs, int((folder / "filled").read_text())
+
+
+def client_seconds(runs: Sequence[Measured]) -> float:
+    """Of all twelve metrics: one was asked, and importing the client is left out."""
+    return 12 * median([float(run.stdout) for run in runs])
 
 
 def _curl(url: str, parallel: int) -> list[str]:
@@ -94,8 +108,8 @@ def client(url: str) -> None:
 
 def _print(runs: dict[str, list[Measured]], samples: int, lake: Path) -> None:
     wall = {name: median([run.wall_seconds for run in found]) for name, found in runs.items()}
-    if WITH_CLIENT:  # one of the twelve metrics was asked; importing the client is left out
-        wall["client"] = 12 * median([float(run.stdout) for run in runs["client"]])
+    if WITH_CLIENT:
+        wall["client"] = client_seconds(runs["client"])
     names = {
         "curl 1": "curl, raw JSON to /dev/null, one connection",
         "curl 4": "curl, the same, four connections",
@@ -137,8 +151,6 @@ def _print(runs: dict[str, list[Measured]], samples: int, lake: Path) -> None:
 
 def _values(lake: Path) -> int:
     """How many sampled values the lake holds of the twelve signals."""
-    from gpureport.catalog import load_catalog
-
     columns = [load_catalog().metrics[metric][0].signal for metric in METRICS]
     counted = " + ".join(f"count({column})" for column in columns)
     files = [str(path) for path in (lake / "device_sample").rglob("*.parquet")]

@@ -118,7 +118,7 @@ def _size(lake: Path) -> tuple[int, int]:
 def scan(lake: Path) -> None:
     """A bare sum over every column of numbers, as the files hold them."""
     sums = ", ".join(f"sum({column})" for column in _numbers(lake))
-    with duckdb.connect() as con, _told():
+    with duckdb.connect() as con, told():
         con.execute(f"set threads = {THREADS}; set memory_limit = '{MEMORY_LIMIT}'")
         con.execute(f"select {sums} from read_parquet(?)", [files(lake)]).fetchall()
 
@@ -126,7 +126,7 @@ def scan(lake: Path) -> None:
 def view(lake: Path) -> None:
     """The same sum as a user writes it, over ``lake.device_sample``: decimals come as doubles."""
     sums = ", ".join(f"sum({column})" for column in _numbers(lake))
-    with duckdb.connect() as con, _told():
+    with duckdb.connect() as con, told():
         con.execute(f"set threads = {THREADS}; set memory_limit = '{MEMORY_LIMIT}'")
         views(con, open_lake(lake), ["device_sample"])
         con.execute(f"select {sums} from lake.device_sample").fetchall()
@@ -134,12 +134,12 @@ def view(lake: Path) -> None:
 
 def compute(lake: Path) -> None:
     """All facts of the day, written."""
-    with _told():
+    with told():
         compute_day(open_lake(lake), CLUSTER, DAY, ComputeSettings(memory_limit=MEMORY_LIMIT, threads=THREADS))
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def told() -> Iterator[None]:
     """Print the wall and CPU seconds of the block; imports are left out."""
     wall, cpu = time.perf_counter(), time.process_time()
     yield

@@ -25,7 +25,7 @@ from gpureport.simulate import SimulationPlan, write_truth
 DAY = date(2026, 11, 20)
 DAY_SECONDS = 86_400
 END_SECOND = 1_795_219_200
-GPUS = int(os.environ.get("GPUS", "1000"))
+GPUS = int(os.environ.get("GPUS", "1000").split(",", maxsplit=1)[0])
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 LAKE = CACHE / "lake-of-promql"
 _BY = "by (container, pod, namespace, device, modelName, UUID, GPU_I_PROFILE, GPU_I_ID, uid, cluster_id)"
@@ -99,22 +99,36 @@ def queries() -> dict[str, str]:
 
 def main() -> None:
     """Measure in turns and print."""
-    plan = SimulationPlan(GPUS, 1, DAY, signals=METRICS, mig_share=0, sharing_share=0, kube_state_step_seconds=0)
-    folder = filled_folder(plan, f"prometheus-{GPUS}-gpus-saturation")
+    folder = _folder(GPUS)
     samples = int((folder / "filled").read_text())
-    truth = json.loads(write_truth(plan, folder).read_text())
+    truth = json.loads(write_truth(_plan(GPUS), folder).read_text())
     print(f"{machine()}, Prometheus {version(prometheus_binary())}; {GPUS:,} GPUs x {len(METRICS)} metrics, {samples:,} samples")
-    runs: dict[str, list[Measured]] = {"PromQL": [], "export": [], "compute": []}
+    runs = measured(GPUS)
     with prometheus(folder) as url:
+        answers = _ask_all(url)
+        means = _by_pod(_ask(url, _average("DCGM_FI_PROF_PCIE_RX_BYTES")))
+    _print_times(runs)
+    _print_answers(truth, answers, means)
+
+
+def measured(gpus: int) -> dict[str, list[Measured]]:
+    """The expressions, and export and compute of the same day, in turns."""
+    runs: dict[str, list[Measured]] = {"PromQL": [], "export": [], "compute": []}
+    with prometheus(_folder(gpus)) as url:
         for _ in range(ROUNDS):
             shutil.rmtree(LAKE, ignore_errors=True)
             runs["PromQL"].append(measure([sys.executable, "-m", "bench.promql", "ask", url]))
             runs["export"].append(measure(_gpureport("export", "--prometheus-url", url, "--cluster", "bench")))
             runs["compute"].append(measure(_gpureport("compute")))
-        answers = _ask_all(url)
-        means = _by_pod(_ask(url, _average("DCGM_FI_PROF_PCIE_RX_BYTES")))
-    _print_times(runs)
-    _print_answers(truth, answers, means)
+    return runs
+
+
+def _plan(gpus: int) -> SimulationPlan:
+    return SimulationPlan(gpus, 1, DAY, signals=METRICS, mig_share=0, sharing_share=0, kube_state_step_seconds=0)
+
+
+def _folder(gpus: int) -> Path:
+    return filled_folder(_plan(gpus), f"prometheus-{gpus}-gpus-saturation")
 
 
 def _gpureport(command: str, *arguments: str) -> list[str | Path]:

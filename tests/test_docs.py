@@ -10,6 +10,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
+from bench.written import BEGIN, END, written_into
 from gpureport.catalog import load_catalog
 from gpureport.cli import cli
 from gpureport.config import Config
@@ -82,3 +83,22 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
     text = (ROOT / page).read_text()
     targets = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]
     assert [target for target in targets if not (ROOT / page.parent / target).exists()] == []
+
+
+def test_the_benchmarks_page_has_the_table_of_make_bench_between_its_marks() -> None:
+    page = (DOCS / "benchmarks.md").read_text()
+    told = page.partition(BEGIN)[2].partition(END)[0]
+    assert "### Everything side by side" in told
+    header = next(line for line in told.splitlines() if line.startswith("|"))
+    assert [cell.strip() for cell in header.strip("|").split("|")][:4] == ["what", "GPUs", "s", "CPU s"]
+    parts = ("export", "facts", "of them energy", "quotas", "compute on 2 cores", "report on 2 cores", "export and compute")
+    assert all(f"| {part} |" in told for part in parts)
+    against = ("curl", "a bare sum", "OpenCost's 14 PromQL queries", "Ray, 2 workers", "a pod of 2 GiB")
+    assert all(f"| {name}" in told for name in against)
+
+
+def test_a_new_table_takes_the_place_of_the_one_before() -> None:
+    page = f"# Head\n\n{BEGIN}\n\nold\n\n{END}\n\ntail\n"
+    assert written_into(page, "new") == page.replace("old", "new")
+    with pytest.raises(ValueError, match="lacks"):
+        written_into("# Head\n", "new")

@@ -1,0 +1,61 @@
+"""A night without its export, held against a pod of two cores and 2 GiB: facts and report of a simulated day.
+
+The process may run on two cores. Its memory and its children's is measured ten times a second and told; no limit is set, for the
+limits of a process (RLIMIT_AS, RLIMIT_DATA) count what is only reserved, of which the library that draws the charts reserves
+gigabytes that it never touches. GPUS ("1000,10000") and ROUNDS (3).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from bench.facts import DAY, ROUNDS, SIZES, simulated_lake, told
+from bench.measure import CACHE, Measured, machine, measure, median, print_table
+from gpureport.cli import main as gpureport
+
+CORES = 2
+POD_MB = (2 << 30) / 1e6
+STAGES = ("compute", "report")
+
+
+def main() -> None:
+    """Measure and print."""
+    print(f"{machine()}; on {CORES} of them")
+    rows = []
+    for gpus in SIZES:
+        for stage, runs in measured(gpus).items():
+            wall, cpu = (median([float(run.stdout.split()[number]) for run in runs]) for number in (-2, -1))
+            peak = max(run.tree_mb for run in runs)
+            rows.append([gpus, stage, wall, cpu, max(run.process_mb for run in runs), peak, "yes" if peak < POD_MB else "NO"])
+    columns = ["GPUs", "stage", "s", "CPU s", "peak MB, largest process", "peak MB, all processes", "within 2 GiB"]
+    print_table(f"A night in a pod, median of {ROUNDS}", columns, rows)
+
+
+def measured(gpus: int) -> dict[str, list[Measured]]:
+    """Both stages, in turns; the last two words that each prints are its seconds and CPU seconds."""
+    lake, runs = simulated_lake(gpus), dict[str, list[Measured]]()
+    for _ in range(ROUNDS):
+        for stage in STAGES:
+            runs.setdefault(stage, []).append(measure([sys.executable, "-m", "bench.night", stage, lake]))
+    shutil.rmtree(lake / "facts")
+    return runs
+
+
+def run(stage: str, lake: Path) -> None:
+    """One stage as the command line runs it, on as many cores as the pod has."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    flags = {
+        "compute": ["--date", DAY.isoformat()],
+        "report": ["--since", DAY.isoformat(), "--out", str(CACHE / "report-of-night")],
+    }
+    with told():
+        code = gpureport([stage, *flags[stage], "--lake", str(lake)])
+    if code:
+        raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], Path(sys.argv[2])) if len(sys.argv) == 3 else main()
