@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,37 +16,43 @@ from gpureport.cli import main
 NOON = 1_795_176_000  # 2026-11-20T12:00:00Z: time_seconds of the cases counts from here
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 NOT_LABELS = ("metric", "time_seconds", "value")
+# Names that are one case's own: marked, so that many cases stand side by side in one cluster.
+MARKED = (
+    *("UUID", "device_uuid", "accelerator_id", "acc_id", "serial_number", "Hostname", "hostname", "node"),
+    *("namespace", "dra_claim_namespace", "uid", "pod_uid", "job"),
+)
 
 Row = dict[str, Any]
 
 
-def openmetrics(samples: Path) -> str:
-    """The samples as OpenMetrics text, families in order; an empty cell is an absent label."""
+def openmetrics(samples: Mapping[str, Path]) -> str:
+    """Samples as OpenMetrics text, families in order, each file's names with its mark; an empty cell is an absent label."""
     lines: dict[str, list[str]] = defaultdict(list)
-    with samples.open(newline="") as file:
-        for row in csv.DictReader(file):
-            labels = ",".join(f'{name}="{text}"' for name, text in row.items() if text and name not in NOT_LABELS)
-            seconds = NOON + float(row["time_seconds"])
-            lines[row["metric"]].append(f"{row['metric']}{{{labels}}} {row['value']} {seconds:.3f}")
+    for mark, path in samples.items():
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                names = {name: text for name, text in row.items() if text and name not in NOT_LABELS}
+                labels = ",".join(f'{name}="{text}{mark if name in MARKED else ""}"' for name, text in names.items())
+                seconds = NOON + float(row["time_seconds"])
+                lines[row["metric"]].append(f"{row['metric']}{{{labels}}} {row['value']} {seconds:.3f}")
     families = [f"# TYPE {metric} unknown\n" + "\n".join(found) for metric, found in lines.items()]
     return "\n".join([*families, "# EOF\n"])
 
 
 def run_case(case: Path, folder: Path) -> Path:
-    """The case through the command line; the report's DuckDB file."""
-    return run_cases([case], folder)
+    """The case through the command line, its names as they are; the report's DuckDB file."""
+    return run_cases({"": case}, folder)
 
 
-def run_cases(cases: Sequence[Path], folder: Path) -> Path:
-    """Cases of one configuration through the command line, each as a cluster of its own; their report's DuckDB file."""
-    config = ["--config", str(cases[0] / "gpureport.toml")] if (cases[0] / "gpureport.toml").exists() else []
-    lake, out = str(folder / "lake"), folder / "out"
-    for case in cases:
-        text = folder / f"{case.name}.txt"
-        text.write_text(openmetrics(case / "samples.csv"))
-        gpureport(*config, "import", str(text), "--cluster", case.name, "--lake", lake)
-    gpureport(*config, "compute", "--date", "2026-11-20", "--lake", lake)
+def run_cases(cases: Mapping[str, Path], folder: Path) -> Path:
+    """Cases of one configuration by mark, as one cluster through the command line; the report's DuckDB file."""
+    file = next(iter(cases.values())) / "gpureport.toml"
+    config = ["--config", str(file)] if file.exists() else []
+    text, lake, out = folder / "metrics.txt", str(folder / "lake"), folder / "out"
+    text.write_text(openmetrics({mark: case / "samples.csv" for mark, case in cases.items()}))
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z")
+    gpureport(*config, "import", str(text), "--cluster", "golden", "--lake", lake)
+    gpureport(*config, "compute", "--date", "2026-11-20", "--lake", lake)
     gpureport(*config, "report", *window, "--lake", lake, "--out", str(out))
     return out / "gpureport.duckdb"
 
@@ -69,3 +75,11 @@ def report_rows(database: Path, table: str) -> list[Row]:
         cursor = con.execute(f"from report.{table}")
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def rows_marked(database: Path, table: str, mark: str) -> list[Row]:
+    """The rows of a report table that are of the case with a mark, their names as the case has them."""
+    own = [
+        row for row in report_rows(database, table) if any(isinstance(cell, str) and cell.endswith(mark) for cell in row.values())
+    ]
+    return [{name: cell.removesuffix(mark) if isinstance(cell, str) else cell for name, cell in row.items()} for row in own]
