@@ -50,9 +50,15 @@ def report(lake: Path, out: Path, *arguments: str, config: str = "") -> int:
     return main(given, environ={}, now=NOW)
 
 
-def test_an_idle_holder_and_a_lost_gpu_are_found(lake: Path, tmp_path: Path) -> None:
-    assert report(lake, tmp_path / "out") == 0
-    found = {row["code"]: row for row in report_rows(tmp_path / "out" / "gpureport.duckdb", "finding")}
+@pytest.fixture(scope="module")
+def reported(lake: Path) -> Path:
+    """The DuckDB file of the report without any configuration."""
+    assert report(lake, lake.parent / "out") == 0
+    return lake.parent / "out" / "gpureport.duckdb"
+
+
+def test_an_idle_holder_and_a_lost_gpu_are_found(reported: Path) -> None:
+    found = {row["code"]: row for row in report_rows(reported, "finding")}
     assert found.keys() == {"GR101", "GR401"}
     assert found["GR101"]["gpu_hours"] == pytest.approx(2)
     assert found["GR101"]["owner"] == "research"
@@ -69,9 +75,8 @@ def test_what_is_at_stake_is_money_where_a_price_is_configured(lake: Path, tmp_p
     assert found["GR401"]["at_stake_cost"] is None
 
 
-def test_each_statement_runs_on_the_reports_file(lake: Path, tmp_path: Path) -> None:
-    report(lake, tmp_path / "out")
-    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+def test_each_statement_runs_on_the_reports_file(reported: Path) -> None:
+    with duckdb.connect(str(reported), read_only=True) as con:
         statements = [row[0] for row in con.execute("select sql from report.finding").fetchall()]
         assert all(con.execute(statement).fetchall() for statement in statements)
 

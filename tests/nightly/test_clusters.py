@@ -116,13 +116,13 @@ def test_a_cluster_that_was_there_yesterday_and_cannot_be_read_is_unknown_and_no
     fill_blocks(tmp_path / "blocks", energy(("eu", "GPU-a", 2880), ("us", "GPU-b", 2880), label="site"))
     lake, out = ["--lake", str(tmp_path / "lake")], ["--out", str(tmp_path / "out")]
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        flags = ["--prometheus-url", url, "--no-kubernetes", *lake, *out]
-        for site in ("eu", "us"):
+        for site, days in (("eu", ["2026-11-20", "2026-11-21"]), ("us", ["2026-11-20"])):
             environ = {"GPUREPORT_PROMETHEUS__MATCH": json.dumps({"site": site})}
-            days = ["2026-11-20", "2026-11-21"] if site == "eu" else ["2026-11-20"]
             for day in days:
-                arguments = ["run", "--date", day, "--cluster", site, *flags]
-                assert main(arguments, environ=environ, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
+                flags = ["--date", day, "--cluster", site, "--prometheus-url", url, "--no-kubernetes", *lake]
+                assert main(["export", *flags], environ=environ, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
+    for day in ("2026-11-20", "2026-11-21"):
+        assert main(["compute", "--date", day, *lake], environ={}, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
     arguments = ["report", "--since", "2026-11-21", *lake, *out]
     assert main(arguments, environ={}, now=datetime(2026, 11, 22, 2, tzinfo=UTC)) == 0
     found = fleet(tmp_path)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import NamedTuple
 
 import duckdb
 import pytest
 
+from gpureport.cli import main
+
 from . import fleet
-from .fleet import run_export
+from .fleet import environment, export_command, run_export
 from .programs import free_port
 from .replay import Reply, replaying
 
@@ -17,12 +22,37 @@ NOWHERE = "http://127.0.0.1:1"
 TOKEN = "a-token-that-must-stay-secret"
 
 
-def assert_one_sentence(outcome: object, code: int, words: str) -> None:
-    assert outcome.returncode == code, outcome.stderr  # type: ignore[attr-defined]
-    (line,) = outcome.stderr.strip().splitlines()  # type: ignore[attr-defined]
+class Outcome(NamedTuple):
+    """A command's exit code and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Export = Callable[..., Outcome]
+
+
+@pytest.fixture
+def export_here(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Export:
+    """Run an export within this process: what is refused before anything is read needs none of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(url: str, *more: str, day: str = fleet.DAY.isoformat(), **settings: str) -> Outcome:
+        arguments = export_command(url, tmp_path / "lake", *more, day=day)
+        code = main(arguments[arguments.index("export") :], environ=environment(**settings))
+        said = capsys.readouterr()
+        return Outcome(code, said.out, said.err)
+
+    return run
+
+
+def assert_one_sentence(outcome: Outcome | CompletedProcess[str], code: int, words: str) -> None:
+    assert outcome.returncode == code, outcome.stderr
+    (line,) = outcome.stderr.strip().splitlines()
     assert line.startswith("gpureport: ")
     assert words in line
-    assert outcome.stdout == ""  # type: ignore[attr-defined]
+    assert outcome.stdout == ""
 
 
 def test_a_day_is_exported_and_the_lake_named(fleet_prometheus: str, tmp_path: Path) -> None:
@@ -64,14 +94,14 @@ WRONG_USE = {
 
 
 @pytest.mark.parametrize(("arguments", "settings", "words"), WRONG_USE.values(), ids=WRONG_USE)
-def test_wrong_use_is_exit_code_2(arguments: list[str], settings: dict[str, str], words: str, tmp_path: Path) -> None:
+def test_wrong_use_is_exit_code_2(arguments: list[str], settings: dict[str, str], words: str, export_here: Export) -> None:
     url, *more = arguments
-    assert_one_sentence(run_export(url, tmp_path / "lake", *more, **settings), 2, words)
+    assert_one_sentence(export_here(url, *more, **settings), 2, words)
 
 
 @pytest.mark.parametrize("day", ["yesterday", "2024-02-30", "9999-01-01"])
-def test_a_date_that_is_none_is_exit_code_2(day: str, tmp_path: Path) -> None:
-    assert_one_sentence(run_export(NOWHERE, tmp_path / "lake", day=day), 2, day)
+def test_a_date_that_is_none_is_exit_code_2(day: str, export_here: Export) -> None:
+    assert_one_sentence(export_here(NOWHERE, day=day), 2, day)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
