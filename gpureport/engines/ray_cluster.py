@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
@@ -15,6 +16,8 @@ from gpureport.lake import Change
 
 _QUEUED = 2
 """Tasks that wait in the cluster, so that a worker that ends one finds the next, and an autoscaler sees that there are more."""
+
+_KNOCK_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,9 @@ class RayCluster:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a report is nobody else's business
             told |= {"num_cpus": self.workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         try:
+            _knock(self.address)
             ray.init(self.address or "local", **told)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             where = f"at {self.address}" if self.address else "on this machine"
             raise EngineError(f"no Ray cluster {where} ({_first_line(error)}); check engine.ray_address") from error
 
@@ -100,6 +104,13 @@ class _Spread(Generic[Task, Outcome]):
         task = self._tasks[number]
         files = packed(self._change.lake_path, self._work.reads(task, self._change.lake_path))
         self._running[self._do.remote(self._version, self._shared, task, self._ray.put(files))] = number
+
+
+def _knock(address: str) -> None:
+    """OSError where nobody listens at host:port; Ray itself tries for minutes, and says so in lines of C++."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), _KNOCK_SECONDS).close()
 
 
 def _first_line(error: BaseException) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -111,15 +113,28 @@ def test_a_worker_that_is_killed_costs_only_its_task(by_this_machine: Path, clus
     assert files_of(lake) == files_of(by_this_machine)
 
 
+def computed_at(address: str, lake: Path) -> subprocess.CompletedProcess[str]:
+    """Facts of the day, by another process that joins the cluster."""
+    flags = ["--date", fleet.DAY.isoformat(), "--lake", str(lake), "--engine", "ray", "--ray-address", address]
+    return subprocess.run([sys.executable, "-m", "gpureport", "compute", *flags], capture_output=True, text=True, check=False)
+
+
 @pytest.mark.usefixtures("cluster")
 def test_a_running_cluster_is_joined_by_its_address(by_this_machine: Path, tmp_path: Path) -> None:
     lake = samples_alone(by_this_machine, tmp_path / "lake")
-    address = ray.get_runtime_context().gcs_address
-    flags = ["--date", fleet.DAY.isoformat(), "--lake", str(lake), "--engine", "ray", "--ray-address", address]
-    done = subprocess.run([sys.executable, "-m", "gpureport", "compute", *flags], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{lake / 'facts'}\n"
+    done = computed_at(ray.get_runtime_context().gcs_address, lake)
+    assert (done.returncode, done.stdout) == (0, f"{lake / 'facts'}\n")
     names = {(Path(name).parts[0], Path(name).parts[1]) for name in files_of(lake)}
     assert names == {(Path(name).parts[0], Path(name).parts[1]) for name in files_of(by_this_machine)}
+
+
+def test_where_no_cluster_listens_a_sentence_says_so(by_this_machine: Path, tmp_path: Path) -> None:
+    lake = samples_alone(by_this_machine, tmp_path / "lake")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    done = computed_at(address, lake)
+    assert done.returncode == 1
+    assert re.search(rf"no Ray cluster at {address} \(.+\); check engine.ray_address\n$", done.stderr)
 
 
 def test_what_a_worker_raises_is_raised_here(cluster: RayCluster, tmp_path: Path) -> None:
