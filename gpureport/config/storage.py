@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from gpureport.config.section import Section
-from gpureport.store import Place, Reach, parse_place
+from gpureport.store import KEYS, Place, Reach, parse_place
 
 ConfiguredPlace = Annotated[Place, BeforeValidator(parse_place)]
 """A folder or an address, as a text may name either."""
@@ -21,6 +21,8 @@ class ObjectStore(Section):
     endpoint_url: str = Field("", pattern=r"^(https?://[^@/?#]+/?)?$")
     region: str = ""
     ca_file: str = ""
+    credentials_file: str = ""
+    profile: str = ""
     connect_timeout_seconds: float = Field(10.0, gt=0)
     read_timeout_seconds: float = Field(60.0, gt=0)
     retries: int = Field(4, ge=0, le=20)
@@ -29,8 +31,15 @@ class ObjectStore(Section):
 
     def reach(self, environ: Mapping[str, str]) -> Reach:
         """These settings with what the environment adds: credentials, and where copies lie if nothing says so."""
-        given = self.model_dump() | {"cache": Path(self.cache) if self.cache else _default_cache(environ)}
-        return Reach(**given, environ={**environ})
+        given = self.model_dump(exclude={"credentials_file", "profile"})
+        given["cache"] = Path(self.cache) if self.cache else _default_cache(environ)
+        return Reach(**given, environ=self._named(environ))
+
+    def _named(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The environment as if it named what is named here; keys of its own would go before those of a file."""
+        named = {"AWS_SHARED_CREDENTIALS_FILE": self.credentials_file, "AWS_PROFILE": self.profile}
+        chosen = {name: value for name, value in named.items() if value}
+        return {name: value for name, value in environ.items() if not (chosen and name in KEYS)} | chosen
 
 
 def _default_cache(environ: Mapping[str, str]) -> Path:

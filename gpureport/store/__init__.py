@@ -2,5 +2,6 @@
 
 from gpureport.store.address import ObjectAddress, Place, Reach, parse_place
 from gpureport.store.bucket import Bucket, Found, Listed
+from gpureport.store.credentials import KEYS
 
-__all__ = ["Bucket", "Found", "Listed", "ObjectAddress", "Place", "Reach", "parse_place"]
+__all__ = ["KEYS", "Bucket", "Found", "Listed", "ObjectAddress", "Place", "Reach", "parse_place"]

@@ -22,11 +22,11 @@ from gpureport.store.address import Reach
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential
 
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+"""The variables that hold keys themselves."""
 _OF_PROFILE = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
 _OF_ENVIRONMENT = (
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
+    *KEYS,
     "AWS_DEFAULT_REGION",
     "AWS_REGION",
     "AWS_ENDPOINT_URL",

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from gpureport.config import Config, load_config
+from gpureport.store import ObjectAddress
 
 from .rendering import CHART, Manifest, chart, helm, kustomization, of_kind, refusals, toml
 
@@ -41,8 +42,22 @@ FULL: dict[str, Any] = {
 }
 NAMESPACED: dict[str, Any] = {"kubernetes": {"namespaces": ["research", "serving"]}}
 WITHOUT: dict[str, Any] = {"kubernetes": {"enabled": False}, "networkPolicy": {"enabled": False}, "rbac": {"create": False}}
-CHARTS = {"defaults": {}, "full": FULL, "namespaced": NAMESPACED, "without": WITHOUT}
-EVERYTHING = [*CHARTS, "kustomize base", "kustomize namespaced"]
+OBJECTS: dict[str, Any] = {
+    "objectStorage": {
+        "lake": "s3://gpu-lake/prod",
+        "report": "s3://gpu-lake/report",
+        "endpointUrl": "https://minio.storage:9000",
+        "credentials": {"secretName": "objects", "profile": "night"},
+        "ca": {"configMapName": "objects-ca"},
+    },
+    "networkPolicy": {"objectStorage": {"ports": [9000]}},
+}
+ROLE: dict[str, Any] = {
+    "objectStorage": {"lake": "s3://gpu-lake/prod", "region": "eu-central-1"},
+    "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/gpureport"}},
+}
+CHARTS = {"defaults": {}, "full": FULL, "namespaced": NAMESPACED, "without": WITHOUT, "objects": OBJECTS, "role": ROLE}
+EVERYTHING = [*CHARTS, "kustomize base", "kustomize namespaced", "kustomize object-storage"]
 
 
 @pytest.fixture(scope="module", params=EVERYTHING)
@@ -90,7 +105,8 @@ def test_the_pods_may_do_nothing_that_they_need_not(manifests: list[Manifest]) -
         assert own == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
         assert container["resources"]["limits"]["memory"]
         writable = {mount["name"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
-        assert writable == {"data", "temporary"}
+        assert writable - {"data"} == {"temporary"}
+        assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
         assert not [volume for volume in pod["volumes"] if "hostPath" in volume]
 
@@ -115,10 +131,12 @@ def test_the_configuration_loads_as_the_program_reads_it(manifests: list[Manifes
     file.write_text(toml(manifests))
     config, warnings = load_config(file, {}, {})
     assert warnings == []
-    assert config.lake.is_relative_to("/data")
-    assert config.out.is_relative_to("/data")
     mounts = [mount["mountPath"] for pod in pods(manifests) for mount in pod["containers"][0]["volumeMounts"]]
-    for file_named in (config.prometheus.bearer_token_file, config.prometheus.password_file, config.prometheus.ca_file):
+    for place in (config.lake, config.out):
+        assert place.reach.cache == Path("/tmp/objects") if isinstance(place, ObjectAddress) else str(place.parent) in mounts  # noqa: S108
+    store, prometheus = config.object_store, config.prometheus
+    named = (prometheus.bearer_token_file, prometheus.password_file, prometheus.ca_file, store.credentials_file, store.ca_file)
+    for file_named in named:
         assert not file_named or str(Path(file_named).parent) in mounts
 
 
@@ -134,6 +152,35 @@ def test_values_become_settings(tmp_path: Path) -> None:
     assert set(config.kubernetes.systems) == set(Config().kubernetes.systems)
     file.write_text(toml(chart(NAMESPACED)))
     assert load_config(file, {}, {})[0].kubernetes.namespaces == ("research", "serving")
+
+
+def test_where_all_is_on_object_storage_there_is_no_volume_and_its_keys_come_from_a_secret(tmp_path: Path) -> None:
+    for made in (chart(OBJECTS), kustomization("object-storage")):
+        assert of_kind(made, "PersistentVolumeClaim") == []
+        assert not any("affinity" in pod for pod in pods(made))
+        assert all("objects" in [volume["name"] for volume in pod["volumes"]] for pod in pods(made))
+        [policy] = of_kind(made, "NetworkPolicy")
+        assert 9000 in [port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]]
+    file = tmp_path / "gpureport.toml"
+    file.write_text(toml(chart(OBJECTS)))
+    config, _ = load_config(file, {"AWS_ACCESS_KEY_ID": "other"}, {})
+    assert (str(config.lake), str(config.out)) == ("s3://gpu-lake/prod", "s3://gpu-lake/report")
+    assert isinstance(config.lake, ObjectAddress)
+    assert config.lake.reach.endpoint_url == "https://minio.storage:9000"
+    assert config.lake.reach.environ == {"AWS_SHARED_CREDENTIALS_FILE": "/secrets/objects/credentials", "AWS_PROFILE": "night"}
+
+
+def test_a_lake_on_object_storage_and_a_report_on_the_volume_need_both(tmp_path: Path) -> None:
+    made = chart(ROLE)
+    assert len(of_kind(made, "PersistentVolumeClaim")) == 1
+    [account] = of_kind(made, "ServiceAccount")
+    assert "eks.amazonaws.com/role-arn" in account["metadata"]["annotations"]
+    file = tmp_path / "gpureport.toml"
+    file.write_text(toml(made))
+    config, _ = load_config(file, {"AWS_ROLE_ARN": "arn"}, {})
+    assert (str(config.lake), str(config.out)) == ("s3://gpu-lake/prod", "/data/report")
+    assert isinstance(config.lake, ObjectAddress)
+    assert config.lake.reach.environ == {"AWS_ROLE_ARN": "arn"}
 
 
 def test_both_jobs_go_to_one_node_where_the_volume_can_be_on_one_alone() -> None:
@@ -175,6 +222,10 @@ def test_helm_has_nothing_to_say_of_the_chart(values: dict[str, Any]) -> None:
         ({"prometheus": {"headers": {"Authorization": "Bearer secret"}}}, "Authorization"),
         ({"prometheus": {"basicAuth": {"username": "me"}}}, "secretName"),
         ({"image": {"digest": "latest"}}, "digest"),
+        ({"objectStorage": {"lake": "gs://gpu-lake/prod"}}, "lake"),
+        ({"objectStorage": {"endpointUrl": "https://me:secret@minio:9000"}}, "endpointUrl"),
+        ({"objectStorage": {"credentials": {"accessKey": "AKIA"}}}, "accessKey"),
+        ({"config": {"object_store": {"region": "x"}}}, "object_store"),
         ({"podSecurityContext": {"runAsNonRoot": False}}, "runAsNonRoot"),
         ({"config": {"prometheus": {"url": "http://other"}}}, "prometheus"),
         ({"kubernetes": {"namespaces": ["a/../b"]}}, "namespaces"),

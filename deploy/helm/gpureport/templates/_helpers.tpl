@@ -22,6 +22,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- default (include "gpureport.name" .) .Values.storage.existingClaim }}
 {{- end }}
 
+{{- /* Whether anything lies on the volume; and on object storage. */ -}}
+{{- define "gpureport.hasVolume" -}}
+{{- if not (and .Values.objectStorage.lake .Values.objectStorage.report) }}true{{ end }}
+{{- end }}
+
+{{- define "gpureport.hasObjects" -}}
+{{- if or .Values.objectStorage.lake .Values.objectStorage.report }}true{{ end }}
+{{- end }}
+
 {{- define "gpureport.image" -}}
 {{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ end }}
 {{- end }}
@@ -97,7 +106,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- $kubernetes := dict "systems" (include "gpureport.systems" . | fromJsonArray) }}
 {{- if .Values.kubernetes.namespaces }}{{ $_ := set $kubernetes "namespaces" .Values.kubernetes.namespaces }}{{ end }}
-{{- $own := dict "cluster" .Values.cluster "lake" (printf "%s/lake" .Values.storage.mountPath) "out" (printf "%s/report" .Values.storage.mountPath) "prometheus" $prometheus "kubernetes" $kubernetes }}
+{{- $lake := default (printf "%s/lake" .Values.storage.mountPath) .Values.objectStorage.lake }}
+{{- $out := default (printf "%s/report" .Values.storage.mountPath) .Values.objectStorage.report }}
+{{- $own := dict "cluster" .Values.cluster "lake" $lake "out" $out "prometheus" $prometheus "kubernetes" $kubernetes }}
+{{- if include "gpureport.hasObjects" . }}
+{{- $store := dict "cache" "/tmp/objects" }}
+{{- with .Values.objectStorage }}
+{{- if .endpointUrl }}{{ $_ := set $store "endpoint_url" .endpointUrl }}{{ end }}
+{{- if .region }}{{ $_ := set $store "region" .region }}{{ end }}
+{{- if .credentials.secretName }}{{ $_ := set $store "credentials_file" (printf "/secrets/objects/%s" .credentials.key) }}{{ $_ := set $store "profile" .credentials.profile }}{{ end }}
+{{- if .ca.configMapName }}{{ $_ := set $store "ca_file" (printf "/secrets/objects-ca/%s" .ca.key) }}{{ end }}
+{{- end }}
+{{- $_ := set $own "object_store" $store }}
+{{- end }}
 {{- mergeOverwrite (deepCopy .Values.config) $own | toToml }}
 {{- end }}
 
@@ -127,7 +148,7 @@ spec:
   securityContext: {{- toYaml $values.podSecurityContext | nindent 4 }}
   {{- if $values.affinity }}
   affinity: {{- toYaml $values.affinity | nindent 4 }}
-  {{- else if not (has "ReadWriteMany" $values.storage.accessModes) }}
+  {{- else if and (include "gpureport.hasVolume" $root) (not (has "ReadWriteMany" $values.storage.accessModes)) }}
   affinity:
     podAffinity:
       requiredDuringSchedulingIgnoredDuringExecution:
@@ -152,9 +173,21 @@ spec:
         capabilities: { drop: [ALL] }
       resources: {{- toYaml (index $values .job).resources | nindent 8 }}
       volumeMounts:
+        {{- if include "gpureport.hasVolume" $root }}
         - { name: data, mountPath: {{ $values.storage.mountPath }} }
+        {{- end }}
         - { name: temporary, mountPath: /tmp }
         - { name: config, mountPath: /etc/gpureport, readOnly: true }
+        {{- if include "gpureport.hasObjects" $root }}
+        {{- with $values.objectStorage }}
+        {{- if .credentials.secretName }}
+        - { name: objects, mountPath: /secrets/objects, readOnly: true }
+        {{- end }}
+        {{- if .ca.configMapName }}
+        - { name: objects-ca, mountPath: /secrets/objects-ca, readOnly: true }
+        {{- end }}
+        {{- end }}
+        {{- end }}
         {{- with $values.prometheus }}
         {{- if .bearerToken.secretName }}
         - { name: bearer, mountPath: /secrets/bearer, readOnly: true }
@@ -170,12 +203,26 @@ spec:
         {{- end }}
         {{- end }}
   volumes:
+    {{- if include "gpureport.hasVolume" $root }}
     - name: data
       persistentVolumeClaim: { claimName: {{ include "gpureport.claim" $root }} }
+    {{- end }}
     - name: temporary
       emptyDir: { sizeLimit: {{ $values.temporary.sizeLimit }} }
     - name: config
       configMap: { name: {{ include "gpureport.name" $root }} }
+    {{- if include "gpureport.hasObjects" $root }}
+    {{- with $values.objectStorage }}
+    {{- if .credentials.secretName }}
+    - name: objects
+      secret: { secretName: {{ .credentials.secretName }}, defaultMode: 0440 }
+    {{- end }}
+    {{- if .ca.configMapName }}
+    - name: objects-ca
+      configMap: { name: {{ .ca.configMapName }} }
+    {{- end }}
+    {{- end }}
+    {{- end }}
     {{- with $values.prometheus }}
     {{- if .bearerToken.secretName }}
     - name: bearer
