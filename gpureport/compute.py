@@ -271,7 +271,7 @@ class _Finish(_Batches):
 def _baseline(lake: Lake, work: _Batches, firsts: Sequence[Mapping[str, pa.Table]]) -> pa.Table:
     """``facts.idle_baseline`` of the day."""
     settings = work.settings
-    with connection(settings.memory_limit, settings.threads) as con:
+    with connection(settings.memory_limit, 1) as con:  # several threads add in any order
         free = [first["facts.idle_power_hour"] for first in firsts]
         return idle_baseline(con, lake, work.partition, work.queries, free, settings.idle_watts)
 
@@ -279,7 +279,7 @@ def _baseline(lake: Lake, work: _Batches, firsts: Sequence[Mapping[str, pa.Table
 def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
     found: dict[str, pa.Table] = {}
     for make in (state_around_day, state_of_day):
-        with connection(settings.memory_limit, settings.threads) as con:
+        with connection(settings.memory_limit, 1) as con:  # several threads add in any order
             found |= make(con, lake, partition, queries)
     with connection(settings.memory_limit, 1) as con:
         return found | quota_facts_of_day(con, lake, partition, queries, settings.gpu_memory_gb_per_gpu)

@@ -13,7 +13,7 @@ from gpureport.facts.look_back import window_before
 from gpureport.facts.quotas import quota_lake
 from gpureport.lake import open_lake
 from gpureport.pipeline.delivering import report_here
-from gpureport.pipeline.settings import compute_settings, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, report_settings
 from gpureport.query import load
 from gpureport.row_printing import Output
 from gpureport.store import Place
@@ -33,7 +33,7 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
     from gpureport.report.comparison import print_comparison, read_comparison
 
     lake, before = open_lake(config.lake), earlier or window_before(window)
-    with connection(config.compute.memory_limit, config.compute.threads) as con:
+    with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         made_with = facts_hash(load(), compute_settings(config))
         queries = report_tables(con, lake, window, report_settings(config), made_with, before)
         if "report.gpu_hour_bridge" not in queries:
@@ -50,7 +50,7 @@ def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, o
 
     settings = report_settings(config)
     judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
-    limits = (config.compute.memory_limit, config.compute.threads)
+    limits = (config.compute.memory_limit, REPORT_THREADS)
     with report_here(earlier) as first, report_here(now) as second, connection(*limits) as con:
         queries = compare_reports(con, first, second, judged_by)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)

@@ -14,7 +14,7 @@ from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.delivering import deliver
-from gpureport.pipeline.settings import carbon_of, compute_engine, compute_settings, prices_of, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, carbon_of, compute_engine, compute_settings, prices_of, report_settings
 from gpureport.query import Query, load
 from gpureport.store import Place
 from gpureport.window import Window
@@ -52,7 +52,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
     findings.check_fail_on(config.report.fail_on)
     lake = open_lake(config.lake)
-    with connection(config.compute.memory_limit, config.compute.threads) as con:
+    with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         header, queries = open_report(con, config, lake, window, now, salt)
         owners = _owners(con, config, lake, window)
         written = deliver(out, lambda folder: write_report(con, queries, header, folder, owners))

@@ -20,10 +20,12 @@ def write_database(con: duckdb.DuckDBPyConnection, results: Sequence[Result], he
     try:
         with _at_once(con):
             con.execute("create schema file.report; create schema file.facts")
-            for result in results:
+        for result in results:
+            with _at_once(con):
                 _copy_report(con, result)
-            for name in _facts(con):
-                con.execute(f"create table file.facts.{name} as select * from facts.{name} order by all")
+        for name in _facts(con):
+            con.execute(f"create table file.facts.{name} as select * from facts.{name} order by all")
+        with _at_once(con):
             _write_meta(con, header)
     finally:
         con.execute("detach file")
@@ -32,7 +34,7 @@ def write_database(con: duckdb.DuckDBPyConnection, results: Sequence[Result], he
 
 @contextmanager
 def _at_once(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """One transaction: hundreds of tables and comments would each wait for the disk."""
+    """One transaction a table, or each of its comments would wait for the disk; all tables in one would wait in memory."""
     con.begin()
     try:
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from gpureport.query import Query
 REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""
 SIGNIFICANT_DIGITS = 9
+_ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,16 @@ def _read(con: duckdb.DuckDBPyConnection, query: Query) -> Result:
     maps = [name for name, kind in zip(table.columns, table.types, strict=True) if kind.id == "map"]
     entries = f" replace ({', '.join(f'map_entries({name}) as {name}' for name in maps)})" if maps else ""
     frame = rounded(con.sql(f"select *{entries} from {query.table} order by {', '.join(query.grain)}").pl())
-    return Result(query, frame.drop(maps), {name: tuple(map(_pairs, frame[name].to_list())) for name in maps})
+    return Result(query, frame.drop(maps), {name: tuple(_maps(frame[name])) for name in maps})
 
 
-def _pairs(entries: list[dict[str, Any]] | None) -> dict[str, Any]:
-    """A map with its keys in order, so that files are the same bytes."""
-    return dict(sorted((entry["key"], entry["value"]) for entry in entries or []))
+def _maps(entries: pl.Series) -> Iterator[dict[str, Any]]:
+    """Row by row; equal maps are one, for of tens of thousands of rows most lack the same figures for the same reasons."""
+    known: dict[tuple[tuple[str, Any], ...], dict[str, Any]] = {}
+    for part in entries.to_frame().iter_slices(_ROWS_AT_ONCE):
+        for found in part.to_series().to_list():
+            pairs = tuple(sorted((entry["key"], entry["value"]) for entry in found or []))
+            yield known.setdefault(pairs, dict(pairs))
 
 
 def rounded(frame: pl.DataFrame) -> pl.DataFrame:
