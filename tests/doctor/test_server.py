@@ -7,9 +7,8 @@ import io
 from collections.abc import Callable
 
 import pytest
-import requests
 from prometheus.programs import free_port
-from prometheus.replay import Asked, Reply, replaying
+from prometheus.replay import forwarding, replaying
 
 from gpureport.figures import FIGURES
 
@@ -219,12 +218,7 @@ def test_csv_holds_the_same_rows_as_json(doctor: Doctor, server: str) -> None:
 def test_samples_are_not_fetched_in_bulk(doctor: Doctor, server: str) -> None:
     """Counts and label sets; raw samples of one host at most, and of nothing by remote read but the probe."""
 
-    def forward(asked: Asked) -> Reply:
-        headers = {name: asked.headers[name] for name in ("Content-Type", "Content-Encoding") if name in asked.headers}
-        answer = requests.request(asked.method, server + asked.target, data=asked.body, headers=headers, timeout=30)
-        return Reply(answer.status_code, answer.content, answer.headers["Content-Type"])
-
-    with replaying({}, forward) as replay:
+    with replaying({}, forwarding(server)) as replay:
         assert doctor("--prometheus-url", replay.url, now=INSTANTS["whole"]).code == 0
     queries = [asked.form["query"] for asked in replay.asked if asked.path == "/api/v1/query"]
     ranges = [query for query in queries if "[" in query]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
+from built_once import built_once
 
-from .killed_run import Night, tonight
+from .killed_run import Night, fill, tonight
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,3 +33,9 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
     """A Prometheus with two days of two GPUs, and the recorded API server."""
     with tonight(tmp_path_factory.mktemp("tonight")) as servers:
         yield servers
+
+
+@pytest.fixture(scope="session")
+def nights(night: Night, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``before``: a lake and a report of last night; ``after``: the same when tonight's run is done."""
+    return built_once("killed-nights", partial(fill, night), request, tmp_path_factory)

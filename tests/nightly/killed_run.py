@@ -58,7 +58,7 @@ class Night:
         return ["run", *servers, "--cluster", "lab", *lake, *out, "--keep-samples", "1d", *more]
 
     def run(self, folder: Path, *more: str, now: datetime = TONIGHT) -> int:
-        return main(self.arguments(folder, *more), environ={}, now=now)
+        return main(self.arguments(folder, *more), environ={"GPUREPORT_PROMETHEUS__RETRIES": "1"}, now=now)
 
     def start(self, folder: Path) -> subprocess.Popen[str]:
         """The same as a process, with a group of its own; it writes ``cpu`` when it is done."""
@@ -118,19 +118,3 @@ def fill(night: Night, folder: Path) -> None:
     process = night.start(after)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 0, said
-
-
-def lake_files(folder: Path) -> dict[str, bytes]:
-    """What a reader of the lake finds."""
-    lake = folder / "lake"
-    return {str(file.relative_to(lake)): file.read_bytes() for file in sorted(lake.glob("[!.]*/**/*.parquet"))}
-
-
-def report_files(folder: Path) -> dict[str, bytes]:
-    """What a reader of the report finds, but its database, whose bytes are DuckDB's."""
-    files = {path.relative_to(folder / "out"): path for path in sorted((folder / "out").rglob("*")) if path.is_file()}
-    return {
-        str(name): path.read_bytes()
-        for name, path in files.items()
-        if name.suffix != ".duckdb" and not name.parts[0].startswith(".")
-    }

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+import requests
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -76,6 +78,20 @@ def one_after_the_other(*replies: Reply) -> Answer:
     """The replies in turn, the last one for ever."""
     left = list(replies)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+_PASSED_ON = ("Content-Type", "Content-Encoding", "X-Prometheus-Remote-Read-Version")
+
+
+def forwarding(server: str) -> Answer:
+    """What another server answers."""
+
+    def answer(asked: Asked) -> Reply:
+        headers = {name: asked.headers[name] for name in _PASSED_ON if name in asked.headers}
+        found = requests.request(asked.method, server + asked.target, data=asked.body, headers=headers, timeout=60)
+        return Reply(found.status_code, found.content, found.headers["Content-Type"])
+
+    return answer
 
 
 class _Server(ThreadingHTTPServer):

@@ -1,0 +1,110 @@
+"""What goes wrong on a night costs that night a sentence and an exit code, and the lake and the last report nothing."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from prometheus.programs import free_port
+from prometheus.replay import Asked, Reply, forwarding, replaying
+
+from .killed_run import TONIGHT, Night
+from .wholeness import assert_as_never_disturbed, assert_nothing_is_half_there, lake_files
+
+FAILURE, SOURCE = 1, 5
+Outcome = tuple[int, str]
+
+
+@pytest.fixture
+def folder(nights: Path, tmp_path: Path) -> Path:
+    """The lake and the report as last night left them."""
+    shutil.copytree(nights / "before", tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.fixture
+def outcome(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Run the night; its exit code, and the line that says what is wrong."""
+
+    def run(night: Night, *more: str, now: datetime = TONIGHT) -> Outcome:
+        code = night.run(folder, *more, now=now)
+        lines = capsys.readouterr().err.splitlines()
+        return code, next((line for line in reversed(lines) if line.startswith("gpureport: ")), "")
+
+    return run
+
+
+@contextmanager
+def full_disk(limit_bytes: int) -> Iterator[None]:
+    """No file of this process may become longer, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_server_that_is_gone_or_answers_by_halves_is_told_and_changes_nothing(
+    night: Night, folder: Path, nights: Path, outcome: Callable[..., Outcome]
+) -> None:
+    gone = replace(night, prometheus=f"http://127.0.0.1:{free_port()}")
+    code, said = outcome(gone)
+    assert code == SOURCE
+    assert "cannot reach" in said
+    answer = forwarding(night.prometheus)
+
+    def half(asked: Asked) -> Reply:
+        whole = answer(asked)
+        kept = len(whole.body) // 2 if asked.path == "/api/v1/read" else len(whole.body)
+        return replace(whole, body=whole.body[:kept], missing_bytes=len(whole.body) - kept)
+
+    with replaying({}, otherwise=half) as server:
+        code, said = outcome(replace(night, prometheus=server.url))
+    assert code == SOURCE
+    assert "run again" in said
+    assert_nothing_is_half_there(folder, nights)
+    assert {name: data for name, data in lake_files(folder).items() if "2026-11-21" not in name} == {
+        name: data for name, data in lake_files(nights / "before").items() if "2026-11-21" not in name
+    }
+
+
+@pytest.mark.parametrize("limit", [5_000, 15_000, 25_000], ids=["snapshot", "export", "compute"])
+def test_a_disk_that_fills_up_ends_the_night_and_leaves_the_last_one(
+    limit: int, night: Night, folder: Path, nights: Path, outcome: Callable[..., Outcome]
+) -> None:
+    with full_disk(limit):
+        code, said = outcome(night)
+    assert code == FAILURE
+    assert "free space, then run again" in said
+    assert_nothing_is_half_there(folder, nights)
+
+
+def test_after_clocks_that_jumped_and_a_server_that_is_slow_and_busy_the_night_is_as_any(
+    night: Night, folder: Path, nights: Path, outcome: Callable[..., Outcome]
+) -> None:
+    for jump in (timedelta(days=400), timedelta(days=-30)):
+        code, said = outcome(night, "--no-kubernetes", now=TONIGHT + jump)
+        assert code == SOURCE
+        assert "holds no series of the catalogue" in said
+        assert_nothing_is_half_there(folder, nights)
+    answer, asked_of = forwarding(night.prometheus), Counter[str]()
+
+    def busy(asked: Asked) -> Reply:
+        asked_of[asked.path] += 1
+        time.sleep(0.05)
+        is_first = asked_of[asked.path] == 1
+        return Reply(503, b"Service Unavailable", "text/plain") if is_first else answer(asked)
+
+    with replaying({}, otherwise=busy) as server:
+        code, said = outcome(replace(night, prometheus=server.url))
+    assert (code, said) == (0, "")
+    assert_as_never_disturbed(folder, nights)

@@ -1,0 +1,63 @@
+"""Whether a lake and a report are whole: the old ones, the new ones, and nothing between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+from kube.lake import ask
+
+from gpureport.lake import open_lake
+
+_OBSERVED = """
+select 'node', observed_at, count(*) from lake.node group by all
+union all select 'pod', observed_at, count(*) from lake.pod group by all
+"""
+
+
+def lake_files(folder: Path) -> dict[str, bytes]:
+    """What a reader of the lake finds."""
+    lake = folder / "lake"
+    return {str(file.relative_to(lake)): file.read_bytes() for file in sorted(lake.glob("[!.]*/**/*.parquet"))}
+
+
+def report_files(folder: Path) -> dict[str, bytes]:
+    """What a reader of the report finds, but its database, whose bytes are DuckDB's."""
+    files = {path.relative_to(folder / "out"): path for path in sorted((folder / "out").rglob("*")) if path.is_file()}
+    return {
+        str(name): path.read_bytes()
+        for name, path in files.items()
+        if name.suffix != ".duckdb" and not name.parts[0].startswith(".")
+    }
+
+
+def _days_of(files: dict[str, bytes], *tables: str) -> dict[str, bytes]:
+    """The day's own files of some tables, without observations."""
+    return {
+        name: data
+        for name, data in files.items()
+        if name.startswith(tables) and "date=2026-11-20" in name and "observed" not in name
+    }
+
+
+def assert_nothing_is_half_there(folder: Path, nights: Path) -> None:
+    """Samples are the old or the new ones, so are facts; observations are all there; every file of the report is whole."""
+    open_lake(folder / "lake")
+    files, before, after = (lake_files(each) for each in (folder, nights / "before", nights / "after"))
+    for tables in (("device_sample", "sample", "series", "owner_label"), ("facts/",)):
+        assert _days_of(files, *tables) in (_days_of(before, *tables), _days_of(after, *tables))
+    found = set(ask(folder / "lake", _OBSERVED))
+    assert found >= set(ask(nights / "before" / "lake", _OBSERVED))
+    assert found <= set(ask(nights / "after" / "lake", _OBSERVED))
+    old, new = (report_files(nights / each) for each in ("before", "after"))
+    for name, data in report_files(folder).items():
+        assert data in (old.get(name), new.get(name)), name
+    with duckdb.connect(str(folder / "out" / "gpureport.duckdb"), read_only=True) as con:
+        assert con.execute("select count(*) from report.device").fetchone() == (2,)
+
+
+def assert_as_never_disturbed(folder: Path, nights: Path) -> None:
+    """All is as after a night in which nothing went wrong, and no debris lies about."""
+    assert lake_files(folder) == lake_files(nights / "after")
+    assert report_files(folder) == report_files(nights / "after")
+    assert {path.name for path in folder.glob("*/.*")} <= {".lock", ".run.lock"}
