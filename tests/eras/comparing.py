@@ -65,12 +65,20 @@ COLUMNS = {
     "xid": ("xid_error_count", "xid_codes"),
     "energy": ("energy_joules", "energy_seen_seconds"),
     "attribution": ("idle_joules", "attributed_joules", "unattributed_joules", "closing_error_joules"),
+    "counter": ("counter_joules", "integral_joules", "counter_difference_joules"),
     "power": ("power_watts_avg", "power_watts_max", "power_seen_seconds"),
     "temperature": ("gpu_temp_celsius_avg", "gpu_temp_celsius_max"),
     "clocks": ("sm_clock_hertz_avg", "sm_clock_hertz_max", "memory_clock_hertz_avg", "memory_clock_hertz_max"),
     "pcie_replay": ("pcie_replay_count",),
 }
-IN_JOULES = ("energy_joules", "idle_joules", "attributed_joules", "unattributed_joules")
+IN_JOULES = (
+    "energy_joules",
+    "idle_joules",
+    "attributed_joules",
+    "unattributed_joules",
+    "counter_joules",
+    "counter_difference_joules",
+)
 
 
 @dataclass(frozen=True)

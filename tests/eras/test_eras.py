@@ -144,6 +144,7 @@ def test_the_recording_itself_is_what_the_oracle_makes_of_it(told: Path) -> None
 
 OF_THE_BOARD = (
     "energy",
+    "counter",
     "attribution",
     "power",
     "temperature",
