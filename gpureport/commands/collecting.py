@@ -12,6 +12,7 @@ from gpureport import pipeline
 from gpureport.commands.options import (
     CLUSTER,
     DATE,
+    FOLDER,
     LAKE,
     LOG_FORMAT,
     NO_KUBERNETES,
@@ -122,7 +123,7 @@ def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path
 @click.option("--scenario", default="mixed", show_default=True, help="mixed: trouble at random; review: in known places.")
 @click.option("--mig-share", type=float, default=0.1, show_default=True, help="Share of GPUs split into MIG instances.")
 @click.option("--sharing-share", type=float, default=0.1, show_default=True, help="Share of GPUs with several holders.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for OpenMetrics, Kubernetes JSON and truth.json.")
+@click.option("--out", type=FOLDER, help="Folder for OpenMetrics, Kubernetes JSON and truth.json.")
 @LAKE
 @CLUSTER
 @click.pass_obj

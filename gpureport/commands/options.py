@@ -54,7 +54,20 @@ class PlaceType(click.ParamType[Place]):
         return parse_place(value)
 
 
-PLACE = PlaceType()
+class FolderType(click.ParamType[Path]):
+    """A folder of this machine, for what cannot be on object storage."""
+
+    name = "folder"
+
+    def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path; UsageError for an address."""
+        place = parse_place(value)
+        if isinstance(place, Path):
+            return place
+        raise UsageError(f"{place} is object storage; give a folder here, and copy from there what is to be elsewhere")
+
+
+PLACE, FOLDER = PlaceType(), FolderType()
 LAKE = click.option("--lake", type=PLACE, help="The lake: a folder, or s3://BUCKET/PREFIX (default: lake).")
 CLUSTER = click.option("--cluster", help="Name under which the cluster stands in the lake.")
 OUT = click.option("--out", type=PLACE, help="Where to write: a folder, or s3://BUCKET/PREFIX (default: out).")

@@ -11,6 +11,7 @@ import click
 from gpureport import pipeline
 from gpureport.commands.options import (
     DATE,
+    FOLDER,
     LAKE,
     LOG_FORMAT,
     OUT,
@@ -25,7 +26,7 @@ from gpureport.window import Window, parse_instant
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to write into (default: out/demo, or out/demo-month).")
+@click.option("--out", type=FOLDER, help="Folder to write into (default: out/demo, or out/demo-month).")
 @click.option("--simulated-month", is_flag=True, help="Of 30 simulated days of 24 GPUs with trouble in known places (a minute).")
 @click.pass_obj
 def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool) -> None:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from gpureport.config.section import Section
+from gpureport.errors import UsageError
 from gpureport.store import KEYS, Place, Reach, parse_place
 
 ConfiguredPlace = Annotated[Place, BeforeValidator(parse_place)]
 """A folder or an address, as a text may name either."""
 
 
+def _without_secrets(url: str) -> str:
+    """A URL of a host; what is wrong is not repeated, for it may be a secret."""
+    if not re.fullmatch(r"(https?://[^@/?#\s]+/?)?", url):
+        raise UsageError("object_store.endpoint_url is http(s)://HOST[:PORT], without credentials and path; correct it")
+    return url
+
+
 class ObjectStore(Section):
     """How the storage is reached; credentials come from the environment, a profile or a role, never from here."""
 
-    endpoint_url: str = Field("", pattern=r"^(https?://[^@/?#]+/?)?$")
+    endpoint_url: Annotated[str, AfterValidator(_without_secrets)] = ""
     region: str = ""
     ca_file: str = ""
     credentials_file: str = ""

@@ -98,6 +98,18 @@ def test_addresses_that_are_none(capfd: pytest.CaptureFixture[str], environ: dic
     assert "planted" not in text
 
 
+@pytest.mark.parametrize("command", [["demo"], ["simulate", "--gpus", "8"]], ids=lambda command: command[0])
+def test_what_must_be_a_folder(capfd: pytest.CaptureFixture[str], environ: dict[str, str], command: list[str]) -> None:
+    assert "is object storage; give a folder here" in said(capfd, environ, *command, "--out", "s3://bucket/out", code=2)
+
+
+def test_an_endpoint_with_a_password_is_not_repeated(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
+    own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": "http://me:planted@127.0.0.1:9"}
+    text = said(capfd, own, *compute(), code=2)
+    assert "object_store.endpoint_url is http(s)://HOST" in text
+    assert "planted" not in text
+
+
 def test_a_cache_that_cannot_be_written(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "file"), "GPUREPORT_LAKE": f"s3://{BUCKET}/new"}
