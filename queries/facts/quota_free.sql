@@ -156,6 +156,7 @@ grown as (
     from fitting
 ),
 
+-- The first stays where it is 0 too: room is known then, and there is none.
 instant as (
     select
         cluster,
@@ -163,8 +164,10 @@ instant as (
         start_at,
         sum(growth::decimal(38, 9)) as growth
     from grown
-    group by all
-    having sum(growth::decimal(38, 9)) != 0
+    group by cluster, request_gpus, start_at
+    qualify
+        sum(growth::decimal(38, 9)) != 0
+        or start_at = min(start_at) over (partition by cluster, request_gpus)
 )
 
 select
