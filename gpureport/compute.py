@@ -32,6 +32,7 @@ from gpureport.facts.look_back import (
     build_earlier,
     build_history,
     comparable_clusters,
+    compared_tables,
     made_by,
     window_before,
     without,
@@ -358,7 +359,7 @@ def report_tables(
     # A device that was there the day before is expected from the window's start on.
     views(con, lake, ["facts/device_signal"], dates=[days[0] - timedelta(days=1), *days])
     targets = without(queries, [*_without_input(con, settings), *(() if has_earlier else EARLIER)])
-    chosen = needed(queries, targets, (*KEPT, *HISTORY, *EARLIER))
+    chosen = needed(queries, [*targets, *compared_tables(queries)], (*KEPT, *HISTORY, *EARLIER))
     for query in chosen:
         build(con, query, params)
     _check(con, queries, {*KEPT, *(query.table for query in chosen)}, params)

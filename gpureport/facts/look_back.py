@@ -16,7 +16,15 @@ from gpureport.lake import Lake, Partition, footer, views
 from gpureport.query import Query, build, needed
 from gpureport.window import Window, plain
 
-EARLIER = ("facts.earlier_capacity", "facts.earlier_energy", "facts.earlier_finding", "facts.earlier_ledger")
+EARLIER = (
+    "facts.earlier_capacity",
+    "facts.earlier_cost",
+    "facts.earlier_demand",
+    "facts.earlier_energy",
+    "facts.earlier_finding",
+    "facts.earlier_ledger",
+    "facts.earlier_wait",
+)
 """What is kept of the window before."""
 
 
@@ -24,6 +32,11 @@ HISTORY = ("facts.demand_day",)
 """What is kept of all days up to the window's end."""
 _HISTORY_FACTS = ("facts/device_hour", "facts/ledger_hour")
 _HISTORY_DAYS = 182
+
+
+def compared_tables(queries: Mapping[str, Query]) -> list[str]:
+    """What ``EARLIER`` is made of: the tables that a report must hold so that a later one can be compared with it."""
+    return sorted({read for table in EARLIER for read in queries[table].reads})
 
 
 def window_before(window: Window) -> Window:
@@ -51,6 +64,7 @@ def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str
         return []
     days = {*window.days(), *earlier.days()}
     facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
+    lake.bring(facts)
     found: dict[str, list[tuple[str, str]]] = {}
     for partition in facts:
         found.setdefault(partition.cluster, []).append(made_by(partition))
@@ -94,6 +108,7 @@ def build_history(
     """
     last = max(window.days())
     facts = [each for each in lake.partitions("facts/device_hour") if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
+    lake.bring(facts)
     alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}
     days = sorted({each.date for each in facts if made_by(each) in alike})
     views(con, lake, _HISTORY_FACTS, dates=days)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 
 from gpureport.errors import LakeError
-from gpureport.facts.look_back import EARLIER, parameters
+from gpureport.facts.look_back import EARLIER, compared_tables, parameters
 from gpureport.query import Query, build, load, needed
 from gpureport.report.results import Result, read_results
 from gpureport.row_printing import Output, plain, print_rows
@@ -27,7 +27,6 @@ SECTIONS = {
 }
 """What is printed, and the report table it is."""
 _RESTATED = "report.restated_day"
-_WINDOW_TABLES = ("window_capacity", "window_energy", "window_finding", "window_ledger")
 _IN_TERMINAL = {
     "namespace_change": (
         "namespace",
@@ -57,19 +56,19 @@ def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, ju
     coverage. LakeError for a file that is no report of this version.
     """
     queries = load()
-    given = {f"facts.{table}" for table in _WINDOW_TABLES}
-    earlier_window = _take(con, earlier)
+    given = set(compared_tables(queries))
+    earlier_window = _take(con, earlier, given)
     for query in needed(queries, EARLIER, given):
         build(con, query, {})
-    params = {**parameters(_take(con, now), earlier_window), **judged_by}
+    params = {**parameters(_take(con, now, given), earlier_window), **judged_by}
     targets = [f"report.{table}" for table in SECTIONS.values() if f"report.{table}" != _RESTATED]
     for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *EARLIER}):
         build(con, query, params)
     return queries
 
 
-def _take(con: duckdb.DuckDBPyConnection, path: Path) -> Window:
-    """Copy what a report's file holds of its window into ``facts.window_*``; the window."""
+def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -> Window:
+    """Copy what a report's file holds of its window (``wanted``); the window."""
     file = path / "gpureport.duckdb" if path.is_dir() else path
     try:
         con.execute(f"attach '{str(file).replace(chr(39), chr(39) * 2)}' as taken (read_only)")
@@ -80,8 +79,8 @@ def _take(con: duckdb.DuckDBPyConnection, path: Path) -> Window:
     try:
         con.execute("create schema if not exists facts; create schema if not exists report")
         con.execute(f"create or replace table {_RESTATED} as from taken.{_RESTATED}")
-        for table in _WINDOW_TABLES:
-            con.execute(f"create or replace table facts.{table} as from taken.facts.{table}")
+        for table in sorted(wanted):
+            con.execute(f"create or replace table {table} as from taken.{table}")
         found = con.execute("select value from taken.main.meta where name = 'window'").fetchone()
     except duckdb.Error:
         raise LakeError(f"{file} was written by another version of gpureport; write that report again") from None

@@ -52,7 +52,7 @@ class FirstScreen:
     closing: str
     tiles: tuple[Tile, ...]
     compared: str
-    """What the tiles' changes are against; '' where the window before is not known."""
+    """What the tiles' changes are against, or why they have none; '' on a page that tells none."""
     models: tuple[Line, ...]
     days: str
     findings: tuple[Line, ...] | None
@@ -82,10 +82,10 @@ def first_screen(tables: Mapping[str, Result], header: Header) -> FirstScreen:
 
 
 def _compared(tables: Mapping[str, Result]) -> str:
-    """The window before, as the tiles name it."""
+    """The window before, as the tiles name it, or why they cannot."""
     rows = tables["period"].rows.filter(pl.col("period") == "before") if "period" in tables else None
     if rows is None or rows.height == 0:
-        return ""
+        return f"Change against the window before: {formats.UNKNOWN}, for the lake does not hold all of that, computed alike."
     since, until = rows["since_at"].min(), rows["until_at"].max()
     return f"▲▼ against {formats.value('since_at', since)} to {formats.value('until_at', until)}."
 

@@ -14,9 +14,9 @@ from gpureport.report.header import Header
 from gpureport.report.ledger import HELD, Balance
 from gpureport.report.panels import waiting
 from gpureport.report.results import Result
+from gpureport.report.trends import Trends, read_trends
 
 DAYS_FOR_A_COURSE = 2
-_LEAST_CHANGE = 0.05
 _LEAST_UNSEEN = 0.01
 _LEDGER = (
     ("Allocated", HELD),
@@ -40,41 +40,23 @@ class Tile:
 
 def tiles(tables: Mapping[str, Result], header: Header, whole: Balance | None, by_day: Sequence[Balance]) -> tuple[Tile, ...]:
     """Those that the report's tables can tell."""
-    before = _before(tables.get("period"))
+    trends = read_trends(tables.get("period"))
     absent = f"{header.absent_count} of {header.signal_count} signals absent"
-    ledger = [_depth_told(_ledger_tile(title, names, whole, by_day, before), whole) for title, names in _LEDGER] if whole else []
+    ledger = [_depth_told(_ledger_tile(title, names, whole, by_day, trends), whole) for title, names in _LEDGER] if whole else []
     return (
         *ledger,
-        *_wait(tables.get("pod_wait")),
-        *_unmet(tables),
-        *_energy(tables.get("device"), header, before),
-        *_cost(tables.get("cost")),
+        *_wait(tables.get("pod_wait"), trends),
+        *_unmet(tables, trends),
+        *_energy(tables.get("device"), header, trends),
+        *_cost(tables.get("cost"), trends),
         Tile("Seen", formats.percent(header.coverage_ratio), f"{formats.percent(header.unknown_ratio)} not seen; {absent}"),
     )
 
 
-def _before(period: Result | None) -> Mapping[str, float | None]:
-    """The figures of the window before, clusters added, unknown where one of them is; {} where it is not known."""
-    if period is None:
-        return {}
-    rows = [row for row in period.rows.iter_rows(named=True) if row["period"] == "before"]
-    named = [name for name in period.rows.columns if name.endswith(("_gpu_hours", "_joules"))] if rows else []
-    return {name: _sum([row[name] for row in rows]) for name in named}
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
-
-
-def _ledger_tile(
-    title: str, names: Sequence[str], whole: Balance, by_day: Sequence[Balance], before: Mapping[str, float | None]
-) -> Tile:
+def _ledger_tile(title: str, names: Sequence[str], whole: Balance, by_day: Sequence[Balance], trends: Trends) -> Tile:
     course = charts.spark([each.share(*names) for each in by_day]) if len(by_day) >= DAYS_FOR_A_COURSE else ""
-    earlier = _sum([before.get(f"{name}_gpu_hours") for name in names])
-    capacity, share = before.get("capacity_gpu_hours"), whole.share(*names)
-    trend = _points(share - earlier / capacity) if share is not None and earlier is not None and capacity else ""
-    return Tile(title, formats.percent(share), formats.gpu_hours(whole.of(*names)), trend, course)
+    share = whole.share(*names)
+    return Tile(title, formats.percent(share), formats.gpu_hours(whole.of(*names)), trends.share(names), course)
 
 
 def effective(whole: Balance) -> str:
@@ -93,17 +75,7 @@ def _depth_told(tile: Tile, whole: Balance) -> Tile:
     return Tile(tile.title, effective(whole), detail)
 
 
-def _points(change: float) -> str:
-    """A change of a share, in percentage points."""
-    points = abs(change) * 100
-    return "as before" if points < _LEAST_CHANGE else f"{_arrow(change)} {formats.percent_points(points)} points"
-
-
-def _arrow(change: float) -> str:
-    return "▲" if change > 0 else "▼"
-
-
-def _wait(pod_wait: Result | None) -> tuple[Tile, ...]:
+def _wait(pod_wait: Result | None, trends: Trends) -> tuple[Tile, ...]:
     """Of the size of request that most pods made: quantiles of several cannot be added."""
     rows = [row for row in _rows(pod_wait) if row["placing_seconds_p95"] is not None]
     if not rows:
@@ -111,17 +83,21 @@ def _wait(pod_wait: Result | None) -> tuple[Tile, ...]:
     most = max(rows, key=lambda row: (row["placed_pod_count"], row["resource"]))
     asked = f"{formats.significant(most['requested_units'])} × {most['resource']}"
     pods = formats.counted(most["placed_pod_count"], "pod")
-    return (Tile("p95 wait", formats.duration(most["placing_seconds_p95"]), f"{pods} asking for {asked}"),)
+    of = {f"placing_{name}": most[name] for name in ("gpu_model", "resource", "requested_units")}
+    trend = trends.of(most["cluster"]).amount("placing_seconds_p95", of)
+    return (Tile("p95 wait", formats.duration(most["placing_seconds_p95"]), f"{pods} asking for {asked}", trend),)
 
 
-def _unmet(tables: Mapping[str, Result]) -> tuple[Tile, ...]:
+def _unmet(tables: Mapping[str, Result], trends: Trends) -> tuple[Tile, ...]:
     found = waiting(tables)
     if not found.is_known:
         return ()
-    return (Tile("Waited for", f"{formats.significant(found.device_hours)} h", f"of {found.resource}, by pods without a place"),)
+    trend = trends.amount("unscheduled_unit_hours", {"demanded_resource": found.resource})
+    told = f"{formats.significant(found.device_hours)} h"
+    return (Tile("Waited for", told, f"of {found.resource}, by pods without a place", trend),)
 
 
-def _energy(device: Result | None, header: Header, before: Mapping[str, float | None]) -> tuple[Tile, ...]:
+def _energy(device: Result | None, header: Header, trends: Trends) -> tuple[Tile, ...]:
     """Energy of whole GPUs; no tile where no device tells any."""
     if device is None:
         return ()
@@ -131,26 +107,17 @@ def _energy(device: Result | None, header: Header, before: Mapping[str, float | 
         return ()
     partial = f"of {len(known):,} of {formats.counted(len(joules), 'GPU')}" if len(known) < len(joules) else "of all GPUs"
     seen = ", while they were seen" if (header.unknown_ratio or 0.0) >= _LEAST_UNSEEN else ""
-    earlier = before.get("energy_joules")
-    return (Tile("Energy", formats.energy(sum(known)), partial + seen, _change(sum(known), earlier)),)
+    return (Tile("Energy", formats.energy(sum(known)), partial + seen, trends.amount("energy_joules")),)
 
 
-def _change(now: float, earlier: float | None) -> str:
-    """A change of an amount, in percent of what it was."""
-    if not earlier:
-        return ""
-    points = abs(now / earlier - 1) * 100
-    return "as before" if points < _LEAST_CHANGE else f"{_arrow(now - earlier)} {formats.percent_points(points)} %"
-
-
-def _cost(cost: Result | None) -> tuple[Tile, ...]:
+def _cost(cost: Result | None, trends: Trends) -> tuple[Tile, ...]:
     """What held hours cost by the configured prices; unknown parts leave the whole unknown, so it says of how many."""
     known = [row["allocated_cost"] for row in _rows(cost) if row["allocated_cost"] is not None]
     priced = [row for row in _rows(cost) if row["allocated_gpu_hours"]]
     if not known:
         return ()
     partial = "held hours by the configured prices" if len(known) >= len(priced) else "where a price is configured"
-    return (Tile("Cost", formats.significant(sum(known)), partial),)
+    return (Tile("Cost", formats.significant(sum(known)), partial, trends.amount("allocated_cost")),)
 
 
 def _rows(result: Result | None) -> list[dict[str, Any]]:

@@ -1,11 +1,12 @@
--- The window and the one before it side by side: capacity, what became of it, and energy.
+-- The window and the one before it side by side: capacity, what became of it, energy, cost, how long pods waited and what for.
 --
--- Not scaled: each row is what its own window held. Only clusters of which all days of both are there are here.
+-- Not scaled: each row is what its own window held. Only clusters of which all days of both are there are here. The wait is that of the size of
+-- request that most pods made in the window; what they waited for is told of the resource that the window has most of.
 --
 -- grain:  cluster, period
--- reads:  facts.earlier_capacity, facts.earlier_energy, facts.earlier_ledger, facts.window_capacity, facts.window_energy, facts.window_ledger
+-- reads:  facts.earlier_capacity, facts.earlier_cost, facts.earlier_energy, facts.earlier_ledger, facts.period_demand, facts.period_wait, facts.window_capacity, facts.window_cost, facts.window_energy, facts.window_ledger
 -- params: earlier_since_at, earlier_until_at, since_at, until_at
--- source: facts.window_capacity, facts.window_ledger and facts.window_energy of both windows
+-- source: facts.window_capacity, facts.window_ledger, facts.window_energy, facts.window_cost, facts.window_demand and facts.window_wait of both windows
 -- columns:
 --   cluster                          cluster name
 --   period                           before or now
@@ -24,6 +25,14 @@
 --   unavailable_gpu_hours            h in which the GPU could not be used
 --   unknown_gpu_hours                h of which nothing sure is known
 --   energy_joules                    J, as far as it is known
+--   allocated_cost                   GPU-hours held x the model's price, of models that have one
+--   demanded_resource                resource of which the window has most; '' where nothing tells
+--   unscheduled_unit_hours           h x units of it that pods without a place asked for
+--   placing_gpu_model                model that the pods of the commonest request were given; '' where unknown, or none was placed
+--   placing_resource                 what each of them asked for; '' where none was placed
+--   placing_requested_units          units of it by each of them
+--   placed_pod_count                 pods of that request that were given a place; null where there were none
+--   placing_seconds_p95              s from created to placed, nineteen of twenty of them waited no longer
 --   unknown_reasons                  figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with capacity as (
     select
@@ -87,6 +96,18 @@ energy as (
         'now' as period,
         *
     from facts.window_energy
+),
+
+cost as (
+    select
+        'before' as period,
+        *
+    from facts.earlier_cost
+    union all by name
+    select
+        'now' as period,
+        *
+    from facts.window_cost
 )
 
 select
@@ -108,7 +129,26 @@ select
     bucket.unavailable_gpu_hours,
     bucket.unknown_gpu_hours,
     energy.energy_joules,
-    if(energy.energy_joules is null, map { 'energy_joules': 'not_collected' }, map_from_entries([])) as unknown_reasons
+    cost.allocated_cost,
+    coalesce(demand.resource, '') as demanded_resource,
+    demand.unscheduled_unit_hours,
+    coalesce(wait.gpu_model, '') as placing_gpu_model,
+    coalesce(wait.resource, '') as placing_resource,
+    wait.requested_units as placing_requested_units,
+    wait.placed_pod_count,
+    wait.placing_seconds_p95,
+    map_from_entries([
+        { 'key': entry.figure, 'value': entry.reason }
+        for entry in [
+            { 'figure': 'energy_joules', 'is_null': energy.energy_joules is null, 'reason': 'not_collected' },
+            { 'figure': 'allocated_cost', 'is_null': cost.allocated_cost is null, 'reason': 'not_configured' },
+            { 'figure': 'unscheduled_unit_hours', 'is_null': demand.unscheduled_unit_hours is null, 'reason': 'not_collected' },
+            { 'figure': 'placing_requested_units', 'is_null': wait.requested_units is null, 'reason': 'no_pod' },
+            { 'figure': 'placed_pod_count', 'is_null': wait.placed_pod_count is null, 'reason': 'no_pod' },
+            { 'figure': 'placing_seconds_p95', 'is_null': wait.placing_seconds_p95 is null, 'reason': 'no_pod' }
+        ]
+        if entry.is_null
+    ]) as unknown_reasons
 from capacity
 inner join bucket
     on
@@ -118,3 +158,15 @@ left join energy
     on
         capacity.period = energy.period
         and capacity.cluster = energy.cluster
+left join cost
+    on
+        capacity.period = cost.period
+        and capacity.cluster = cost.cluster
+left join facts.period_demand as demand
+    on
+        capacity.period = demand.period
+        and capacity.cluster = demand.cluster
+left join facts.period_wait as wait
+    on
+        capacity.period = wait.period
+        and capacity.cluster = wait.cluster

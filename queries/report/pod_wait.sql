@@ -4,9 +4,9 @@
 -- quantile holds them: where many wait, the quantiles tell of the lucky ones. Quantiles are interpolated between pods.
 --
 -- grain:  cluster, gpu_model, resource, requested_units
--- reads:  facts.pod_wait
--- params: since_at, until_at
--- source: facts.pod_wait
+-- reads:  facts.window_wait
+-- params:
+-- source: facts.window_wait
 -- columns:
 --   cluster                     cluster name
 --   gpu_model                   model of the GPUs that they were given; '' while they wait, or where unknown
@@ -26,48 +26,6 @@
 --   waiting_seconds_max         s from created until then, the longest
 --   refused_pod_count           those of all these for which the scheduler found no place at some time
 --   unknown_reasons             figure name → why it is null (docs: queries/README.md); one entry for each null figure
-with last_told as (
-    select *
-    from facts.pod_wait
-    qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1
-),
-
-judged as (
-    select
-        *,
-        scheduled_at >= $since_at and scheduled_at < $until_at as is_placed,
-        running_at >= $since_at and running_at < $until_at and scheduled_at is not null as is_started,
-        scheduled_at is null and waiting_until_at > $since_at and created_at < $until_at as is_waiting,
-        epoch_ms(scheduled_at - created_at) / 1000 as placing_seconds,
-        epoch_ms(running_at - scheduled_at) / 1000 as starting_seconds,
-        epoch_ms(least(waiting_until_at, $until_at) - created_at) / 1000 as waiting_seconds
-    from last_told
-),
-
-waited as (
-    select
-        cluster,
-        gpu_model,
-        resource,
-        requested_units,
-        count(*) filter (where is_placed) as placed_pod_count,
-        quantile_cont(placing_seconds, 0.5) filter (where is_placed) as placing_seconds_p50,
-        quantile_cont(placing_seconds, 0.9) filter (where is_placed) as placing_seconds_p90,
-        quantile_cont(placing_seconds, 0.95) filter (where is_placed) as placing_seconds_p95,
-        max(placing_seconds) filter (where is_placed) as placing_seconds_max,
-        count(*) filter (where is_started) as started_pod_count,
-        quantile_cont(starting_seconds, 0.5) filter (where is_started) as starting_seconds_p50,
-        quantile_cont(starting_seconds, 0.9) filter (where is_started) as starting_seconds_p90,
-        quantile_cont(starting_seconds, 0.95) filter (where is_started) as starting_seconds_p95,
-        max(starting_seconds) filter (where is_started) as starting_seconds_max,
-        count(*) filter (where is_waiting) as waiting_pod_count,
-        max(waiting_seconds) filter (where is_waiting) as waiting_seconds_max,
-        count(*) filter (where is_refused) as refused_pod_count
-    from judged
-    where is_placed or is_started or is_waiting
-    group by all
-)
-
 select
     *,
     -- What no pod did took no time: a quantile of nothing.
@@ -84,4 +42,4 @@ select
             { 'name': 'waiting_seconds_max', 'value': waiting_seconds_max }
         ] if entry.value is null
     ]) as unknown_reasons
-from waited
+from facts.window_wait

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from gpureport.query import Query, load
-from gpureport.report.ledger import balances, total
+from gpureport.report.ledger import BUCKETS, balances, total
 from gpureport.report.panels import Panel, panels, waiting
 from gpureport.report.results import Result
 from gpureport.report.tiles import tiles
@@ -136,7 +136,9 @@ def test_a_tile_has_its_change_against_the_window_before() -> None:
     }
     before = {**parts, "period": "before", "capacity_gpu_hours": 200.0, "effective_gpu_hours": 80.0, "energy_joules": None}
 
-    found = tables(gpu_hour_balance=[{**now, **parts}], period=[before])
+    found = tables(
+        gpu_hour_balance=[{**now, **parts}], period=[before, {**before, **parts, "period": "now", "capacity_gpu_hours": 100.0}]
+    )
     whole = total(balances(found["gpu_hour_balance"], "cluster"))
     told = {tile.title: (tile.value, tile.trend) for tile in tiles(found, a_header(), whole, [])}
     # Allocated: 50 of 100, before (80 + 20) of 200; effective 30 against 80 / 200; free 50 against 50 / 200.
@@ -145,9 +147,43 @@ def test_a_tile_has_its_change_against_the_window_before() -> None:
     assert told["Free"] == ("50.0 %", "▲ 25.0 points")
 
 
+REQUEST = {"cluster": "c", "gpu_model": "H100", "resource": "nvidia.com/gpu", "requested_units": 1.0}
+
+
+def test_waits_demand_and_cost_have_their_change_where_like_is_held_against_like() -> None:
+    period = {
+        "cluster": "c",
+        "period": "now",
+        **{f"placing_{name}": REQUEST[name] for name in ("gpu_model", "resource", "requested_units")},
+        "placing_seconds_p95": 60.0,
+        "demanded_resource": "nvidia.com/gpu",
+        "unscheduled_unit_hours": 3.0,
+        "allocated_cost": 7.0,
+        "energy_joules": None,
+        **dict.fromkeys(("capacity_gpu_hours", *(f"{each.name}_gpu_hours" for each in BUCKETS)), 1.0),
+    }
+    before = {**period, "period": "before", "placing_seconds_p95": 40.0, "unscheduled_unit_hours": 0.0, "allocated_cost": None}
+    hour = {"hour_start_at": MONDAY, "resource": "nvidia.com/gpu", "schedulable_units_avg": 8.0, "allocatable_units_avg": 8.0}
+    found = tables(
+        pod_wait=[{**REQUEST, "placed_pod_count": 9, "placing_seconds_p95": 60.0}],
+        scheduler_pressure=[{**hour, "unscheduled_units_avg": 3.0, "demand_observed_seconds": 3600.0}],
+        cost=[{"allocated_cost": 7.0, "allocated_gpu_hours": 2.0}],
+    )
+    reasons = {"unknown_reasons": ({"allocated_cost": "not_configured"}, {})}
+    compared = {"period": Result(a_query("period"), pl.DataFrame([before, period], infer_schema_length=None), reasons)}
+    told = {tile.title: tile.trend for tile in tiles({**found, **compared}, a_header(), None, [])}
+    assert told["p95 wait"] == "▲ 50.0 %"  # 60 s after 40
+    assert told["Waited for"] == "▲ from 0"
+    assert told["Cost"] == "before: — (no price or factor is configured for it (prices, carbon))"
+    assert not any(tile.trend for tile in tiles(found, a_header(), None, []))
+
+    others = {"period": Result(a_query("period"), compared["period"].rows.with_columns(placing_requested_units=8.0), reasons)}
+    assert {tile.title: tile.trend for tile in tiles({**found, **others}, a_header(), None, [])}["p95 wait"] == ""
+
+
 @pytest.mark.parametrize("gpu_hours", [None, 3.0])
 def test_the_wait_is_that_of_the_size_which_most_pods_asked_for(gpu_hours: float | None) -> None:
-    row = {"resource": "nvidia.com/gpu", "requested_units": 1.0, "placed_pod_count": 9, "placing_seconds_p95": 5400.0}
+    row = {**REQUEST, "placed_pod_count": 9, "placing_seconds_p95": 5400.0}
     other = {**row, "requested_units": 8.0, "placed_pod_count": 2, "placing_seconds_p95": gpu_hours}
     told = {tile.title: (tile.value, tile.detail) for tile in tiles(tables(pod_wait=[other, row]), a_header(), None, [])}
     assert told["p95 wait"] == ("1 h 30 min", "9 pods asking for 1 × nvidia.com/gpu")

@@ -1,0 +1,12 @@
+-- What pods without a place waited for in the window before the report's; built as facts.earlier_ledger is.
+--
+-- grain:  cluster, resource
+-- reads:  facts.window_demand
+-- params:
+-- source: facts.window_demand of the window before
+-- columns:
+--   cluster                 cluster name
+--   resource                extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   offered_unit_hours      h x units of nodes that were ready and took pods; of all nodes where that is not known
+--   unscheduled_unit_hours  h x units that pods without a place asked for
+select * from facts.window_demand

@@ -1,0 +1,43 @@
+-- What pods without a place waited for in the window and in the one before, of the resource that the window has most of.
+--
+-- grain:  cluster, period
+-- reads:  facts.earlier_demand, facts.window_demand
+-- params:
+-- source: facts.window_demand of both windows
+-- columns:
+--   cluster                 cluster name
+--   period                  before or now
+--   resource                the same in both
+--   unscheduled_unit_hours  h x units of it that pods without a place asked for; null where nothing tells
+with most_offered as (
+    select
+        cluster,
+        arg_max(resource, { 'hours': coalesce(offered_unit_hours, 0), 'name': resource }) as resource
+    from facts.window_demand
+    group by cluster
+),
+
+demand as (
+    select
+        'before' as period,
+        *
+    from facts.earlier_demand
+    union all by name
+    select
+        'now' as period,
+        *
+    from facts.window_demand
+)
+
+select
+    most_offered.cluster,
+    period.name as period,
+    most_offered.resource,
+    demand.unscheduled_unit_hours
+from most_offered
+cross join (values ('before'), ('now')) as period (name)
+left join demand
+    on
+        period.name = demand.period
+        and most_offered.cluster = demand.cluster
+        and most_offered.resource = demand.resource
