@@ -57,9 +57,9 @@ def run_cases(cases: Mapping[str, Path], folder: Path) -> Path:
     return out / "gpureport.duckdb"
 
 
-def gpureport(*arguments: str) -> None:
+def gpureport(*arguments: str | Path) -> None:
     """A command that must succeed."""
-    assert main(list(arguments), environ={}, now=NOW) == 0
+    assert main(list(map(str, arguments)), environ={}, now=NOW) == 0
 
 
 def expected_rows(path: Path) -> list[Row]:

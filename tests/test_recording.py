@@ -13,9 +13,7 @@ from typing import Any
 import duckdb
 import oracle
 import pytest
-from golden_case import NOW, Row, report_rows
-
-from gpureport.cli import main
+from golden_case import Row, gpureport, report_rows
 
 FOLDER = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording"
 RECORDING = FOLDER / "metrics.openmetrics.txt.gz"
@@ -45,10 +43,6 @@ def device(database: Path) -> Row:
 def truth() -> oracle.Device:
     [found] = oracle.devices(oracle.read_openmetrics(RECORDING)).values()
     return found
-
-
-def gpureport(*arguments: str | Path) -> None:
-    assert main(list(map(str, arguments)), environ={}, now=NOW) == 0
 
 
 def report_of(files: list[Path], days: list[str], folder: Path) -> Path:

@@ -8,14 +8,13 @@ import duckdb
 import oracle
 import pytest
 from built_once import built_once
-from golden_case import NOW, Row, report_rows
+from golden_case import Row, gpureport, report_rows
 
 from eras import exporters, holders, targets
 from eras import rewriting as era
 from eras.comparing import ANY, EMPTY_OR_SAME, KEYS, Era, differences
 from eras.names import LATER_DRIVER
 from eras.recording import RECORDING, openmetrics, recorded
-from gpureport.cli import main
 
 NOT_THERE = "not_collected"
 # dcgm-exporter 1.x had these fields neither by default nor under an old name.
@@ -101,10 +100,6 @@ def tell(folder: Path) -> None:
         gpureport("import", str(file), "--cluster", cluster_of(name), "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
     gpureport("report", "--since", "2026-11-20", "--lake", lake, "--out", str(folder / "out"))
-
-
-def gpureport(*arguments: str) -> None:
-    assert main(list(arguments), environ={}, now=NOW) == 0
 
 
 def cluster_of(name: str) -> str:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from built_once import built_once
-from golden_case import NOW
+from golden_case import gpureport
 
-from gpureport.cli import main
 from traps.notation import openmetrics, series_lines
 from traps.telling import Said
 
@@ -56,10 +55,6 @@ def places(traps: Sequence[Trap]) -> list[tuple[str, str]]:
         (f"{test.__module__}.{test.__name__}", "") if test.samples.is_alone else (SHARED, f"~{number}")  # type: ignore[attr-defined]
         for number, test in enumerate(traps)
     ]
-
-
-def gpureport(*arguments: str | Path) -> None:
-    assert main(list(map(str, arguments)), environ={}, now=NOW) == 0
 
 
 @pytest.fixture
