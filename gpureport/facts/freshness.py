@@ -8,7 +8,7 @@ from datetime import date
 
 from gpureport.facts.day_state import TELEMETRY
 from gpureport.lake import Lake, Partition, footer
-from gpureport.lake.layout import is_observation
+from gpureport.lake.layout import OBSERVED
 from gpureport.tables import DEVICE_SAMPLE, SOURCE
 
 _BASIS = "samples_hash"
@@ -38,9 +38,9 @@ def are_current(lake: Lake, cluster: str, day: date, made_with: str) -> bool:
 def _files(lake: Lake, cluster: str, day: date) -> Iterator[str]:
     for table in _TABLES:
         found = _partition(lake, table, cluster, day)
-        for file in found.files if found else ():
-            if not is_observation(file):
-                yield f"{table}/{file.name} {file.stat().st_size} {footer(file).num_rows}"
+        for file in lake.sizes(found) if found else ():
+            if not file.name.startswith(OBSERVED):
+                yield f"{table}/{file.name} {file.byte_count} {file.row_count}"
 
 
 def _partition(lake: Lake, table: str, cluster: str, day: date) -> Partition | None:

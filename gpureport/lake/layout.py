@@ -67,6 +67,14 @@ class Partition:
         return sum(map(is_observation, self.files))
 
 
+class FileSize(NamedTuple):
+    """How much a file of a partition holds."""
+
+    name: str
+    byte_count: int
+    row_count: int
+
+
 class Holdings(NamedTuple):
     """What a lake holds of a partition: gpureport's own files and their bytes, and what is not gpureport's."""
 
@@ -118,6 +126,12 @@ class Lake:
         from gpureport.lake.change import pack_observations
 
         return pack_observations(self, before)
+
+    def sizes(self, partition: Partition) -> list[FileSize]:
+        """The files of a partition in order of their names, without reading their rows. LakeError where one is no Parquet."""
+        from gpureport.lake.scan import footer
+
+        return [FileSize(file.name, file.stat().st_size, footer(file).num_rows) for file in partition.files]
 
     def holdings(self, partition: Partition) -> Holdings:
         """What gpureport wrote of a partition, and what else lies there; nothing of either where a link leads elsewhere."""

@@ -22,10 +22,11 @@ LAYOUT = 1
 
 
 class Stored(msgspec.Struct, frozen=True, array_like=True):
-    """A file: the change that wrote it, its size and its digest."""
+    """A file: the change that wrote it, how much it holds, and its digest."""
 
     change: str
     byte_count: int
+    row_count: int
     sha256: str
 
 

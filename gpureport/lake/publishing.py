@@ -18,6 +18,7 @@ import msgspec
 from gpureport.lake.change import LakeBusyError
 from gpureport.lake.layout import OBSERVED, is_observation
 from gpureport.lake.manifest import CHANGES, Day, Held, Index, Root, Stored, day_key, encode_index, encode_names, file_name
+from gpureport.lake.scan import footer
 from gpureport.lake.stock import Stock
 
 _TRIES = 40
@@ -90,7 +91,7 @@ def _upload(stock: Stock, edits: Sequence[Edit], change: str) -> Iterator[tuple[
         stock.bucket.upload(*pair)
         with pair[0].open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
-        return Stored(change, pair[0].stat().st_size, digest)
+        return Stored(change, pair[0].stat().st_size, footer(pair[0]).num_rows, digest)
 
     for (file, name), stored in zip(pairs, stock.bucket.each(send, pairs), strict=True):
         stock.keep(file, name)
@@ -102,6 +103,14 @@ def _refuse_conflicts(stock: Stock, base: Root, latest: Root, edits: Sequence[Ed
         before, now = base.days.get(edit.key), latest.days.get(edit.key)
         if edit.is_replacing and (before.replaced_by if before else "") != (now.replaced_by if now else ""):
             raise _busy(stock, edit)
+        if edit.gone and before != now and _named(stock, before, edit) != _named(stock, now, edit):
+            raise _busy(stock, edit)
+
+
+def _named(stock: Stock, day: Day | None, edit: Edit) -> dict[str, Stored | None]:
+    """The files that an edit names, as they were on the day."""
+    files = stock.read_index(day).get(edit.table, {}) if day else {}
+    return {name: files.get(name) for name in edit.gone or ()}
 
 
 def _busy(stock: Stock, edit: Edit) -> LakeBusyError:

@@ -23,7 +23,16 @@ import pyarrow as pa
 
 from gpureport.errors import LakeError
 from gpureport.lake.change import ABANDONED, Change
-from gpureport.lake.layout import Holdings, Lake, Partition, check_version, observation_part, packed_part, partition_folder
+from gpureport.lake.layout import (
+    FileSize,
+    Holdings,
+    Lake,
+    Partition,
+    check_version,
+    observation_part,
+    packed_part,
+    partition_folder,
+)
 from gpureport.lake.manifest import CHANGES, ROOT, Held, Index, Root, day_key, file_name
 from gpureport.lake.pack import packable, write_packed
 from gpureport.lake.publishing import Edit, publish, staged_edits
@@ -158,6 +167,11 @@ class RemoteLake(Lake):
                 joined += len(parts)
             self._publish(edits, change)
         return joined
+
+    def sizes(self, partition: Partition) -> list[FileSize]:
+        """See ``Lake``; nothing is fetched."""
+        files = self._index(day_key(partition.cluster, partition.date)).get(partition.table, {})
+        return [FileSize(name, each.byte_count, each.row_count) for name, each in sorted(files.items())]
 
     def holdings(self, partition: Partition) -> Holdings:
         """See ``Lake``; nothing else is part of a lake on object storage."""

@@ -169,32 +169,34 @@ def server(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+def run(server: str, lake: str, out: str, day: int, *more: str) -> list[str]:
+    """The arguments of a night."""
+    when = ["--date", f"2026-11-{day}", "--no-kubernetes"]
+    return ["run", "--prometheus-url", server, "--lake", lake, "--out", out, *when, *more]
+
+
 def test_nights_fill_it_as_they_fill_a_folder(
     moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     environ = shell(moto_url, tmp_path / "cache")
-    metrics = ("--metrics-file", str(tmp_path / "gpureport.prom"))
-    for lake, out in ((f"s3://{BUCKET}/nights", f"s3://{BUCKET}/nights-report"), (str(tmp_path / "lake"), str(tmp_path / "out"))):
-        for day, now in (("2026-11-20", 21), ("2026-11-22", 23)):
-            arguments = [
-                "run",
-                "--prometheus-url",
-                server,
-                "--lake",
-                lake,
-                "--out",
-                out,
-                "--date",
-                day,
-                "--no-kubernetes",
-                *metrics,
-            ]
-            assert main(arguments, environ=environ, now=datetime(2026, 11, now, 1, 30, tzinfo=UTC)) == 0
-        assert "gpureport_run_coverage_ratio" in (tmp_path / "gpureport.prom").read_text()
-        (tmp_path / "gpureport.prom").unlink()
-    assert seen(place(environ, f"s3://{BUCKET}/nights")) == seen(tmp_path / "lake")
+    metrics = tmp_path / "gpureport.prom"
+    lake = f"s3://{BUCKET}/nights"
+    for where, out in ((lake, f"s3://{BUCKET}/nights-report"), (str(tmp_path / "lake"), str(tmp_path / "out"))):
+        for day in (20, 22):
+            now = datetime(2026, 11, day + 1, 1, 30, tzinfo=UTC)
+            assert main(run(server, where, out, day, "--metrics-file", str(metrics)), environ=environ, now=now) == 0
+        assert "gpureport_run_coverage_ratio" in metrics.read_text()
+        metrics.unlink()
+    assert seen(place(environ, lake)) == seen(tmp_path / "lake")
     said = capfd.readouterr()
     assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said.out + said.err
+    elsewhere = shell(moto_url, tmp_path / "elsewhere")
+    now = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
+    assert main(run(server, lake, str(tmp_path / "again"), 22), environ=elsewhere, now=now) == 0
+    assert "nothing new" in capfd.readouterr().err
+    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("elsewhere/*/changes/**/*.parquet")}
+    assert "device_hour" in fetched
+    assert "device_sample" not in fetched
 
 
 def test_of_two_nights_at_once_the_second_leaves(
