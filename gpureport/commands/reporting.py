@@ -27,15 +27,16 @@ from gpureport.window import Window, parse_instant
 
 @click.command()
 @click.option("--out", type=FOLDER, help="Folder to write into (default: out/demo, or out/demo-month).")
-@click.option("--simulated-month", is_flag=True, help="Of 30 simulated days of 24 GPUs with trouble in known places (a minute).")
+@click.option("--simulated-month", is_flag=True, help="Of 30 simulated days with trouble in known places (a minute).")
+@click.option("--gpus", type=click.IntRange(min=24), default=24, help="How many the simulated month is of (24).")
 @click.pass_obj
-def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool) -> None:
+def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool, gpus: int) -> None:
     """Report on the bundled recording of a real H200, or on a simulated month; needs no network and no cluster.
 
     Example: gpureport demo --out out/demo
     """
     if simulated_month:
-        print_paths(pipeline.demo_month(invocation.config(), out or Path("out/demo-month"), invocation.now))
+        print_paths(pipeline.demo_month(invocation.config(), out or Path("out/demo-month"), invocation.now, gpus=gpus))
     else:
         print_paths(pipeline.demo(invocation.config(), out or Path("out/demo"), invocation.now))
 

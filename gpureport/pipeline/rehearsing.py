@@ -29,11 +29,11 @@ def demo(config: Config, out: Path, now: datetime) -> list[Place]:
     return report(own, DEMO_WINDOW, out, now)
 
 
-def demo_month(config: Config, out: Path, now: datetime, days: int = 30) -> list[Place]:
-    """A simulated month of 24 GPUs through compute and report; the files written, ``truth.json`` of what was planted last."""
+def demo_month(config: Config, out: Path, now: datetime, days: int = 30, gpus: int = 24) -> list[Place]:
+    """A simulated month through compute and report; the files written, ``truth.json`` of what was planted last."""
     from gpureport.simulate import fill_lake, review_plan, write_truth
 
-    plan = review_plan(24, days, DEMO_MONTH)
+    plan = review_plan(gpus, days, DEMO_MONTH)
     own = config.model_copy(update={"lake": out / "lake", "cluster": "simulated"})
     with out_errors(out):
         fill_lake(plan, own.lake, own.cluster)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +84,7 @@ def _made_by(ground: Ground, pod: Key) -> tuple[tuple[str, str], ...]:
 
 
 def _findings(ground: Ground, columns: Sequence[str], key: Key, container: str = "") -> tuple[tuple[str, str, str], ...]:
-    """What was found of it and is not suppressed, the most GPU-hours first; what is about all of a pod is about its container."""
+    """What was found of it or all of its pod and is not suppressed, the most GPU-hours first, what reads alike once."""
     if "finding" not in ground.tables:
         return ()
     found = [
@@ -92,7 +93,9 @@ def _findings(ground: Ground, columns: Sequence[str], key: Key, container: str =
         if row["container"] in ("", container) and row["suppressed_until"] is None
     ]
     found.sort(key=lambda row: (-(row["gpu_hours"] or 0.0), row["code"]))
-    return tuple((f"{row['code']} {row['title']}", row["evidence"], row["action"]) for row in found[:FINDINGS_OF_A_CARD])
+    alike = Counter((f"{row['code']} {row['title']}", row["evidence"], row["action"]) for row in found)
+    told = [(f"{title} ({times} times)" if times > 1 else title, *rest) for (title, *rest), times in alike.items()]
+    return tuple((title, evidence, action) for title, evidence, action in told[:FINDINGS_OF_A_CARD])
 
 
 def _boundness(ground: Ground, key: Key) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -140,7 +141,8 @@ def time_axis(days: float) -> dict[str, Any]:
     quiet: dict[str, Any] = {"title": None, "grid": False}
     if days < _DAYS_TO_NAME:
         return {**quiet, "labelExpr": _CLOCK}
-    return {**quiet, "format": "%-d %b", "tickCount": {"interval": "day", "step": max(1, round(days / 12))}}
+    ticks = {"tickCount": {"interval": "day", "step": math.ceil(days / 12)}}
+    return {**quiet, "format": "%-d %b", "labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 8, **ticks}
 
 
 def _line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:

@@ -160,8 +160,16 @@ def _environment() -> Environment:
         count=lambda number: f"{number:,}",
         sentence=_sentence,
         unbroken=_unbroken,
+        plainly=_plainly,
     )
     return environment
+
+
+def _plainly(setting: Any) -> Any:
+    """A setting as people write it."""
+    if isinstance(setting, bool):
+        return "yes" if setting else "no"
+    return f"{setting:,.15g}" if isinstance(setting, float) else setting
 
 
 def _unbroken(text: str) -> Markup:

@@ -84,15 +84,19 @@ def test_pods_of_one_maker_are_one_workload_and_one_name_of_two_kinds_is_two() -
 
 
 def test_a_containers_card_says_what_to_do_next_time_but_for_what_is_suppressed_or_anothers() -> None:
+    alike = [{**FINDING, "code": "GR302", "gpu_hours": 1.0, "device_uuid": f"GPU-{number}"} for number in range(3)]
     others = [{**FINDING, "code": "GR301", "suppressed_until": date(2026, 4, 1)}, {**FINDING, "code": "GR302", "pod": "other"}]
     device = {"device_uuid": "GPU-1", "gpu_instance_id": "", "node_name": "n", "observed_seconds": 60.0}
     figures = dict.fromkeys(("gpu_usage_avg", "sm_active_avg", "memory_used_ratio_max", "any_throttle_ratio", "xid_error_count"))
     rows = {
         "container": [{**KEY, **HELD, "device_seconds": 60.0, "coverage_ratio": 1.0}],
         "container_saturation": [{**KEY, **device, **figures}],
-        "finding": [FINDING, *others],
+        "finding": [{"device_uuid": "", **each} for each in (FINDING, *others, *alike)],
     }
     tables = made(rows)
     card = container_card(read_ground(tables, {}), tuple(KEY.values()), [])
-    assert card.findings == (("GR101 Held and idle", "idle for 2 of 2 GPU-hours.", "Ask the owner."),)
+    assert card.findings == (
+        ("GR101 Held and idle", "idle for 2 of 2 GPU-hours.", "Ask the owner."),
+        ("GR302 Held and idle (3 times)", "idle for 2 of 2 GPU-hours.", "Ask the owner."),
+    )
     assert [row.cells[0] for row in card.rows] == ["GPU-1"]
