@@ -65,7 +65,6 @@ def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str
     days = {*window.days(), *earlier.days()}
     facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
     lake.bring(facts)
-    lake.bring(facts)
     found: dict[str, list[tuple[str, str]]] = {}
     for partition in facts:
         found.setdefault(partition.cluster, []).append(made_by(partition))
@@ -109,7 +108,6 @@ def build_history(
     """
     last = max(window.days())
     facts = [each for each in lake.partitions("facts/device_hour") if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
-    lake.bring(facts)
     lake.bring(facts)
     alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}
     days = sorted({each.date for each in facts if made_by(each) in alike})
