@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from pathlib import Path
 
@@ -28,10 +29,10 @@ def compute(folder: Path) -> None:
     assert main(["compute", "--date", "2026-11-20", "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
 
 
-def restated(folder: Path) -> list[dict]:
-    arguments = ["report", "--since", "2026-11-20", "--lake", str(folder / "lake"), "--out", str(folder / "out")]
+def restated(folder: Path, name: str = "out") -> list[dict]:
+    arguments = ["report", "--since", "2026-11-20", "--lake", str(folder / "lake"), "--out", str(folder / name)]
     assert main(arguments, environ={}, now=NOW) == 0
-    return report_rows(folder / "out" / "gpureport.duckdb", "restated_day")
+    return report_rows(folder / name / "gpureport.duckdb", "restated_day")
 
 
 def facts_digest(folder: Path) -> str:
@@ -39,15 +40,22 @@ def facts_digest(folder: Path) -> str:
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path) -> None:
+def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bring(tmp_path, "a.txt", 0, 60)
-    assert restated(tmp_path) == []
+    assert restated(tmp_path, "first") == []
     bring(tmp_path, "b.txt", 60, 60)
     bring(tmp_path, "c.txt", 120, 60)
     [row] = restated(tmp_path)
     assert str(row["day"]) == "2026-11-20"
     assert (row["earlier_held_gpu_hours"], row["held_gpu_hours"]) == pytest.approx((1, 3))
     assert (row["earlier_seen_gpu_hours"], row["seen_gpu_hours"]) == pytest.approx((1, 3))
+    assert "Days stated anew" in (tmp_path / "out" / "report.html").read_text()
+    capsys.readouterr()
+    reports = [str(tmp_path / name) for name in ("first", "out")]
+    assert main(["diff", *reports, "--show", "restated", "-o", "json"], environ={}, now=NOW) == 0
+    [told] = json.loads(capsys.readouterr().out)["restated"]
+    assert told["day"] == "2026-11-20"
+    assert (told["earlier_held_gpu_hours"], told["held_gpu_hours"]) == pytest.approx((1, 3))
 
 
 def test_computing_a_day_again_changes_no_byte(tmp_path: Path) -> None:

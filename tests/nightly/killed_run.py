@@ -72,7 +72,16 @@ class Night:
 
 def start(arguments: list[str], cpu: Path, now: datetime = TONIGHT) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", _CHILD, now.isoformat(), str(cpu), *arguments]
-    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    scratch = cpu.with_name("scratch")  # what one that is killed leaves of its temporary files goes with the test
+    scratch.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        command,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
 
 
 @contextmanager
