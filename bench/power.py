@@ -18,7 +18,8 @@ import duckdb
 
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, files, simulated_lake
 from bench.measure import machine, measure, median, print_table
-from gpureport.compute import KEPT, ComputeSettings, compute_day
+from gpureport.compute import ComputeSettings, compute_day
+from gpureport.facts.kept import KEPT
 from gpureport.lake import open_lake
 from gpureport.query import Query, build, load, needed
 

@@ -1,4 +1,4 @@
-"""From the lake to the facts of one cluster and day, and from the facts to the tables of a report.
+"""From the lake to the facts of one cluster and day.
 
 A device's rows of a day lie in one part of the lake, so parts are worked on a few at a time: DuckDB with one thread
 (sums then run in the order of the files, the same every time), several at once by an engine, memory bounded by the batch.
@@ -9,66 +9,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
 from gpureport.engines import Engine, Threads
-from gpureport.errors import LakeError, QueryError
+from gpureport.errors import LakeError
 from gpureport.facts.day_state import KEPT_ONCE, TELEMETRY, state_around_day, state_of_day
 from gpureport.facts.idle_power import BASELINE, FIRST, idle_baseline
-from gpureport.facts.look_back import (
-    EARLIER,
-    HISTORY,
-    build_earlier,
-    build_history,
-    comparable_clusters,
-    compared_tables,
-    made_by,
-    window_before,
-    without,
-)
-from gpureport.facts.look_back import parameters as look_back_parameters
+from gpureport.facts.kept import KEPT
 from gpureport.facts.pod_series import kepler_parts
 from gpureport.facts.quotas import QUOTA_FACTS, quota_facts_of_day
-from gpureport.facts.restatement import footer_entries, restated_days
-from gpureport.findings import Thresholds
-from gpureport.findings import parameters as finding_parameters
+from gpureport.facts.restatement import footer_entries
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.lake.layout import partition_folder
-from gpureport.query import Failure, Query, build, load, needed, run_checks
-from gpureport.window import Window
-
-KEPT = (
-    "facts.ownership",
-    "facts.device_hour",
-    "facts.container_hour",
-    "facts.pod_hour",
-    "facts.link_hour",
-    "facts.device_signal",
-    "facts.xid_event",
-    "facts.ungiven_use",
-    "facts.node_day",
-    "facts.ledger_hour",
-    "facts.idle_power_hour",
-    "facts.power_hour",
-    "facts.device_power_hour",
-    "facts.reserved_power_hour",
-    "facts.kepler_hour",
-    "facts.pod_workload",
-    *KEPT_ONCE,
-    *QUOTA_FACTS,
-)
-"""The facts that compute writes; the other facts exist only while it runs, or only for a report."""
+from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
 
 _SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
@@ -85,28 +47,6 @@ class ComputeSettings:
     """What nos counts a whole GPU as."""
     memory_limit: str = "1GB"
     threads: int = 2
-
-
-@dataclass(frozen=True)
-class ReportSettings:
-    """What the figures of a report depend on, beside the facts."""
-
-    figure_min_coverage_ratio: float = 0.5
-    saturation_enabled: bool = True
-    links: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-    """By model what its links can carry in one direction: pcie_bytes_per_second, nvlink_bytes_per_second."""
-    idle_policy: str = "separate"
-    """Whom idle energy counts for: nobody (separate), each holder while it holds (holder), all holders of the pool (pool)."""
-    findings: Mapping[str, Any] = field(default_factory=lambda: finding_parameters(Thresholds(), []))
-    """Parameters of the queries that judge (``findings.parameters``)."""
-    prices: Mapping[str, Any] = field(default_factory=dict)
-    """gpu_hour (by model, or all) and kwh, in one currency; without any there are no costs."""
-    team_label: str = "team"
-    """The label of a namespace whose value is its team."""
-    carbon: Mapping[str, Any] = field(default_factory=dict)
-    """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
-    scheduler_gauges: Mapping[str, bool] = field(default_factory=dict)
-    """Which of the scheduler's gauges are told; one that is not named is."""
 
 
 @dataclass
@@ -319,111 +259,4 @@ def _build_facts(
     chosen = needed(queries, KEPT, given)
     for query in chosen:
         build(con, query, params)
-    return _check(con, queries, {*given, *(query.table for query in chosen)}, params)
-
-
-def _check(
-    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: Collection[str], params: Mapping[str, object]
-) -> list[Failure]:
-    """Run the checks whose tables are there; QueryError for the first of severity fail that finds something."""
-    checks = [query for query in queries.values() if query.layer == "checks" and set(query.reads) <= set(built)]
-    failures = run_checks(con, checks, params)
-    fatal = [failure for failure in failures if failure.severity == "fail"]
-    if fatal:
-        raise QueryError(f"{fatal[0]}; please report this as a defect of gpureport")
-    return failures
-
-
-def report_tables(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    window: Window,
-    settings: ReportSettings,
-    made_with: str = "",
-    earlier: Window | None = None,
-) -> dict[str, Query]:
-    """Build ``report.*`` over the facts of the window; their queries, by table.
-
-    Tables that compare it with an earlier window (the one before) are left out where the lake does not hold all of that.
-    Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are
-    missing or were made by different versions or settings, or by others than the hash ``made_with``.
-    """
-    _refuse_unequal_facts(lake, window, made_with)
-    earlier = earlier or window_before(window)
-    queries, params = load(), {**_report_parameters(window, earlier, settings), "restated_days": restated_days(lake, window)}
-    build_history(con, lake, window, queries, params)
-    compared = comparable_clusters(lake, window, earlier)
-    has_earlier = compared and build_earlier(con, lake, earlier, compared, queries, params, (*KEPT, *HISTORY))
-    days = list(window.days())
-    views(con, lake, [table.replace(".", "/") for table in KEPT], dates=days)
-    # A device that was there the day before is expected from the window's start on.
-    views(con, lake, ["facts/device_signal"], dates=[days[0] - timedelta(days=1), *days])
-    targets = without(queries, [*_without_input(con, settings), *(() if has_earlier else EARLIER)])
-    chosen = needed(queries, [*targets, *compared_tables(queries)], (*KEPT, *HISTORY, *EARLIER))
-    for query in chosen:
-        build(con, query, params)
-    _check(con, queries, {*KEPT, *(query.table for query in chosen)}, params)
-    return {table: queries[table] for table in targets}
-
-
-def _report_parameters(window: Window, earlier: Window, settings: ReportSettings) -> dict[str, Any]:
-    return {
-        **look_back_parameters(window, earlier),
-        "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
-        "saturation_enabled": settings.saturation_enabled,
-        "idle_policy": settings.idle_policy,
-        "prices": json.dumps(settings.prices, sort_keys=True),
-        "carbon": json.dumps(settings.carbon, sort_keys=True),
-        "team_label": settings.team_label,
-        "links": json.dumps(settings.links, sort_keys=True),
-        "scheduler_gauges": json.dumps(settings.scheduler_gauges, sort_keys=True),
-        **settings.findings,
-    }
-
-
-def _without_input(con: duckdb.DuckDBPyConnection, settings: ReportSettings) -> list[str]:
-    """Tables that are not made, for nothing was configured or collected that they would tell of."""
-    absent = [] if settings.prices or settings.carbon else ["report.cost"]
-    if not con.execute("select 1 from facts.kepler_hour limit 1").fetchone():
-        absent.append("report.kepler_pod")
-    return absent
-
-
-def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
-    """The checks of severity warn that found something in the tables of a report."""
-    rows = con.execute("select table_schema, table_name from information_schema.tables").fetchall()
-    built = {f"{schema}.{name}" for schema, name in rows}
-    return run_checks(con, [query for query in load().values() if query.layer == "checks" and set(query.reads) <= built], {})
-
-
-def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
-    days = set(window.days())
-    facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
-    held = {(each.cluster, each.date) for each in facts}
-    lacking = {
-        each.date for each in lake.partitions("device_sample") if each.date in days and (each.cluster, each.date) not in held
-    }
-    if lacking:
-        raise LakeError(f"no facts yet for {_listed(lacking)}; run 'gpureport compute --date' for each, then report again")
-    if not facts:
-        raise LakeError(f"the lake at {lake} holds nothing for {window}; export or import those days first")
-    lake.bring(facts)
-    made: dict[tuple[str, str], set[date]] = defaultdict(set)
-    for partition in facts:
-        made[made_by(partition)].add(partition.date)
-    if others := set.union(set(), *(dates for (_, config), dates in made.items() if made_with not in ("", config))):
-        raise LakeError(
-            f"the facts of {_listed(others)} were made with another configuration or another version's SQL; "
-            "run 'gpureport compute --date' for each, then report again"
-        )
-    if len(made) > 1:
-        kept = max(made, key=lambda maker: (len(made[maker]), max(made[maker])))
-        stale = set.union(*(dates for maker, dates in made.items() if maker != kept))
-        raise LakeError(
-            f"the facts of {_listed(stale)} were made by another version or configuration than the other days'; "
-            "run 'gpureport compute --date' for each, then report again"
-        )
-
-
-def _listed(days: Collection[date]) -> str:
-    return ", ".join(day.isoformat() for day in sorted(days))
+    return hold_to_checks(con, queries, {*given, *(query.table for query in chosen)}, params)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
@@ -189,4 +189,16 @@ def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: 
         if rows.num_rows:
             example = rows.slice(0, 1).to_pylist()[0]
             failures.append(Failure(check.table, check.severity, check.purpose, rows.num_rows, example))
+    return failures
+
+
+def hold_to_checks(
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: Collection[str], params: Mapping[str, object]
+) -> list[Failure]:
+    """Run the checks whose tables are there; QueryError for the first of severity fail that finds something."""
+    checks = [query for query in queries.values() if query.layer == "checks" and set(query.reads) <= set(built)]
+    failures = run_checks(con, checks, params)
+    fatal = [failure for failure in failures if failure.severity == "fail"]
+    if fatal:
+        raise QueryError(f"{fatal[0]}; please report this as a defect of gpureport")
     return failures

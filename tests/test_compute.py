@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport import compute
-from gpureport.compute import ComputeSettings, ReportSettings, compute_day, connection, report_tables
+from gpureport.compute import ComputeSettings, compute_day, connection
 from gpureport.errors import LakeError, QueryError
 from gpureport.lake import Lake, open_lake, views
 from gpureport.query import build, load, needed
+from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, TABLE_BY_NAME, Table
 from gpureport.window import Window
 

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from gpureport.catalog import load_catalog
-from gpureport.compute import ComputeSettings, ReportSettings, compute_day, connection, report_tables
+from gpureport.compute import ComputeSettings, compute_day, connection
 from gpureport.lake import Lake, open_lake
+from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.series import STALE_BITS, SeriesBatch
 from gpureport.shape import shape
 from gpureport.window import Window

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from gpureport import lake
-from gpureport.compute import KEPT
+from gpureport.facts.kept import KEPT
 from gpureport.query import build, load, needed
 from gpureport.tables import TABLE_BY_NAME
 

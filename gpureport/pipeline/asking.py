@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.compute import KEPT, connection
+from gpureport.compute import connection
 from gpureport.config import Config
 from gpureport.documents.schema import render_schema
 from gpureport.errors import LakeError
+from gpureport.facts.kept import KEPT
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.reporting import open_report
 from gpureport.query import load

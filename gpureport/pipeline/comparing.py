@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpureport.compute import connection, facts_hash, report_tables
+from gpureport.compute import connection, facts_hash
 from gpureport.config import Config
 from gpureport.errors import LakeError
 from gpureport.facts.look_back import window_before
@@ -15,6 +15,7 @@ from gpureport.lake import open_lake
 from gpureport.pipeline.delivering import report_here
 from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, report_settings
 from gpureport.query import load
+from gpureport.report_tables import report_tables
 from gpureport.row_printing import Output
 from gpureport.store import Place
 from gpureport.window import Window

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duckdb import DuckDBPyConnection
 
 from gpureport import findings
-from gpureport.compute import compute_day, connection, facts_hash, failed_checks, report_tables
+from gpureport.compute import compute_day, connection, facts_hash
 from gpureport.config import Config
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
@@ -16,6 +16,7 @@ from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.delivering import deliver
 from gpureport.pipeline.settings import REPORT_THREADS, carbon_of, compute_engine, compute_settings, prices_of, report_settings
 from gpureport.query import Query, load
+from gpureport.report_tables import failed_checks, report_tables
 from gpureport.store import Place
 from gpureport.window import Window
 

@@ -7,9 +7,10 @@ from typing import Any
 from gpureport import findings
 from gpureport.carbon import intensities
 from gpureport.catalog import Catalog, load_catalog
-from gpureport.compute import ComputeSettings, ReportSettings
+from gpureport.compute import ComputeSettings
 from gpureport.config import Config
 from gpureport.engines import Engine, Processes, RayCluster, Threads
+from gpureport.report_tables import ReportSettings
 
 REPORT_THREADS = 1
 """Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""

@@ -8,8 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from gpureport.compute import ComputeSettings, ReportSettings, compute_day, report_tables
+from gpureport.compute import ComputeSettings, compute_day
 from gpureport.lake import open_lake
+from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.simulate import SimulationPlan, fill_lake
 from tests.simulate.conftest import ms
 

@@ -15,10 +15,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from gpureport.compute import ComputeSettings, ReportSettings, compute_day, report_tables
+from gpureport.compute import ComputeSettings, compute_day
 from gpureport.config import Config
 from gpureport.lake import open_lake
 from gpureport.pipeline import demo_month
+from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.simulate import SimulationPlan, fill_lake, review_plan, write_truth
 from tests.simulate.conftest import ms
 
