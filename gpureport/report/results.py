@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from gpureport.query import Query
 
 REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""
 SIGNIFICANT_DIGITS = 9
-_ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 2048
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,27 @@ def read_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -
 
 
 def _read(con: duckdb.DuckDBPyConnection, query: Query) -> Result:
+    """Rows and maps; of the maps, which weigh more than the rows, only some are in memory before equal ones are one."""
     table = con.table(query.table)
     maps = [name for name, kind in zip(table.columns, table.types, strict=True) if kind.id == "map"]
     entries = f" replace ({', '.join(f'map_entries({name}) as {name}' for name in maps)})" if maps else ""
-    frame = rounded(con.sql(f"select *{entries} from {query.table} order by {', '.join(query.grain)}").pl())
-    return Result(query, frame.drop(maps), {name: tuple(_maps(frame[name])) for name in maps})
+    told = con.sql(f"select *{entries} from {query.table} order by {', '.join(query.grain)}").to_arrow_reader(_ROWS_AT_ONCE)
+    schema = pa.schema([field for field in told.schema if field.name not in maps])
+    batches, one, found = [], dict[_Pairs, dict[str, Any]](), {name: list[dict[str, Any]]() for name in maps}
+    for batch in told:
+        for name in maps:
+            found[name] += [one.setdefault(pairs, dict(pairs)) for pairs in map(_pairs, batch[name].to_pylist())]
+        batches.append(batch.drop_columns(maps))
+    frame = rounded(pl.DataFrame(pa.Table.from_batches(batches, schema)))
+    return Result(query, frame, {name: tuple(kept) for name, kept in found.items()})
 
 
-def _maps(entries: pl.Series) -> Iterator[dict[str, Any]]:
-    """Row by row; equal maps are one, for of tens of thousands of rows most lack the same figures for the same reasons."""
-    known: dict[tuple[tuple[str, Any], ...], dict[str, Any]] = {}
-    for part in entries.to_frame().iter_slices(_ROWS_AT_ONCE):
-        for found in part.to_series().to_list():
-            pairs = tuple(sorted((entry["key"], entry["value"]) for entry in found or []))
-            yield known.setdefault(pairs, dict(pairs))
+_Pairs = tuple[tuple[str, Any], ...]
+
+
+def _pairs(entries: list[dict[str, Any]] | None) -> _Pairs:
+    """A map with its keys in order, so that files are the same bytes."""
+    return tuple(sorted((entry["key"], entry["value"]) for entry in entries or []))
 
 
 def rounded(frame: pl.DataFrame) -> pl.DataFrame:
