@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_once import built_once
 
+from gpureport.compute import ComputeSettings, compute_day
+from gpureport.lake import open_lake
 from gpureport.series import SeriesBatch, concatenate
-from gpureport.simulate import SIGNALS_ALL, SimulationPlan, simulate_batches, write_truth
+from gpureport.simulate import SIGNALS_ALL, SimulationPlan, fill_lake, simulate_batches, write_truth
 from gpureport.window import parse_instant, to_ms
 
 # 24 GPUs: node 0 has a shared and a split GPU and every planted event, node 1 is served by DRA, node 2 is plain.
@@ -84,6 +87,18 @@ def plan() -> SimulationPlan:
 @pytest.fixture(scope="package")
 def cluster() -> Cluster:
     return Cluster(PLAN)
+
+
+@pytest.fixture(scope="session")
+def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lake of the plan, cluster sim, with the facts of both days; to read only."""
+
+    def build(folder: Path) -> None:
+        fill_lake(PLAN, folder / "lake", "sim", workers=1)
+        for day in PLAN.dates:
+            compute_day(open_lake(folder / "lake"), "sim", day, ComputeSettings(threads=1))
+
+    return built_once("simulated", build, request, tmp_path_factory) / "lake"
 
 
 @pytest.fixture(scope="package")

@@ -1,13 +1,13 @@
 """From the simulated lake to facts: what was planted comes out, container by container."""
 
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from gpureport.compute import ComputeSettings, compute_day
 from gpureport.lake import open_lake, views
-from gpureport.simulate import SimulationPlan, fill_lake
+from gpureport.simulate import SimulationPlan
 from tests.simulate.conftest import ms
 
 Row = dict[str, Any]
@@ -15,15 +15,10 @@ Key = tuple[str, str, str]
 
 
 @pytest.fixture(scope="module")
-def facts(plan: SimulationPlan, tmp_path_factory: pytest.TempPathFactory) -> dict[Key, Row]:
+def facts(simulated: Path) -> dict[Key, Row]:
     """Sums over both days by pod, device and instance."""
-    path = tmp_path_factory.mktemp("facts") / "lake"
-    fill_lake(plan, path, "sim", workers=1)
-    lake = open_lake(path)
-    for day in plan.dates:
-        compute_day(lake, "sim", day, ComputeSettings(threads=1))
     with duckdb.connect() as con:
-        views(con, lake, ["facts/container_hour"])
+        views(con, open_lake(simulated), ["facts/container_hour"])
         found = con.sql(
             """
             select

@@ -11,17 +11,10 @@ from gpureport.simulate import SimulationPlan, fill_lake
 from tests.simulate.conftest import Cluster, ms
 
 
-@pytest.fixture(scope="module")
-def lake_path(plan: SimulationPlan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("simulated") / "lake"
-    fill_lake(plan, path, "sim", workers=1)
-    return path
-
-
 @pytest.fixture
-def con(lake_path: Path) -> duckdb.DuckDBPyConnection:
+def con(simulated: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
-    views(connection, open_lake(lake_path), ["device_sample", "owner_label", "sample", "series", "source"])
+    views(connection, open_lake(simulated), ["device_sample", "owner_label", "sample", "series", "source"])
     return connection
 
 

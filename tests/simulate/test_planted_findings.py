@@ -8,10 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from gpureport.compute import ComputeSettings, compute_day
 from gpureport.lake import open_lake
 from gpureport.report_tables import ReportSettings, report_tables
-from gpureport.simulate import SimulationPlan, fill_lake
+from gpureport.simulate import SimulationPlan
 from tests.simulate.conftest import ms
 
 Row = dict[str, Any]
@@ -19,16 +18,11 @@ HOUR_MS = 3_600_000
 
 
 @pytest.fixture(scope="module")
-def report(plan: SimulationPlan, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def report(plan: SimulationPlan, simulated: Path) -> dict[str, list[Row]]:
     """Rows of the tables that the tests look at, over both days."""
-    path: Path = tmp_path_factory.mktemp("findings") / "lake"
-    fill_lake(plan, path, "sim", workers=1)
-    lake = open_lake(path)
-    for day in plan.dates:
-        compute_day(lake, "sim", day, ComputeSettings(threads=1))
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
-        report_tables(con, lake, plan.window, ReportSettings())
+        report_tables(con, open_lake(simulated), plan.window, ReportSettings())
         tables = ("finding", "gpu_hour_balance", "gpu_hour_ledger")
         return {name: con.sql(f"from report.{name}").to_arrow_table().to_pylist() for name in tables}
 
