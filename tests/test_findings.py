@@ -62,7 +62,7 @@ def test_an_idle_holder_and_a_lost_gpu_are_found(reported: Path) -> None:
     assert found.keys() == {"GR101", "GR401"}
     assert found["GR101"]["gpu_hours"] == pytest.approx(2)
     assert found["GR101"]["owner"] == "research"
-    assert found["GR101"]["evidence"] == "idle for 2.0 of 2.0 GPU-hours (100 %) on 1 GPU(s)"
+    assert found["GR101"]["evidence"] == "idle for 2.0 of 2.0 GPU-hours (100 %) on 1 GPU"
     assert (found["GR401"]["detail"], found["GR401"]["severity"], found["GR401"]["owner"]) == ("79", "critical", "platform")
     assert found["GR401"]["unknown_reasons"] == {"gpu_hours": "not_estimated", "at_stake_cost": "not_estimated"}
     assert found["GR101"]["unknown_reasons"] == {"at_stake_cost": "not_configured"}

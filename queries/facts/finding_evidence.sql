@@ -88,7 +88,9 @@ found as (
         string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
         sum(gpu_hours) as gpu_hours,
         'medium' as confidence,
-        format('{:.1f} GPU-hours on {} GPU(s) without a name', sum(gpu_hours), count(distinct device_uuid)) as evidence,
+        format(
+            '{:.1f} GPU-hours on {} GPU{} without a name', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        ) as evidence,
         min(first_hour_at) as first_seen_at
     from facts.window_ledger
     where bucket = 'unknown' and cause in ('no_pod_labels', 'no_permission')
@@ -103,9 +105,10 @@ found as (
         sum(lacking_seconds) / 3600 as gpu_hours,
         'high' as confidence,
         format(
-            '{} value(s) of {} left out: {}; it lacks for {:.1f} GPU-hours on {} GPU(s) or instances',
-            sum(left_out_count)::bigint, string_agg(distinct source_metric, ', ' order by source_metric),
-            string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600, count(distinct device_uuid || gpu_instance_id)
+            '{} value{} of {} left out: {}; it lacks for {:.1f} GPU-hours on {} GPU{} or instance{}',
+            sum(left_out_count)::bigint, if(sum(left_out_count) = 1, '', 's'), string_agg(distinct source_metric, ', ' order by source_metric),
+            string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600, count(distinct device_uuid || gpu_instance_id),
+            if(count(distinct device_uuid || gpu_instance_id) = 1, '', 's'), if(count(distinct device_uuid || gpu_instance_id) = 1, '', 's')
         ) as evidence,
         min(day)::timestamp as first_seen_at
     from facts.window_signal_day
@@ -119,7 +122,9 @@ found as (
         gpu_model,
         sum(gpu_hours) as gpu_hours,
         'high' as confidence,
-        format('active for {:.1f} GPU-hours on {} GPU(s) without SM activity', sum(gpu_hours), count(distinct device_uuid)) as evidence,
+        format(
+            'active for {:.1f} GPU-hours on {} GPU{} without SM activity', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        ) as evidence,
         min(first_hour_at) as first_seen_at
     from facts.window_ledger
     where bucket = 'allocated_busy'

@@ -102,8 +102,8 @@ ruled as (
                 'holds': bound.is_work_rejected,
                 'gpu_hours': bound.memory_pressure_ratio * bound.device_seconds / 3600,
                 'evidence': format(
-                    'memory nearly full {:.1f} % of the time, {} XID error(s): {}', 100 * bound.memory_pressure_ratio, bound.xid_error_count,
-                    array_to_string(bound.xid_codes, ', ')
+                    'memory nearly full {:.1f} % of the time, {} XID error{}: {}', 100 * bound.memory_pressure_ratio, bound.xid_error_count,
+                    if(bound.xid_error_count = 1, '', 's'), array_to_string(bound.xid_codes, ', ')
                 ),
                 'first_seen_at': first_hour.memory_at
             }

@@ -82,8 +82,8 @@ select
     if(resource in ('nvidia.com/gpu', 'amd.com/gpu'), wait_unit_hours, null) as gpu_hours,
     'high' as confidence,
     format(
-        '{} pod(s) waited, half of them {:.1f} h or more, one in twenty {:.1f} h; {} still waited at the end',
-        pod_count, wait_hours_p50, wait_hours_p95, waiting_count
+        '{} pod{} waited, half of them {:.1f} h or more, one in twenty {:.1f} h; {} still waited at the end',
+        pod_count, if(pod_count = 1, '', 's'), wait_hours_p50, wait_hours_p95, waiting_count
     ) as evidence,
     first_seen_at
 from summed

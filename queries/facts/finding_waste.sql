@@ -97,8 +97,8 @@ found as (
         idle_gpu_hours as gpu_hours,
         confidence,
         format(
-            'idle for {:.1f} of {:.1f} GPU-hours ({:.0f} %) on {} GPU(s)',
-            idle_gpu_hours, told_gpu_hours, 100 * idle_gpu_hours / told_gpu_hours, device_count
+            'idle for {:.1f} of {:.1f} GPU-hours ({:.0f} %) on {} GPU{}',
+            idle_gpu_hours, told_gpu_hours, 100 * idle_gpu_hours / told_gpu_hours, device_count, if(device_count = 1, '', 's')
         ) as evidence,
         first_seen_at
     from holder
@@ -132,7 +132,9 @@ found as (
         string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
         sum(gpu_hours) as gpu_hours,
         'high' as confidence,
-        format('reserved for {:.1f} GPU-hours on {} GPU(s), no container', sum(gpu_hours), count(distinct device_uuid)) as evidence,
+        format(
+            'reserved for {:.1f} GPU-hours on {} GPU{}, no container', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        ) as evidence,
         min(first_hour_at) as first_seen_at
     from facts.window_ledger
     where bucket = 'reserved_idle'
@@ -162,7 +164,9 @@ found as (
         string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
         sum(gpu_hours) as gpu_hours,
         if(cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
-        format('{:.1f} GPU-hours on {} GPU(s): {}', sum(gpu_hours), count(distinct device_uuid), cause) as evidence,
+        format(
+            '{:.1f} GPU-hours on {} GPU{}: {}', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's'), cause
+        ) as evidence,
         min(first_hour_at) as first_seen_at,
         cause as detail
     from facts.window_ledger
@@ -177,7 +181,9 @@ found as (
         string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
         sum(gpu_hours) as gpu_hours,
         'high' as confidence,
-        format('{} for {:.1f} GPU-hours on {} GPU(s)', cause, sum(gpu_hours), count(distinct device_uuid)) as evidence,
+        format(
+            '{} for {:.1f} GPU-hours on {} GPU{}', cause, sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        ) as evidence,
         min(first_hour_at) as first_seen_at,
         cause as detail
     from facts.window_ledger

@@ -54,8 +54,8 @@ sentenced as (
                 when 'rejected'
                     then
                         format(
-                            'Memory nearly full {:.1f} % of the time and {} XID error(s): work was likely rejected.',
-                            100 * memory_pressure_ratio, xid_error_count
+                            'Memory nearly full {:.1f} % of the time and {} XID error{}: work was likely rejected.',
+                            100 * memory_pressure_ratio, xid_error_count, if(xid_error_count = 1, '', 's')
                         )
                 when 'memory' then format('Memory-pressured {:.1f} % of the time.', 100 * memory_pressure_ratio)
             end
