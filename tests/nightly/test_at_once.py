@@ -12,9 +12,9 @@ from pathlib import Path
 import duckdb
 from kube.lake import ask
 from prometheus.replay import replaying
-from prometheus.test_export_killed import PATIENCE_SECONDS, Gate, kill_session
+from prometheus.test_export_killed import Gate, kill_session
 
-from .killed_run import TONIGHT, Night
+from .killed_run import PATIENCE_SECONDS, TONIGHT, Night
 
 
 @contextmanager

@@ -23,7 +23,7 @@ READ = "/api/v1/read"
 READS = fleet.NODE_COUNT + 1
 """One for the probe, then one for each node."""
 SMALL_GROUPS = {"GPUREPORT_EXPORT__SAMPLES_PER_GROUP": "1"}
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 300.0
 
 Files = dict[str, bytes]
 
