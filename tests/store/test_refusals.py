@@ -78,14 +78,6 @@ def test_no_answer(capfd: pytest.CaptureFixture[str], environ: dict[str, str], s
     assert f"cannot reach {silent_url} for s3://lake-bucket/lake (no answer in time)" in said(capfd, own, *compute())
 
 
-def test_a_report_that_cannot_go_up(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
-    assert main(["demo", "--out", str(tmp_path / "demo")], environ={}, now=NOW) == 0
-    capfd.readouterr()
-    window = ("--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z")
-    where = ("--lake", str(tmp_path / "demo" / "lake"), "--out", "s3://no-such-bucket/report")
-    assert "has no bucket no-such-bucket" in said(capfd, environ, "report", *window, *where)
-
-
 @pytest.mark.parametrize("address", ["gs://bucket/lake", "az://bucket/lake", "file:///lake"])
 def test_other_schemes(capfd: pytest.CaptureFixture[str], environ: dict[str, str], address: str) -> None:
     assert "is nothing that gpureport reads or writes; give a folder, or s3://" in said(capfd, environ, *compute(address), code=2)
