@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
@@ -31,6 +30,7 @@ from gpureport.facts.restatement import footer_entries
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.lake.layout import partition_folder
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
+from gpureport.spill import spill_folder
 
 _SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
@@ -60,14 +60,14 @@ class ComputeResult:
 @contextmanager
 def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
     """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it."""
-    with TemporaryDirectory(prefix="gpureport-") as spill, duckdb.connect() as con:
+    with spill_folder() as spill, duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
         con.execute(f"set threads = {threads:d}")
         try:
             con.execute("set memory_limit = $limit", {"limit": memory_limit})
         except duckdb.Error as error:
             raise LakeError(f"compute.memory_limit {memory_limit!r} is no size; write it as 1GB") from error
-        con.execute("set temp_directory = $spill", {"spill": spill})
+        con.execute("set temp_directory = $spill", {"spill": str(spill)})
         yield con
 
 
