@@ -91,6 +91,11 @@ class Header:
         return None if self.coverage_ratio is None else max(0.0, 1.0 - self.coverage_ratio)
 
     @property
+    def sample_count(self) -> int:
+        """Samples that were read for it."""
+        return sum(source.sample_count for source in self.sources)
+
+    @property
     def absent_count(self) -> int:
         """How many of the signals no device has."""
         return sum(len(each.signals) for each in self.absent)
