@@ -180,7 +180,7 @@ reading as (
         case
             when instance.signal = 'sm' then sample.sm_active_ratio
             when instance.signal = 'engine' then sample.gr_engine_active_ratio
-        end::double as activity_ratio,
+        end::decimal(18, 6) as activity_ratio,
         greatest(sample.gr_engine_active_ratio >= 0.001, sample.sm_active_ratio >= 0.001) as is_instance_active,
         least(1, greatest(0, activity_ratio)) as cut_ratio,
         if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
@@ -202,9 +202,9 @@ scraped_whole as (
         span_at,
         bool_or(is_instance_active) as is_any_active,
         count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
-        sum(cut_ratio) as all_ratio,
-        sum(cut_ratio * slice_count) as all_slice_ratio,
-        sum(kepler_ratio) as all_kepler_ratio
+        sum(cut_ratio)::double as all_ratio,
+        sum(cut_ratio * slice_count)::double as all_slice_ratio,
+        sum(kepler_ratio)::double as all_kepler_ratio
     from reading
     group by piece_number, span_at
     having count(*) = any_value(instance_count)
@@ -276,9 +276,9 @@ other_whole as (
         span_at,
         bool_or(is_instance_active) as is_any_active,
         count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
-        sum(cut_ratio) as all_ratio,
-        sum(cut_ratio * slice_count) as all_slice_ratio,
-        sum(kepler_ratio) as all_kepler_ratio
+        sum(cut_ratio)::double as all_ratio,
+        sum(cut_ratio * slice_count)::double as all_slice_ratio,
+        sum(kepler_ratio)::double as all_kepler_ratio
     from other
     group by piece_number, span_at
 ),
@@ -323,18 +323,19 @@ span as (
     from whole
 ),
 
+-- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
 piece as (
     select
         piece_number,
-        sum(observed_seconds) as observed_seconds,
-        sum(measured_seconds) as measured_seconds,
-        sum(held_joules) as held_joules,
-        sum(idle_joules) as idle_joules,
-        sum(if(counts_active, measured_seconds, 0)) as active_seconds,
-        sum(if(is_active is null, measured_seconds, 0)) as activity_unknown_seconds,
-        sum(if(counts_active and not is_told, measured_seconds, 0)) as equal_seconds,
-        sum(if(is_told, 0, active_joules)) as untold_joules,
-        sum(if(all_kepler_ratio > 0, 0, above_joules)) as untold_kepler_joules,
+        sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
+        sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
+        sum((held_joules * 1e12)::hugeint) / 1e12 as held_joules,
+        sum((idle_joules * 1e12)::hugeint) / 1e12 as idle_joules,
+        sum((if(counts_active, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as active_seconds,
+        sum((if(is_active is null, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as activity_unknown_seconds,
+        sum((if(counts_active and not is_told, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
+        sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
+        sum((if(all_kepler_ratio > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
         max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
     from span
     group by piece_number
@@ -361,9 +362,9 @@ part as not materialized (
 summed as (
     select
         part.instance_number,
-        sum(part.cut_ratio * span.joules_per_slice) as slice_joules,
-        sum(part.cut_ratio * span.joules_per_ratio) as ratio_joules,
-        sum(part.kepler_ratio * span.joules_per_kepler) as kepler_joules,
+        sum((part.cut_ratio * span.joules_per_slice * 1e12)::hugeint) / 1e12 as slice_joules,
+        sum((part.cut_ratio * span.joules_per_ratio * 1e12)::hugeint) / 1e12 as ratio_joules,
+        sum((part.kepler_ratio * span.joules_per_kepler * 1e12)::hugeint) / 1e12 as kepler_joules,
         max(part.cut_ratio * span.watts_per_slice) as slice_watts_max,
         count_if(part.activity_ratio != part.cut_ratio) as clamped_count
     from part

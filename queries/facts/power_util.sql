@@ -73,7 +73,7 @@ scraped_whole as (
     select
         piece_number,
         span_at,
-        sum(weight) as all_weight
+        sum((weight * 1e9)::bigint) / 1e9 as all_weight
     from reading
     group by piece_number, span_at
     having count(*) = any_value(owner_count)
@@ -128,7 +128,7 @@ other_whole as (
     select
         piece_number,
         span_at,
-        sum(weight) as all_weight,
+        sum((weight * 1e9)::bigint) / 1e9 as all_weight,
         count(weight) = any_value(owner_count) or any_value(is_watts) as is_known
     from other
     group by piece_number, span_at
@@ -186,18 +186,19 @@ span as (
     inner join shared_piece as piece on span.piece_number = piece.piece_number
 ),
 
+-- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
 piece as (
     select
         piece_number,
-        sum(observed_seconds) as observed_seconds,
-        sum(measured_seconds) as measured_seconds,
-        sum(above_joules - active_joules) as held_joules,
-        sum(idle_joules) as idle_joules,
-        sum(if(counts_active, measured_seconds, 0)) as active_seconds,
-        sum(if(is_active is null, measured_seconds, 0)) as activity_unknown_seconds,
-        sum(if(counts_active and not is_told, measured_seconds, 0)) as equal_seconds,
-        sum(if(is_told, 0, active_joules)) as untold_joules,
-        sum(if(all_weight > 0, 0, above_joules)) as untold_kepler_joules,
+        sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
+        sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
+        sum(((above_joules - active_joules) * 1e12)::hugeint) / 1e12 as held_joules,
+        sum((idle_joules * 1e12)::hugeint) / 1e12 as idle_joules,
+        sum((if(counts_active, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as active_seconds,
+        sum((if(is_active is null, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as activity_unknown_seconds,
+        sum((if(counts_active and not is_told, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
+        sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
+        sum((if(all_weight > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
         max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
     from span
     group by piece_number
@@ -224,8 +225,8 @@ part as (
 summed as (
     select
         part.holder_number,
-        sum(part.weight * span.joules_per_weight) as joules,
-        sum(part.weight * span.kepler_joules_per_weight) as kepler_joules,
+        sum((part.weight * span.joules_per_weight * 1e12)::hugeint) / 1e12 as joules,
+        sum((part.weight * span.kepler_joules_per_weight * 1e12)::hugeint) / 1e12 as kepler_joules,
         max(part.weight * span.watts_per_weight) as watts_max
     from part
     inner join span
