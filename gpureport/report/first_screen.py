@@ -85,7 +85,7 @@ def _compared(tables: Mapping[str, Result]) -> str:
     """The window before, as the tiles name it, or why they cannot."""
     rows = tables["period"].rows.filter(pl.col("period") == "before") if "period" in tables else None
     if rows is None or rows.height == 0:
-        return f"Change against the window before: {formats.UNKNOWN}; the lake must hold all of it, in whole hours, computed alike."
+        return f"Change against the window before: {formats.UNKNOWN}; the lake must hold it all, in whole hours, computed alike."
     since, until = rows["since_at"].min(), rows["until_at"].max()
     return f"▲▼ against {formats.value('since_at', since)} to {formats.value('until_at', until)}."
 

@@ -152,8 +152,11 @@ def test_a_chart_is_enlarged_by_a_link_and_back_without_scripts(browser: Browser
 
 
 def scale(page: Page) -> float:
-    """How much larger than at first the first panel's chart is drawn."""
-    drawn: float = page.locator("#idle-chart svg").evaluate("svg => new DOMMatrix(getComputedStyle(svg).transform).a")
+    """How much larger than at first the first panel's chart is drawn, once what was asked for is on the screen."""
+    drawn: float = page.locator("#idle-chart svg").evaluate(
+        """svg => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+            done(new DOMMatrix(getComputedStyle(svg).transform).a))))"""
+    )
     return drawn
 
 
@@ -171,6 +174,7 @@ def test_a_chart_is_zoomed_moved_and_shown_whole_again_by_buttons_keys_and_mouse
     before, left = scale(page), (chart.locator("svg").bounding_box() or {})["x"]
     assert before > 2
     chart.press("ArrowRight")
+    assert scale(page) == before
     assert (chart.locator("svg").bounding_box() or {})["x"] < left
     chart.press("-")
     assert 1 < scale(page) < before
