@@ -32,7 +32,7 @@ BUCKETS = (
     Bucket("unknown", "Unknown", "not seen, or nothing tells what it did"),
 )
 HELD = ("effective", "allocated_busy", "allocated_ineffective", "allocated_idle")
-_SHOWN = 0.0005
+_NOTABLE = 0.005
 HOLDER = ("cluster", "namespace", "pod", "pod_uid")
 
 
@@ -55,8 +55,8 @@ class Balance:
         return self.of(*names) / self.capacity_gpu_hours if self.capacity_gpu_hours else None
 
     def shows(self, *names: str) -> bool:
-        """Whether these buckets together are more than nothing at the precision that a share is printed with."""
-        return (self.share(*names) or 0.0) >= _SHOWN
+        """Whether these buckets together are half a percent of capacity, so that other shares may be a point higher."""
+        return (self.share(*names) or 0.0) >= _NOTABLE
 
     @property
     def is_depth_known(self) -> bool:
