@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -18,7 +19,7 @@ from gpureport.report.header import Header
 from gpureport.report.html import write_html
 from gpureport.report.ledger import BUCKETS, Balance, added, by_holder
 from gpureport.report.results import Result
-from gpureport.report.tiles import Tile
+from gpureport.report.tiles import Tile, effective
 
 Namespace = tuple[str, str]
 """Cluster and namespace."""
@@ -69,7 +70,7 @@ def _screen(owner: str, by_owner: Mapping[str, Mapping[str, float]], rank: int, 
     return FirstScreen(
         whose=owner or "namespaces without an owner",
         capacity=_told_namespaces(tables),
-        sentences=_sentences(buckets, held(buckets), sum(map(held, by_owner.values())), f"{rank:,} of {len(by_owner):,}"),
+        sentences=_sentences(whole, held(buckets), sum(map(held, by_owner.values())), f"{rank:,} of {len(by_owner):,}"),
         bar=charts.ledger_bar(whole) if whole.capacity_gpu_hours else "",
         shares=tuple(_share(whole, name) for name in _PARTS),
         closing="",
@@ -87,15 +88,20 @@ def _told_namespaces(tables: Mapping[str, Result]) -> str:
     return f"{formats.counted(len(names), 'namespace')}: {', '.join(names[:20])}{' …' if len(names) > 20 else ''}"
 
 
-def _sentences(buckets: Mapping[str, float], own: float, everybodys: float, rank: str) -> tuple[str, ...]:
+def _sentences(whole: Balance, own: float, everybodys: float, rank: str) -> tuple[str, ...]:
     share = formats.percent(own / everybodys if everybodys else None)
-    effective = formats.percent(buckets["effective"] / own if own else None)
-    idle = buckets["allocated_idle"] + buckets["reserved_idle"]
+    idle = whole.of("allocated_idle", "reserved_idle")
     return (
-        f"{formats.gpu_hours(own)} held, {share} of all that was held ({rank} by hours); {effective} of it effective.",
+        f"{formats.gpu_hours(own)} held, {share} of all that was held ({rank} by hours); {_depth(whole, own)}.",
         f"{formats.gpu_hours(idle)} were held or reserved without being used.",
         "Only what concerns these namespaces is here; what nobody held, and what was not seen, is in the whole report.",
     )
+
+
+def _depth(whole: Balance, own: float) -> str:
+    if not whole.is_depth_known:
+        return "how much of it was effective is unknown, for SM activity is not measured"
+    return f"{effective(replace(whole, capacity_gpu_hours=own))} of it effective"
 
 
 def _share(whole: Balance, name: str) -> Share:
@@ -106,9 +112,15 @@ def _share(whole: Balance, name: str) -> Share:
 
 def _tiles(whole: Balance, power: Result | None) -> tuple[Tile, ...]:
     hours = (("Held", _PARTS[:4]), ("Effective", _PARTS[:1]), ("Idle", _PARTS[3:]))
-    told = [Tile(title, formats.gpu_hours(whole.of(*names)), formats.percent(whole.share(*names))) for title, names in hours]
+    told = [_hours(whole, title, names) for title, names in hours]
     if power is not None and power.rows.height:
         own = power.rows.select(pl.col("active_joules") + pl.col("held_joules")).to_series()
         partial = "of all devices" if own.null_count() == 0 else f"of {own.len() - own.null_count():,} of {own.len():,} devices"
         told.append(Tile("Energy above idle", formats.energy(float(own.sum())) if own.count() else formats.UNKNOWN, partial))
     return tuple(told)
+
+
+def _hours(whole: Balance, title: str, names: Sequence[str]) -> Tile:
+    if title == "Effective" and not whole.is_depth_known:
+        return Tile(title, formats.UNKNOWN, "SM activity is not measured")
+    return Tile(title, formats.gpu_hours(whole.of(*names)), formats.percent(whole.share(*names)))

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.cli import main
-from gpureport.report.owner_pages import file_name
+from gpureport.lake import open_lake
+from gpureport.report.ledger import BUCKETS, Balance
+from gpureport.report.owner_pages import _sentences, _tiles, file_name
+from gpureport.tables.state import NAMESPACE
 
 from .conftest import NOW
 from .page import Page
@@ -63,6 +69,34 @@ def test_the_report_leads_to_the_pages(pages: Path) -> None:
 def test_pages_of_an_earlier_report_do_not_stay(pages: Path, demo: Path) -> None:
     assert main(["report", *WINDOW, "--lake", str(demo / "lake"), "--out", str(pages)], environ={}, now=NOW) == 0
     assert not (pages / "by").exists()
+
+
+def test_namespaces_of_one_team_share_its_page(demo: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(demo / "lake", tmp_path / "lake")
+    at = datetime(2026, 11, 20, 23, 55, tzinfo=UTC)
+    teams = {"research": {"team": "ml"}, "notebooks": {"team": "ml"}, "serving": {"team": "apps"}, "data": {}}
+    rows = [
+        {"observed_at": at, "namespace": name, "namespace_uid": f"u-{name}", "created_at": at, "labels": list(labels.items())}
+        for name, labels in teams.items()
+    ]
+    with open_lake(lake).observation() as change:
+        change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, NAMESPACE.schema)})
+    out = tmp_path / "out"
+    assert main(["report", *WINDOW, "--by", "team", "--lake", str(lake), "--out", str(out)], environ={}, now=NOW) == 0
+    assert sorted(path.name[:6] for path in (out / "by").iterdir()) == ["apps.h", "ml.htm", "nobody"]
+    page = Page(out / "by/ml.html")
+    assert "What became of the GPU-hours of ml" in page.text
+    assert {row[1].text for row in page.sections["container"].rows[2:]} == {"notebooks", "research"}
+    assert "namespaces without an owner" in next((out / "by").glob("nobody*")).read_text()
+
+
+def test_an_owner_without_sm_activity_is_not_called_ineffective() -> None:
+    busy = Balance("a", 0, 4.0, 0.0, {bucket.name: 4.0 * (bucket.name == "allocated_busy") for bucket in BUCKETS})
+    assert _sentences(busy, 4.0, 8.0, "1 of 2")[0] == (
+        "4 GPU-h held, 50.0 % of all that was held (1 of 2 by hours); "
+        "how much of it was effective is unknown, for SM activity is not measured."
+    )
+    assert [tile.value for tile in _tiles(busy, None) if tile.title == "Effective"] == ["—"]
 
 
 def test_a_label_that_no_namespace_bears_is_a_sentence(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
