@@ -37,6 +37,11 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
+def _spelled(share: str) -> str:
+    """A share as words can begin with it."""
+    return share.replace("> ", "more than ").replace("< ", "less than ")
+
+
 def _least(whole: Balance, *names: str) -> str:
     return "at least " if whole.shows(*names) else ""
 
@@ -64,9 +69,9 @@ def _most_idle(tables: Mapping[str, Result]) -> str:
 
 def _doubt(whole: Balance, header: Header) -> str:
     """What is not known, and what could not be used."""
-    text = f"{formats.percent(header.coverage_ratio)} of the expected device time was seen"
+    text = f"{_spelled(formats.percent(header.coverage_ratio))} of the expected device time was seen"
     unknown, down = whole.of("unknown"), whole.of("unavailable")
     known = f"what became of {formats.gpu_hours(unknown)} is unknown" if unknown else "no GPU-hour is left unexplained"
     reason = f" (mostly: {REASONS.get(header.unseen[0].reason, header.unseen[0].reason)})" if unknown and header.unseen else ""
     lost = f", and {formats.gpu_hours(down)} could not be used" if down else ""
-    return f"{text}; {known}{reason}{lost}."
+    return _sentence(f"{text}; {known}{reason}{lost}")

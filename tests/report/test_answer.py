@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpureport.report.answer import answer
 from gpureport.report.ledger import BUCKETS, Balance
 from gpureport.report.tiles import effective, tiles
@@ -50,3 +52,8 @@ def test_unknown_hours_make_every_share_a_lower_bound() -> None:
 
 def test_where_nothing_was_active_effective_is_zero_and_known() -> None:
     assert effective(of_100_gpu_hours(allocated_idle=50, free=50)) == "0 %"
+
+
+def test_almost_all_is_said_in_words() -> None:
+    header = replace(a_header(), observed_seconds=99_999.0, expected_seconds=100_000.0)
+    assert answer(of_100_gpu_hours(free=100), {}, header)[2].startswith("More than 99.9 % of the expected device time was seen")
