@@ -75,8 +75,14 @@ def test_a_figure_is_lost_without_its_signals_and_known_with_those_that_are_told
 
 def test_a_signal_that_another_replaces_costs_nothing() -> None:
     assert costs(ALL_SIGNALS) == {}
-    assert "energy_joules" not in costs(ALL_SIGNALS - {"energy_joules"})  # the integral of power serves
-    assert "energy_joules" in costs(ALL_SIGNALS - {"energy_joules", "power_watts"})["power_watts"]
+    assert costs(ALL_SIGNALS - {"fb_total_bytes"}) == {}  # used, free and reserved serve
+
+
+def test_without_the_energy_counter_energy_is_known_and_only_the_comparison_is_lost() -> None:
+    lost = ("counter_joules", "integral_joules", "counter_difference_joules")
+    assert costs(ALL_SIGNALS - {"energy_joules"}) == {"energy_joules": lost}
+    told = costs(ALL_SIGNALS - {"energy_joules", "power_watts"})
+    assert told.keys() == {"energy_joules", "power_watts"} and "energy_joules" in told["energy_joules"]
 
 
 def test_memory_that_is_wanted_anyway_serves_the_total_too() -> None:
@@ -146,11 +152,10 @@ def test_devices_of_which_every_value_was_left_out_are_named_with_the_reason() -
 
 def test_a_partial_signal_that_another_replaces_is_a_note() -> None:
     seen = (
-        carried("DCGM_FI_DEV_POWER_USAGE"),
-        carried("DCGM_FI_DEV_POWER_USAGE", host="n2"),
-        carried("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"),
+        *(carried(f"DCGM_FI_DEV_FB_{what}", host=host) for what in ("USED", "FREE", "RESERVED") for host in ("n1", "n2")),
+        carried("DCGM_FI_DEV_FB_TOTAL", host="n1"),
     )
-    assert row_of(signal_findings(Evidence("x", seen), CATALOG), "energy_joules").status == "note"
+    assert row_of(signal_findings(Evidence("x", seen), CATALOG), "fb_total_bytes").status == "note"
 
 
 def test_errors_on_some_devices_only_are_not_partial() -> None:
