@@ -28,6 +28,8 @@ def _depth(whole: Balance) -> str:
     busy = formats.gpu_hours(whole.of("allocated_busy"))
     if not whole.is_depth_known:
         return f"{busy} of them busy; how effectively is unknown, for SM activity is not measured"
+    if not whole.of("effective") and whole.shows("allocated_busy", "unknown"):
+        return "none of it known to be effective, with half of the SMs or more at work"
     share, hours = formats.percent(whole.share("effective")), formats.gpu_hours(whole.of("effective"))
     told = f"{_least(whole, 'allocated_busy', 'unknown')}{share} effective: {hours} with half of the SMs or more at work"
     return f"{told} (of {busy} more that were busy SM activity is not known)" if whole.shows("allocated_busy") else told

@@ -50,6 +50,13 @@ def test_unknown_hours_make_every_share_a_lower_bound() -> None:
     assert wasted.startswith("At least 5 GPU-h were held without being used")
 
 
+def test_a_lower_bound_of_nothing_is_said_in_words() -> None:
+    used = sentences(of_100_gpu_hours(allocated_ineffective=5, allocated_idle=5, free=40, unknown=50))[0]
+    assert used == (
+        "At least 10.0 % of 100 GPU-h were allocated, none of it known to be effective, with half of the SMs or more at work."
+    )
+
+
 def test_where_nothing_was_active_effective_is_zero_and_known() -> None:
     assert effective(of_100_gpu_hours(allocated_idle=50, free=50)) == "0 %"
 
