@@ -8,7 +8,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import requests
 from numpy.typing import NDArray
 
 from bench.measure import CACHE, fingerprint
-from gpureport.series import SeriesBatch, concatenate
+from gpureport.series import SeriesBatch
 from gpureport.simulate import SimulationPlan, simulate_batches
 
 _WINDOW_MS = 1_800_000
@@ -103,29 +103,33 @@ def filled_folder(plan: SimulationPlan, name: str) -> Path:
     (folder / "data").mkdir(parents=True)
     print(f"filling {folder} (once) …", flush=True)
     with prometheus(folder) as url:
-        sent = remote_write(concatenate(list(simulate_batches(plan))), f"{url}/api/v1/write")
+        sent = remote_write(list(simulate_batches(plan)), f"{url}/api/v1/write")
         _await_quiet(url)
     (folder / "filled").write_text(f"{sent}\n")
     return folder
 
 
-def remote_write(batch: SeriesBatch, url: str) -> int:
+def remote_write(batches: Sequence[SeriesBatch], url: str) -> int:
     """Send every sample, all series side by side in order of time; how many were sent."""
-    labels = [_label_bytes(dict(each)) for each in batch.labels]
-    samples = _sample_bytes(batch.times_ms, batch.values)
+    heads = [[_label_bytes(dict(each)) for each in batch.labels] for batch in batches]
+    first = min(int(batch.times_ms.min()) for batch in batches)
+    last = max(int(batch.times_ms.max()) for batch in batches)
     session = requests.Session()
-    first, last = int(batch.times_ms.min()), int(batch.times_ms.max())
     for start in range(first, last + 1, _WINDOW_MS):
-        series: list[bytes] = []
-        for number, own in enumerate(labels):
-            offset, end = batch.offsets[number], batch.offsets[number + 1]
-            times = batch.times_ms[offset:end]
-            low, high = np.searchsorted(times, [start, start + _WINDOW_MS])
-            if low < high:
-                series.append(_field(1, own + samples[offset + low : offset + high].tobytes()))
-        for chunk in range(0, len(series), _SERIES_PER_REQUEST):
-            _post(session, url, b"".join(series[chunk : chunk + _SERIES_PER_REQUEST]))
-    return batch.sample_count
+        for batch, head in zip(batches, heads, strict=True):
+            series = _series_of_window(batch, head, start)
+            for chunk in range(0, len(series), _SERIES_PER_REQUEST):
+                _post(session, url, b"".join(series[chunk : chunk + _SERIES_PER_REQUEST]))
+    return sum(batch.sample_count for batch in batches)
+
+
+def _series_of_window(batch: SeriesBatch, heads: Sequence[bytes], start_ms: int) -> list[bytes]:
+    """Every series that has samples in the window, as its field of a write request."""
+    within = (batch.times_ms >= start_ms) & (batch.times_ms < start_ms + _WINDOW_MS)
+    samples = _sample_bytes(batch.times_ms[within], batch.values[within])
+    ends = np.concatenate([[0], np.cumsum(within)])[batch.offsets]
+    spans = zip(heads, ends[:-1], ends[1:], strict=True)
+    return [_field(1, head + samples[low:high].tobytes()) for head, low, high in spans if low < high]
 
 
 def _post(session: requests.Session, url: str, body: bytes) -> None:
