@@ -1,8 +1,9 @@
 """A night without its export, held against a pod of two cores and 2 GiB: facts and report of a simulated day.
 
-The process may run on two cores. Its memory and its children's is measured ten times a second and told; no limit is set, for the
-limits of a process (RLIMIT_AS, RLIMIT_DATA) count what is only reserved, of which the library that draws the charts reserves
-gigabytes that it never touches. GPUS ("1000,10000") and ROUNDS (3).
+The process may run on two cores, and in a control group of 2 GiB where one can be made: what needs more is killed. Its memory
+and its children's is measured ten times a second and told. (The limits of a process, RLIMIT_AS and RLIMIT_DATA, would not do:
+they count what is only reserved, of which the library that draws the charts reserves gigabytes that it never touches.)
+GPUS ("1000,10000") and ROUNDS (3).
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from itertools import product
 from pathlib import Path
 
 from bench.facts import DAY, ROUNDS, SIZES, simulated_lake, told
 from bench.measure import CACHE, Measured, machine, measure, median, print_table
+from bench.pod import enter, memory_group
 from gpureport.cli import main as gpureport
 
 CORES = 2
-POD_MB = (2 << 30) / 1e6
+POD_BYTES = 2 << 30
+POD_MB = POD_BYTES / 1e6
 STAGES = ("compute", "report")
 
 
@@ -37,15 +41,17 @@ def main() -> None:
 def measured(gpus: int) -> dict[str, list[Measured]]:
     """Both stages, in turns; the last two words that each prints are its seconds and CPU seconds."""
     lake, runs = simulated_lake(gpus), dict[str, list[Measured]]()
-    for _ in range(ROUNDS):
-        for stage in STAGES:
-            runs.setdefault(stage, []).append(measure([sys.executable, "-m", "bench.night", stage, lake]))
+    with memory_group(POD_BYTES) as group:
+        for _, stage in product(range(ROUNDS), STAGES):
+            runs.setdefault(stage, []).append(measure([sys.executable, "-m", "bench.night", stage, lake, group or ""]))
     shutil.rmtree(lake / "facts")
     return runs
 
 
-def run(stage: str, lake: Path) -> None:
-    """One stage as the command line runs it, on as many cores as the pod has."""
+def run(stage: str, lake: Path, group: str) -> None:
+    """One stage as the command line runs it, on as many cores as the pod has and within its memory."""
+    if group:
+        enter(Path(group))
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     flags = {
         "compute": ["--date", DAY.isoformat()],
@@ -58,4 +64,4 @@ def run(stage: str, lake: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], Path(sys.argv[2])) if len(sys.argv) == 3 else main()
+    run(sys.argv[1], Path(sys.argv[2]), sys.argv[3]) if len(sys.argv) == 4 else main()
