@@ -1,4 +1,4 @@
-"""Reports that many tests read: the demo's, and the recording's under the name of a cluster."""
+"""What all tests share: how properties are searched, and two reports that many read (the demo's and the recording's)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,24 @@ from pathlib import Path
 import pytest
 from built_once import built_once
 from golden_case import gpureport
+from hypothesis import HealthCheck, settings
 
 from gpureport.cli import main
 
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
 DEMO_AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
+
+# The same examples in every run and no clock: a run that fails says something of what changed. `--hypothesis-profile default`
+# looks for other examples. Fixtures that examples share are connections and folders that each example fills anew.
+settings.register_profile(
+    "the same examples",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("the same examples")
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.query import build, load
@@ -71,7 +71,7 @@ def not_twice(held: list[Span]) -> list[Span]:
     return kept
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(held=spans(DEVICES).map(not_twice), used=spans(DEVICES), reserved=spans(("",)))
 def test_hours_of_claims_are_those_of_the_oracle(
     con: duckdb.DuckDBPyConnection, held: list[Span], used: list[Span], reserved: list[Span]

@@ -17,7 +17,7 @@ from gpureport.lake.parquet import write_parquet
 from gpureport.tables import DEVICE_SAMPLE
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.floats(-1e11, 1e11) | st.integers(-4000, 4000).map(lambda eighths: eighths / 8), max_size=20))
 def test_numbers_are_rounded_to_the_nearest_and_halves_to_the_even(numbers: list[float]) -> None:
     found = scaled(np.array(numbers, np.float64), 2.0, 1e18)

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.lake import views
@@ -114,7 +114,7 @@ def expected(asks: list[Any], offers: list[Any], minute: int) -> dict[str, float
     }
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(asks=ASKS, offers=OFFERS, looks=LOOKS)
 def test_hours_are_the_sums_and_maxima_of_their_minutes(
     con: duckdb.DuckDBPyConnection, asks: list[Any], offers: list[Any], looks: list[int]

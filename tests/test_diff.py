@@ -168,7 +168,7 @@ def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, rows: list[
         con.execute(f"insert into facts.{capacity} values ('c', '', ?, 'm', ?)", [device, 100 * per_hour])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(earlier=entries, now=entries, ratio=st.sampled_from((0.5, 1.0, 3.0)))
 def test_the_bridge_adds_up_between_any_two_ledgers(
     con: duckdb.DuckDBPyConnection, earlier: list[Entry], now: list[Entry], ratio: float

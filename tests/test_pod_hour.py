@@ -52,7 +52,7 @@ def a_series(draw: st.DrawFn) -> list[Sample]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(copies=st.lists(a_series(), min_size=1, max_size=3), end=st.integers(1, LAST_SECOND))
 def test_each_second_counts_once_with_the_value_of_the_latest_copy(
     con: duckdb.DuckDBPyConnection, copies: Sequence[Sequence[Sample]], end: int

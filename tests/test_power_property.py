@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport import lake
@@ -210,7 +210,7 @@ def insert_rows(con: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, 
         insert(con, name, pa.Table.from_pylist([{"cluster": "c", **each} for each in rows]))
 
 
-SLOW = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=15)
 
 
 @SLOW

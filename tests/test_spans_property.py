@@ -161,7 +161,7 @@ USED = signals("DCGM_FI_DEV_FB_USED", gauge)
 FREE = signals("DCGM_FI_DEV_FB_FREE", gauge)
 
 
-@settings(max_examples=150, deadline=None, database=None, derandomize=True)
+@settings(max_examples=150)
 @given(POWER, windows)
 def test_a_gauge_has_the_oracles_seconds_and_integral(power: Drawn, window: Window) -> None:
     rows = rows_of(window, power)
@@ -171,7 +171,7 @@ def test_a_gauge_has_the_oracles_seconds_and_integral(power: Drawn, window: Wind
     assert joules == close(oracle.integral(expected, window.start_ms, window.end_ms))
 
 
-@settings(max_examples=150, deadline=None, database=None, derandomize=True)
+@settings(max_examples=150)
 @given(VIOLATION, windows)
 def test_a_counter_has_the_oracles_growth_and_a_ratio_that_can_be(violation: Drawn, window: Window) -> None:
     rows = rows_of(window, violation)
@@ -185,7 +185,7 @@ def test_a_counter_has_the_oracles_growth_and_a_ratio_that_can_be(violation: Dra
     assert 0 <= found <= over * (1 + 1e-9)
 
 
-@settings(max_examples=150, deadline=None, database=None, derandomize=True)
+@settings(max_examples=150)
 @given(pairs(POWER, VIOLATION), windows)
 def test_seen_and_unseen_time_fill_the_window(both: tuple[Drawn, Drawn], window: Window) -> None:
     power, violation = both
@@ -199,7 +199,7 @@ def test_seen_and_unseen_time_fill_the_window(both: tuple[Drawn, Drawn], window:
     assert held(rows) + unseen_ms / 1000 == close(window.seconds)
 
 
-@settings(max_examples=100, deadline=None, database=None, derandomize=True)
+@settings(max_examples=100)
 @given(pairs(POWER, VIOLATION), windows)
 def test_rows_follow_one_another_within_the_window_and_within_an_hour(both: tuple[Drawn, Drawn], window: Window) -> None:
     power, violation = both
@@ -216,7 +216,7 @@ def oracle_ms(instant: Any) -> int:
     return int(np.datetime64(instant, "ms").astype(np.int64))
 
 
-@settings(max_examples=150, deadline=None, database=None, derandomize=True)
+@settings(max_examples=150)
 @given(pairs(USED, FREE), windows)
 def test_a_ratio_of_two_signals_takes_what_is_in_force_of_both(pair: tuple[Drawn, Drawn], window: Window) -> None:
     used, free = pair
@@ -239,7 +239,7 @@ def test_a_ratio_of_two_signals_takes_what_is_in_force_of_both(pair: tuple[Drawn
     assert 0 <= ratio_seconds <= held(known) * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@settings(max_examples=60)
 @given(pairs(VIOLATION, POWER), windows, st.lists(st.integers(1, 4 * HOUR_MS - 1), max_size=3))
 def test_parts_of_a_window_add_up_to_it(both: tuple[Drawn, Drawn], window: Window, cuts: list[int]) -> None:
     violation, power = both

@@ -16,7 +16,7 @@ from .backends import frame
 MESSAGES = st.lists(st.one_of(st.binary(max_size=40), st.integers(0, 40_000).map(bytes)), max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(MESSAGES, st.lists(st.integers(0, 50_000), max_size=8))
 def test_messages_come_out_whole_however_the_body_is_cut(messages: list[bytes], cuts: list[int]) -> None:
     body = b"".join(frame(message) for message in messages)

@@ -80,7 +80,7 @@ def _device(drawn: dict[str, str]) -> dict[str, str]:
     return {**labels, drawn["host label"]: drawn["host"]} if drawn["host label"] else labels
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(fleets(), st.integers(1, 40), st.integers(1, 3))
 def test_every_series_is_in_exactly_one_group_and_no_device_in_two(
     series: list[dict[str, str]], budget: int, samples_per_series: int
@@ -95,7 +95,7 @@ def test_every_series_is_in_exactly_one_group_and_no_device_in_two(
     assert [group.expected_samples for group in groups] == [len(group) * samples_per_series for group in found]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=9), st.integers(1, 60))
 def test_a_group_is_within_the_budget_or_one_node(device_counts: list[int], budget: int) -> None:
     series = [

@@ -38,7 +38,7 @@ def chunk(count: int) -> bytes:
     return encode([(WINDOW.start_ms + 30_000 * at, at) for at in range(count)])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.lists(st.tuples(LABELS, st.lists(st.integers(0, 300), max_size=3)), max_size=4), max_size=3))
 def test_labels_and_samples_are_those_that_were_sent(messages: list[list[tuple[Labels, list[int]]]]) -> None:
     sent = [[(labels, [chunk(count) for count in counts]) for labels, counts in series] for series in messages]
@@ -72,7 +72,7 @@ def test_text_that_is_no_utf_8_is_no_stream_of_chunks() -> None:
         batch_of([sent], WINDOW, {}, "http://server")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_octets_that_protobuf_refuses_are_refused(data: st.DataObject) -> None:
     whole = message([({"__name__": "a", "pod": "b"}, [chunk(3), chunk(1)]), ({"pod": "c"}, [])])

@@ -59,7 +59,7 @@ def decoded(encoded: list[bytes]) -> list[Chunk]:
     return [pairs[end - count : end] for end, count in zip(ends, counts.tolist(), strict=True)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(chunks(), max_size=12))
 @example([[], [(0, 0)], [(0, 1), (-5, 2)]])
 @example([[(-1, STALE_BITS)] * 3, []])
@@ -79,7 +79,7 @@ def test_the_oracle_agrees_with_a_chunk_worked_out_by_hand() -> None:
     assert decoded([by_hand]) == [[(0, bits(1.0)), (1, bits(1.0))]]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(chunks(), max_size=6), st.integers(-(1 << 50), 1 << 50), st.integers(0, 1 << 41))
 def test_samples_outside_the_window_are_left_out(together: list[Chunk], low_ms: int, length_ms: int) -> None:
     _, times, values = decode_all([encode(chunk) for chunk in together], low_ms, low_ms + length_ms)
@@ -92,7 +92,7 @@ def test_no_chunks_are_no_samples() -> None:
     assert (counts.size, times.size, values.size) == (0, 0, 0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(chunks().filter(lambda chunk: len(chunk) > 0), st.data())
 def test_a_chunk_that_was_cut_short_is_corrupt(chunk: Chunk, data: st.DataObject) -> None:
     encoded = encode(chunk)
@@ -102,7 +102,7 @@ def test_a_chunk_that_was_cut_short_is_corrupt(chunk: Chunk, data: st.DataObject
         decode_all([whole, encoded[:kept], whole])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=5), st.integers(0, 200))
 def test_arbitrary_octets_are_samples_or_corrupt_and_nothing_else(octets: list[bytes], count: int) -> None:
     try:

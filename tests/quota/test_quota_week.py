@@ -110,7 +110,7 @@ def a_cluster(draw: st.DrawFn, alone: bool = False) -> Cluster:
     return Cluster(teams, tuple(placed(draw(st.lists(wish, min_size=1, max_size=14)), nodes, 5 * HOUR)), nodes, 5 * HOUR)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(cluster=a_cluster())
 def test_what_holds_of_any_cluster(con: Con, cluster: Cluster) -> None:
     facts(con, cluster)
@@ -132,7 +132,7 @@ def test_what_holds_of_any_cluster(con: Con, cluster: Cluster) -> None:
         assert is_sound
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(cluster=a_cluster(alone=True))
 def test_a_quota_alone_in_its_cluster_is_never_violated(con: Con, cluster: Cluster) -> None:
     facts(con, cluster)

@@ -35,7 +35,7 @@ def hash_of(labels: Labels) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(METRICS, min_size=1, max_size=12), st.lists(LABELS, min_size=1, max_size=3))
 def test_identity_and_hash_are_those_of_each_series_alone(metrics: list[str], others: list[Labels]) -> None:
     known = KnownLabels(CATALOG, READING)
@@ -48,7 +48,7 @@ def test_identity_and_hash_are_those_of_each_series_alone(metrics: list[str], ot
 SERIES = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, -1.5, 3.0, float("inf"), float("nan")])), max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(SERIES, max_size=5))
 def test_extents_are_those_of_each_series_alone(series: list[list[tuple[int, float]]]) -> None:
     offsets = np.cumsum([0, *(len(each) for each in series)])

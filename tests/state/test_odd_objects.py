@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.state import KINDS, Kind, Observation, kubelet_rows
@@ -64,7 +64,7 @@ def shaped(kind: Kind, *items: Any) -> dict[str, Any]:
     return observation.tables()
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 def test_an_odd_field_costs_no_other_object(data: st.DataObject) -> None:
     kind, item = data.draw(st.sampled_from(OBJECTS))
