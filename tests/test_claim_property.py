@@ -20,6 +20,8 @@ CLAIMS, DEVICES = ("a", "b", "c"), ("gpu-0", "gpu-1")
 
 Span = tuple[str, str, int, int]
 """Claim, device (of a reservation ''), from minute, until minute."""
+Shares = dict[str, float | None]
+"""By claim the part of a device that it takes; None where that is unknown."""
 
 
 def spans(devices: tuple[str, ...]) -> st.SearchStrategy[list[Span]]:
@@ -39,14 +41,14 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
             create table clean.state_look (cluster varchar, kind varchar);
             insert into clean.state_look values ('c', 'pods');
             create table facts.claim_device ({key}, {device}, device_type varchar, profile varchar, gpu_model varchar,
-                is_admin_access boolean, {span});
+                is_admin_access boolean, share_ratio double, {span});
             create table facts.claim_use ({key}, {device}, {span});
             create table facts.claim_reservation ({key}, {span})"""
         )
         yield con
 
 
-def oracle(held: list[Span], used: list[Span], reserved: list[Span]) -> dict[tuple[str, str, int], list[float]]:
+def oracle(held: list[Span], used: list[Span], reserved: list[Span], shares: Shares) -> dict[tuple[str, str, int], list[float]]:
     """By claim, device and hour the minutes allocated, reserved and used, and the GPU-minutes idle and allocated."""
     minutes: dict[tuple[str, str, int], list[float]] = defaultdict(lambda: [0.0] * 5)
     for minute in range(LAST_MINUTE):
@@ -56,7 +58,8 @@ def oracle(held: list[Span], used: list[Span], reserved: list[Span]) -> dict[tup
                 is_used = any(c == claim and on == device and start <= minute < end for c, on, start, end in used)
                 is_reserved = any(c == claim and start <= minute < end for c, _, start, end in reserved)
                 found = minutes[claim, device, minute // 60]
-                part = 1 / len(at_once)
+                asked = {each: 1 / len(at_once) if shares[each] is None else shares[each] or 0.0 for each in at_once}
+                part = asked[claim] / max(1, sum(asked.values()))
                 for number, value in enumerate((1, is_reserved or is_used, is_used, 0 if is_used else part, part)):
                     found[number] += value
     return minutes
@@ -72,19 +75,28 @@ def not_twice(held: list[Span]) -> list[Span]:
 
 
 @settings(max_examples=60)
-@given(held=spans(DEVICES).map(not_twice), used=spans(DEVICES), reserved=spans(("",)))
+@given(
+    held=spans(DEVICES).map(not_twice),
+    used=spans(DEVICES),
+    reserved=spans(("",)),
+    shares=st.fixed_dictionaries(dict.fromkeys(CLAIMS, st.sampled_from((None, 0.25, 0.5, 1.0)))),
+)
 def test_hours_of_claims_are_those_of_the_oracle(
-    con: duckdb.DuckDBPyConnection, held: list[Span], used: list[Span], reserved: list[Span]
+    con: duckdb.DuckDBPyConnection, held: list[Span], used: list[Span], reserved: list[Span], shares: Shares
 ) -> None:
-    def rows(found: list[Span], *more: object) -> list[list[object]]:
+    def rows(found: list[Span]) -> list[list[object]]:
         named = [] if found is reserved else ["d", "n", None, "", "gpu"]
         return [
-            ["c", "ns", claim, claim, *(device if part is None else part for part in named), *more, at(start), at(end)]
+            [
+                *("c", "ns", claim, claim, *(device if part is None else part for part in named)),
+                *(("gpu", "", "H100", False, shares[claim]) if found is held else ()),
+                *(at(start), at(end)),
+            ]
             for claim, device, start, end in found
         ]
 
     for table, values in (
-        ("claim_device", rows(held, "gpu", "", "H100", False)),
+        ("claim_device", rows(held)),
         ("claim_use", rows(used)),
         ("claim_reservation", rows(reserved)),
     ):
@@ -95,7 +107,9 @@ def test_hours_of_claims_are_those_of_the_oracle(
 
     columns = "allocated_seconds, reserved_seconds, used_seconds, idle_gpu_seconds, allocated_gpu_seconds"
     told = con.execute(f"select claim, device, hour(hour_start_at), {columns} from facts.claim_hour").fetchall()
-    expected = {key: pytest.approx([60 * value for value in values]) for key, values in oracle(held, used, reserved).items()}
+    expected = {
+        key: pytest.approx([60 * value for value in values]) for key, values in oracle(held, used, reserved, shares).items()
+    }
     assert {tuple(key): list(values) for *key, a, b, c, d, e in told for values in [(a, b, c, d, e)]} == expected
 
 

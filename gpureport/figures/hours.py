@@ -21,6 +21,10 @@ HOUR_FIGURES = {
     "allocated_busy_gpu_hours": Figure("h held and active while SM activity is not known", ACTIVITY, ways=ANY_ACTIVITY),
     "allocated_idle_gpu_hours": Figure("h held and not active", ACTIVITY, ways=ANY_ACTIVITY),
     "reserved_idle_gpu_hours": Figure("h that a resource claim had and no container held"),
+    "share_ratio": Figure(
+        "of the device's capacities the largest part that the claim's share consumes; 1 of a device that it has whole",
+        absent="a share whose size neither the claim nor the device tells; labels alone",
+    ),
     "stranded_gpu_hours": Figure(
         "h that nobody had and that no pod that the scheduler refused could have; slices of which no MIG instance is made"
     ),

@@ -4,9 +4,9 @@
 -- What was looked at stands before what was named, for the same claim and time.
 --
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, start_at
--- reads:  clean.claim_label, facts.claim_match
+-- reads:  clean.claim_label, facts.claim_match, facts.claim_share
 -- params:
--- source: facts.claim_match; clean.claim_label
+-- source: facts.claim_match, facts.claim_share; clean.claim_label
 -- columns:
 --   cluster              cluster name
 --   namespace            namespace of the claim
@@ -27,6 +27,8 @@
 --   device_uuid          UUID of the physical GPU; '' where nothing tells
 --   gpu_instance_id      MIG instance; '' for the whole GPU; null where it cannot be told
 --   matched_by           as in facts.claim_match; labels
+--   share_ratio          0..1, part of the device that the claim has; null where its size is unknown
+--   share_source         whole device, takes nothing (watching), consumed capacity, requested capacity, or '' where the size is unknown
 --   start_at             UTC, start of the allocation
 --   end_at               UTC, its end, outside it
 --   start_source         as in clean.claim_allocation; labels
@@ -68,31 +70,51 @@ numbered as (
 )
 
 select
-    cluster,
-    namespace,
-    claim,
-    claim_uid,
-    driver,
-    pool,
-    device,
-    share_id,
-    request,
-    subrequest,
-    is_admin_access,
-    is_extended_resource,
-    node_name,
-    device_type,
-    profile,
-    gpu_model,
-    device_uuid,
-    gpu_instance_id,
-    matched_by,
-    start_at,
-    end_at,
-    start_source,
-    end_source,
-    end_uncertainty_seconds
-from facts.claim_match
+    match.cluster,
+    match.namespace,
+    match.claim,
+    match.claim_uid,
+    match.driver,
+    match.pool,
+    match.device,
+    match.share_id,
+    match.request,
+    match.subrequest,
+    match.is_admin_access,
+    match.is_extended_resource,
+    match.node_name,
+    match.device_type,
+    match.profile,
+    match.gpu_model,
+    match.device_uuid,
+    match.gpu_instance_id,
+    match.matched_by,
+    case
+        when match.is_admin_access then 0
+        when match.share_id = '' then 1
+        else share.share_ratio
+    end::double as share_ratio,
+    case
+        when match.is_admin_access then 'takes nothing'
+        when match.share_id = '' then 'whole device'
+        else coalesce(share.share_source, '')
+    end as share_source,
+    match.start_at,
+    match.end_at,
+    match.start_source,
+    match.end_source,
+    match.end_uncertainty_seconds
+from facts.claim_match as match
+left join facts.claim_share as share
+    on
+        match.cluster = share.cluster
+        and match.namespace = share.namespace
+        and match.claim_uid = share.claim_uid
+        and match.driver = share.driver
+        and match.pool = share.pool
+        and match.device = share.device
+        and match.share_id = share.share_id
+        and match.request = share.request
 union all by name
 select
     cluster,
@@ -114,6 +136,8 @@ select
     device_uuid,
     gpu_instance_id,
     'labels' as matched_by,
+    null as share_ratio,
+    '' as share_source,
     min(start_at) as start_at,
     max(end_at) as end_at,
     'labels' as start_source,

@@ -1,7 +1,8 @@
 -- What each device of each resource claim was, hour by hour: allocated, reserved by somebody, used by a container, or idle meanwhile.
 --
--- Allocated and not used is idle, whether somebody reserved it or nobody. Of a device that several claims have at once each has an equal
--- part of it, a MIG instance is its compute slices of 7 (of 4 on an A30), and watching takes nothing.
+-- Allocated and not used is idle, whether somebody reserved it or nobody. A share of a device is the part of it that it takes; where its size
+-- is unknown, an equal part with the others that have the device. Parts that come to more than the device are cut in proportion. A MIG
+-- instance is its compute slices of 7 (of 4 on an A30), and watching takes nothing.
 --
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at
 -- reads:  clean.state_look, facts.claim_device, facts.claim_reservation, facts.claim_use
@@ -102,6 +103,17 @@ placed as (
             and piece.next_at <= allocation.end_at
 ),
 
+sized as (
+    select
+        *,
+        case
+            when is_admin_access then 0
+            else coalesce(share_ratio, 1 / claim_count)
+        end as taken_ratio,
+        sum(taken_ratio) over (partition by cluster, driver, pool, device, cut_at) as all_taken_ratio
+    from placed
+),
+
 used as (
     select distinct placed.piece_number
     from placed
@@ -145,8 +157,8 @@ judged as (
         used.piece_number is not null as is_used,
         reserved.piece_number is not null as is_reserved,
         placed.claim_uid = '' or looked.cluster is not null as is_use_known,
-        if(placed.is_admin_access, 0, placed.part_ratio / greatest(1, placed.claim_count)) as gpu_ratio
-    from placed
+        placed.part_ratio * placed.taken_ratio / greatest(1, placed.all_taken_ratio) as gpu_ratio
+    from sized as placed
     left join used on placed.piece_number = used.piece_number
     left join reserved on placed.piece_number = reserved.piece_number
     left join looked on placed.cluster = looked.cluster

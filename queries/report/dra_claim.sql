@@ -1,8 +1,8 @@
 -- Each device of each resource claim: for how long it was allocated, reserved and used, and what was lost while nobody used it.
 --
 -- Reserved is by a pod or a group of pods, used is by a running container that names the claim. Watching (admin access) takes nothing and
--- has no GPU-hours. Of a device that several claims have at once each has an equal part. Claims that were never looked at are known
--- by labels alone, from first to last use.
+-- has no GPU-hours. A share of a device that may be allocated several times is the part of it that it takes; where its size is unknown,
+-- an equal part with the others that have the device. Claims that were never looked at are known by labels alone, from first to last use.
 --
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
 -- reads:  facts.claim_device, facts.claim_hour, facts.claim_reservation, facts.claim_use
@@ -23,6 +23,8 @@
 --   used_seconds             s of them in which a container that uses it ran
 --   allocated_gpu_hours      h of whole GPUs in which it was allocated
 --   reserved_idle_gpu_hours  h of whole GPUs of them in which no container used it
+--   share_ratio              0..1, part of the device that the claim has: of a share by the capacity of which it takes most
+--   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity (the least that it takes), or equal parts
 --   use                      used; no container (reserved, and none ran with it); no consumer (nobody reserved it); watching; unknown
 --   consumers                who reserved it, groups as podgroups/name; several are listed
 --   pod_count                pods that reserved it
@@ -64,6 +66,8 @@ with held as (
         arg_max(node_name, end_at) as node_name,
         arg_max(gpu_model, end_at) as gpu_model,
         arg_max(profile, end_at) as profile,
+        arg_max(share_ratio, end_at) as share_ratio,
+        arg_max(share_source, end_at) as share_source,
         min(start_at) as start_at,
         max(end_at) as end_at,
         arg_min(start_source, start_at) as start_source,
@@ -155,6 +159,8 @@ select
     hour.used_seconds,
     if(held.is_admin_access, 0, hour.allocated_gpu_hours) as allocated_gpu_hours,
     if(held.is_admin_access, 0, hour.reserved_idle_gpu_hours) as reserved_idle_gpu_hours,
+    held.share_ratio,
+    coalesce(nullif(held.share_source, ''), 'equal parts') as share_source,
     case
         when held.is_admin_access then 'watching'
         when container.container_count > 0 then 'used'
@@ -188,6 +194,7 @@ select
             'figure': 'reserved_idle_gpu_hours',
             'reason': if(hour.reserved_idle_gpu_hours is null and not held.is_admin_access, 'pods_not_listed', null)
         },
+        { 'figure': 'share_ratio', 'reason': if(held.share_ratio is null, 'not_observed', null) },
         { 'figure': 'end_uncertainty_seconds', 'reason': if(held.end_uncertainty_seconds is null, 'labels_only', null) }
     ] if entry.reason is not null]) as unknown_reasons
 from held
