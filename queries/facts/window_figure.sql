@@ -19,6 +19,7 @@
 --   device_seconds                      the same, added over devices
 --   lifetime_seconds                    s of the holder's life; null for a device, and where unknown
 --   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
+--   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running on the device, whoever's (NVML)
 --   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
 --   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
 --   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
@@ -56,6 +57,7 @@
 --   sharing_mode                        as in facts.ownership; '' for a device
 --   sharing_evidence                    what that is read from
 --   gpu_usage_seen_seconds              s behind gpu_usage_avg
+--   gpu_util_seen_seconds               s behind gpu_util_ratio_avg
 --   power_violation_seconds             s of violation behind power_violation_ratio
 --   power_violation_seen_seconds        s over which the counter's growth is known
 --   thermal_violation_seconds           s of violation behind thermal_violation_ratio
@@ -83,7 +85,6 @@
 --   nvlink_tx_seen_seconds              s in which nvlink_tx was known
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
 --   source_metrics                      signal → metric that it was read from; several are listed
---   left_out                            signal → for what most of its values were left out
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with placed as (
     select
@@ -123,6 +124,12 @@ judged as (
             when gr_engine_active_seen_seconds is null then coalesce(left_out['gr_engine_active_ratio'], 'not_collected')
             when gr_engine_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as gpu_usage_reason,
+        -- NVML tells it of the whole GPU alone: of who shares an instance's board it says nothing.
+        case
+            when gpu_instance_id != '' or sharing_mode = 'mig' then 'board_scope'
+            when gpu_util_seen_seconds is null then coalesce(left_out['gpu_util_ratio'], 'not_collected')
+            when gpu_util_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as gpu_util_reason,
         case
             when not $saturation_enabled then 'disabled'
             when power_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
@@ -253,6 +260,7 @@ figured as (
     select
         *,
         case when gpu_usage_reason is null then gr_engine_active_ratio_seconds / gr_engine_active_seen_seconds end as f_gpu_usage_avg,
+        case when gpu_util_reason is null then gpu_util_ratio_seconds / gpu_util_seen_seconds end as f_gpu_util_ratio_avg,
         case when power_violation_reason is null then power_violation_seconds / power_violation_seen_seconds end as f_power_violation_ratio,
         case when thermal_violation_reason is null then thermal_violation_seconds / thermal_violation_seen_seconds end as f_thermal_violation_ratio,
         case when sync_boost_violation_reason is null then sync_boost_violation_seconds / sync_boost_violation_seen_seconds end as f_sync_boost_violation_ratio,
@@ -310,6 +318,7 @@ select
     device_seconds,
     lifetime_seconds,
     f_gpu_usage_avg as gpu_usage_avg,
+    f_gpu_util_ratio_avg as gpu_util_ratio_avg,
     f_power_violation_ratio as power_violation_ratio,
     f_thermal_violation_ratio as thermal_violation_ratio,
     f_sync_boost_violation_ratio as sync_boost_violation_ratio,
@@ -347,6 +356,7 @@ select
     sharing_mode,
     sharing_evidence,
     coalesce(gr_engine_active_seen_seconds, 0) as gpu_usage_seen_seconds,
+    if(gpu_util_reason = 'board_scope', 0, coalesce(gpu_util_seen_seconds, 0)) as gpu_util_seen_seconds,
     case when $saturation_enabled then power_violation_seconds end as power_violation_seconds,
     coalesce(power_violation_seen_seconds, 0) as power_violation_seen_seconds,
     case when $saturation_enabled then thermal_violation_seconds end as thermal_violation_seconds,
@@ -374,9 +384,9 @@ select
     coalesce(nvlink_tx_seen_seconds, 0) as nvlink_tx_seen_seconds,
     coalesce(nvlink_rx_seen_seconds, 0) as nvlink_rx_seen_seconds,
     source_metrics,
-    left_out,
     map_from_entries([entry for entry in [
         { 'figure': 'gpu_usage_avg', 'reason': gpu_usage_reason },
+        { 'figure': 'gpu_util_ratio_avg', 'reason': gpu_util_reason },
         { 'figure': 'power_violation_ratio', 'reason': power_violation_reason },
         { 'figure': 'thermal_violation_ratio', 'reason': thermal_violation_reason },
         { 'figure': 'sync_boost_violation_ratio', 'reason': sync_boost_violation_reason },

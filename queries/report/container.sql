@@ -17,6 +17,7 @@
 --   observed_seconds                    s in which any of its devices was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
 --   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
+--   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running on its devices, whoever's (NVML)
 --   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
 --   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
 --   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
@@ -57,6 +58,7 @@
 --   memory_scope                        device, or instance for a MIG instance
 --   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
 --   gpu_usage_seen_seconds              s behind gpu_usage_avg, added over devices
+--   gpu_util_seen_seconds               s behind gpu_util_ratio_avg, added over devices
 --   power_violation_seconds             s of violation behind power_violation_ratio, added over devices
 --   power_violation_seen_seconds        s over which the counter's growth is known, added over devices
 --   thermal_violation_seconds           s of violation behind thermal_violation_ratio, added over devices
@@ -178,6 +180,7 @@ select
     total.observed_seconds,
     total.observed_seconds / nullif(total.lifetime_seconds, 0) as coverage_ratio,
     total.gpu_usage_avg,
+    total.gpu_util_ratio_avg,
     part.power_violation_ratio,
     part.thermal_violation_ratio,
     part.sync_boost_violation_ratio,
@@ -218,6 +221,7 @@ select
     if(total.sharing_mode = 'mig', 'instance', 'device') as memory_scope,
     part.any_throttle_ratio_min,
     total.gpu_usage_seen_seconds,
+    total.gpu_util_seen_seconds,
     total.power_violation_seconds,
     total.power_violation_seen_seconds,
     total.thermal_violation_seconds,
@@ -250,6 +254,7 @@ select
     map_from_entries([entry for entry in [
         { 'figure': 'coverage_ratio', 'reason': if(coalesce(total.lifetime_seconds, 0) > 0, null, 'lifetime_unknown') },
         { 'figure': 'gpu_usage_avg', 'reason': total.unknown_reasons['gpu_usage_avg'] },
+        { 'figure': 'gpu_util_ratio_avg', 'reason': total.unknown_reasons['gpu_util_ratio_avg'] },
         { 'figure': 'power_violation_ratio', 'reason': if(part.power_violation_ratio is null, part.power_violation_ratio_reason, null) },
         { 'figure': 'thermal_violation_ratio', 'reason': if(part.thermal_violation_ratio is null, part.thermal_violation_ratio_reason, null) },
         { 'figure': 'sync_boost_violation_ratio', 'reason': if(part.sync_boost_violation_ratio is null, part.sync_boost_violation_ratio_reason, null) },

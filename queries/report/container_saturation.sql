@@ -15,6 +15,7 @@
 --   observed_seconds                    s in which the device was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
 --   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
+--   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running on the device, whoever's (NVML)
 --   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
 --   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
 --   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
@@ -55,6 +56,7 @@
 --   memory_scope                        device, or instance for a MIG instance
 --   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
 --   gpu_usage_seen_seconds              s behind gpu_usage_avg
+--   gpu_util_seen_seconds               s behind gpu_util_ratio_avg
 --   power_violation_seconds             s of violation behind power_violation_ratio
 --   power_violation_seen_seconds        s over which the counter's growth is known
 --   thermal_violation_seconds           s of violation behind thermal_violation_ratio
@@ -94,6 +96,7 @@ select
     observed_seconds,
     observed_seconds / nullif(lifetime_seconds, 0) as coverage_ratio,
     gpu_usage_avg,
+    gpu_util_ratio_avg,
     power_violation_ratio,
     thermal_violation_ratio,
     sync_boost_violation_ratio,
@@ -134,6 +137,7 @@ select
     if(gpu_instance_id = '', 'device', 'instance') as memory_scope,
     any_throttle_ratio_min,
     gpu_usage_seen_seconds,
+    gpu_util_seen_seconds,
     power_violation_seconds,
     power_violation_seen_seconds,
     thermal_violation_seconds,

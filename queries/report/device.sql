@@ -170,10 +170,6 @@ judged as (
             when power_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as power_reason,
         case
-            when gpu_util_seen_seconds is null then board_reason
-            when gpu_util_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as gpu_util_reason,
-        case
             when gpu_temp_seen_seconds is null then board_reason
             when gpu_temp_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
         end as gpu_temp_reason,
@@ -200,7 +196,6 @@ health as (
         gpu_instance_id,
         board_reason,
         power_reason,
-        gpu_util_reason,
         gpu_temp_reason,
         memory_temp_reason,
         sm_clock_reason,
@@ -215,7 +210,6 @@ health as (
         case when power_reason is null then power_joules / power_seen_seconds end as power_watts_avg,
         case when power_reason is null then power_watts_max end as power_watts_max,
         power_limit_watts_max,
-        case when gpu_util_reason is null then gpu_util_ratio_seconds / gpu_util_seen_seconds end as gpu_util_ratio_avg,
         case when gpu_temp_reason is null then gpu_temp_celsius_seconds / gpu_temp_seen_seconds end as gpu_temp_celsius_avg,
         case when gpu_temp_reason is null then gpu_temp_celsius_max end as gpu_temp_celsius_max,
         case when memory_temp_reason is null then memory_temp_celsius_seconds / memory_temp_seen_seconds end as memory_temp_celsius_avg,
@@ -291,7 +285,7 @@ select
     health.power_watts_avg,
     health.power_watts_max,
     health.power_limit_watts_max,
-    health.gpu_util_ratio_avg,
+    figure.gpu_util_ratio_avg,
     health.gpu_temp_celsius_avg,
     health.gpu_temp_celsius_max,
     health.memory_temp_celsius_avg,
@@ -351,14 +345,6 @@ select
             { 'figure': 'power_watts_avg', 'reason': health.power_reason },
             { 'figure': 'power_watts_max', 'reason': health.power_reason },
             { 'figure': 'power_limit_watts_max', 'reason': if(health.power_limit_watts_max is null, health.board_reason, null) },
-            {
-                'figure': 'gpu_util_ratio_avg',
-                'reason': if(
-                    health.gpu_util_reason = 'not_collected',
-                    coalesce(figure.left_out['gpu_util_ratio'], 'not_collected'),
-                    health.gpu_util_reason
-                )
-            },
             { 'figure': 'gpu_temp_celsius_avg', 'reason': health.gpu_temp_reason },
             { 'figure': 'gpu_temp_celsius_max', 'reason': health.gpu_temp_reason },
             { 'figure': 'memory_temp_celsius_avg', 'reason': health.memory_temp_reason },
