@@ -9,6 +9,7 @@ import csv
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
@@ -110,8 +111,15 @@ def mig_profiles() -> list[dict[str, str]]:
 
 
 def gpu_models() -> list[dict[str, str]]:
-    """What GPU models can do: memory, its bandwidth, dense FP16 tensor throughput, source."""
+    """What GPU models can do: memory, its bandwidth, dense FP16 tensor throughput, NVLinks in one direction; what they lack."""
     return _rows("gpu_model.csv")
+
+
+@cache
+def not_on_model(gpu_model: str) -> frozenset[str]:
+    """Device signals that GPUs of the model cannot have, whatever is configured (an L4 has no NVLink); of others none."""
+    found = next((row for row in gpu_models() if fnmatchcase(gpu_model, row["gpu_model"])), None)
+    return frozenset(found["lacks"].split()) if found else frozenset()
 
 
 def parameters(

@@ -10,8 +10,9 @@ import pytest
 from golden_case import NOON, NOW, report_rows
 
 from gpureport.cli import main
-from gpureport.findings import SEVERITIES, gpu_models, mig_profiles, rules
+from gpureport.findings import SEVERITIES, gpu_models, mig_profiles, not_on_model, rules
 from gpureport.resources import QUERIES
+from gpureport.tables import SIGNALS
 
 OWNER = 'namespace="research",pod="idler-0",container="main"'
 GPU = 'UUID="GPU-a",gpu="0",modelName="NVIDIA H200",Hostname="node-a"'
@@ -153,3 +154,11 @@ def test_mig_profiles_fit_on_their_gpu_as_often_as_told_and_no_more_often() -> N
 def test_every_gpu_model_has_a_source_and_a_date() -> None:
     assert all(row["source"] and row["as_of"] and float(row["fp16_tensor_teraflops"]) > 0 for row in gpu_models())
     assert len({row["gpu_model"] for row in gpu_models()}) == len(gpu_models())
+
+
+def test_what_a_model_cannot_have_are_signals_and_no_speed_is_told_of_them() -> None:
+    signals = {signal.name for signal in SIGNALS}
+    assert all(set(row["lacks"].split()) <= signals for row in gpu_models())
+    assert not [row["name"] for row in gpu_models() if "nvlink" in row["lacks"] and row["nvlink_gigabytes_per_second"]]
+    assert not_on_model("NVIDIA L40S") == not_on_model("Tesla T4") >= {"nvlink_tx_bytes_per_second"}
+    assert not_on_model("NVIDIA H200") == not_on_model("a model that nobody lists") == frozenset()

@@ -15,6 +15,7 @@ CHECKS = {
     "signal": "whether a device signal that figures need is there, from which metric, on how many devices",
     "values_left_out": "a signal that came, but of which no value could be believed (lake only)",
     "signal_conditional": "a signal whose absence need not mean that anything is missing",
+    "not_on_model": "a signal that GPUs of a model cannot have, whatever is configured",
     "pod_labels": "whether device series name the workload that holds the device",
     "exporter_without_pods": "an exporter that never names workloads",
     "target_labels_win": "the scrape's own pod label displaced the workload's to exported_pod (honorLabels: false)",

@@ -13,6 +13,7 @@ from gpureport.doctor.evidence import Carried, Evidence
 from gpureport.doctor.findings import Finding, Remedy
 from gpureport.figures import FIGURES
 from gpureport.figures.figure import Figure
+from gpureport.findings import not_on_model
 from gpureport.tables import SIGNALS
 
 NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})
@@ -137,9 +138,12 @@ def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
     of_exporter = {exporter: seen.cells(signal, exporter) for exporter in seen.exporters}
     exporter = max(of_exporter, key=lambda name: sum(of_exporter[name].values()))
     here, there = of_exporter[exporter], seen.exporters[exporter]
-    lacking = [cell for cell, count in there.items() if here.get(cell, 0) < count]
+    without = [cell for cell, count in there.items() if here.get(cell, 0) < count]
+    lacking = [cell for cell in without if signal not in not_on_model(cell[1])]
     metrics = ", ".join(dict.fromkeys(each.metric for each in seen.carried if each.signal == signal))
     text = f"{metrics} on {sum(here.values())} of {sum(there.values())} devices"
+    if without and not lacking:
+        return Finding("not_on_model", "note", signal, f"{text}: {_models(without)} cannot have it")
     if not lacking:
         return Finding("signal", "ok", signal, text)
     if signal == UNTIL_FIRST_ERROR:
@@ -160,6 +164,8 @@ def _is_profiling(metrics: str) -> bool:
 def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, evidence: Evidence) -> Finding:
     if signal in evidence.left_out:
         return Finding("values_left_out", "missing", signal, _left_out(signal, evidence), lost)
+    if all(signal in not_on_model(each.model) for each in seen.carried):
+        return Finding("not_on_model", "note", signal, f"no series: {_models(map(_cell, seen.carried))} cannot have it")
     add = remedy(signal, seen, catalog)
     is_silent = remedies.DCGM in seen.exporters and seen.versions(catalog)[1] >= _SAYS_ZERO_BELOW
     if signal == UNTIL_FIRST_ERROR and is_silent:
@@ -210,6 +216,10 @@ def _dcgm_row(signal: str, seen: Seen, catalog: Catalog) -> Meaning | None:
 def _places(cells: Iterable[Cell]) -> str:
     names = [f"{host or 'a host without a name'}{f' ({model})' if model else ''}" for host, model, _ in sorted(cells)]
     return _listed(names)
+
+
+def _models(cells: Iterable[Cell]) -> str:
+    return _listed(sorted({model for _, model, _ in cells}))
 
 
 def _listed(names: list[str]) -> str:

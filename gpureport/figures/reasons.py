@@ -41,7 +41,7 @@ REASONS = {
     "no_driver": "accelerator hardware by the node's PCI labels, and none in its capacity: no driver, or no device plugin",
     "not_in_exporter_config": "the exporter runs and can give it: it lacks in its list of metrics (dcgm-exporter: the CSV)",
     "not_published": "the exporter that tells of the device does not publish it",
-    "not_on_model": "GPUs of other models have it and those of this one do not",
+    "not_on_model": "GPUs of other models have it and those of this one do not, or cannot have it by their data sheet",
     "no_dcp": "no profiling metric at all: the GPU or driver gives none, another tool holds the counters, or the CSV lists none",
     "mig": "not defined for a GPU that is cut into MIG instances",
     "driver": "this driver does not give it (reserved memory: from 510 on; memory of H100 instances: not in 535)",

@@ -8,8 +8,8 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal
 -- reads:  facts.device_hour, facts.device_signal, facts.window_device_day
--- params: since_at, until_at
--- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226 (models)
+-- params: gpu_models, since_at, until_at
+-- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226, queries/catalog/gpu_model.csv (models)
 -- columns:
 --   cluster                cluster name
 --   device_uuid            UUID of the physical GPU
@@ -195,6 +195,19 @@ other as (
     group by all
 ),
 
+-- What GPUs of a model cannot have, whatever is configured.
+model as (
+    select unnest(from_json($gpu_models::json, '[{"gpu_model": "VARCHAR", "lacks": "VARCHAR"}]'), recursive := true)
+),
+
+lack as (
+    select distinct
+        device.gpu_model,
+        unnest(string_split(model.lacks, ' ')) as signal
+    from facts.window_device_day as device
+    inner join model on device.gpu_model glob model.gpu_model
+),
+
 joined as (
     select
         expected.cluster,
@@ -216,6 +229,7 @@ joined as (
             0
         ), 3) as observed_seconds,
         told.signal is not null as is_told,
+        lack.signal is not null as is_not_on_model,
         coalesce(told.source_metric, if(expected.signal = 'throttle_reasons', gpu.throttle_metrics, null), '') as source_metric,
         coalesce(told.exporter, gpu.exporter, '') as exporter,
         coalesce(told.series_count, 0) as series_count,
@@ -258,6 +272,10 @@ joined as (
             and expected.day = other.day
             and expected.signal = other.signal
             and gpu.exporter = other.exporter
+    left join lack
+        on
+            expected.gpu_model = lack.gpu_model
+            and expected.signal = lack.signal
     where
         if(expected.is_board, expected.gpu_instance_id = '', expected.gpu_instance_id != '' or not expected.has_instances)
         and (expected.needs != 'optional' or told.signal is not null)
@@ -312,6 +330,7 @@ select
         when is_told and sample_count = 1 then 'single_sample'
         when is_told then 'partial'
         when sibling_count = 0 then 'not_collected'
+        when is_not_on_model then 'not_on_model'
         when exporter != 'dcgm-exporter' and peer_count > 0 then 'not_in_exporter_config'
         when exporter != 'dcgm-exporter' then 'not_published'
         when signal = 'xid_code' and not has_old_names then 'xid_absent_until_first_error'

@@ -198,6 +198,8 @@ lost as (
                 then 'cut into MIG instances; other signals: ' || min(sibling_count)
             when cause = 'no_dcp'
                 then 'other signals: ' || min(sibling_count) || ', none of them a profiling one'
+            when cause = 'not_on_model' and max(other_count) = 0
+                then 'by the data sheet of ' || string_agg(distinct gpu_model, ', ' order by gpu_model)
             when cause in ('not_in_exporter_config', 'not_on_model')
                 then concat(
                     'other signals of ', max(exporter), ': ', min(sibling_count), '; GPUs of the model that have this one: ',

@@ -120,6 +120,27 @@ def test_a_line_has_the_three_columns_of_the_csv_and_the_exporters_unit() -> Non
     assert old.endswith("(in MiB).") and new.endswith("(in bytes).")
 
 
+def test_what_a_model_cannot_have_is_not_asked_for() -> None:
+    """Neither an L4 nor a T4 has NVLink: no line to add, and no figure is lost by it."""
+    of_model = [
+        carried("DCGM_FI_DEV_POWER_USAGE", "n1", model="NVIDIA L4"),
+        carried("DCGM_FI_DEV_POWER_USAGE", "n2", model="Tesla T4"),
+    ]
+    row = row_of(signal_findings(Evidence("x", tuple(of_model)), CATALOG), "nvlink_tx_bytes_per_second")
+    assert (row.code, row.status, row.costs, row.add) == ("not_on_model", "note", (), ())
+    assert row.found == "no series: NVIDIA L4, Tesla T4 cannot have it"
+
+
+def test_a_cluster_of_two_models_lacks_only_what_both_could_have() -> None:
+    power, nvlink = "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_PROF_NVLINK_TX_BYTES"
+    of_both = [carried(power, "n1"), carried(power, "n2", model="NVIDIA L4")]
+    lacking = row_of(signal_findings(Evidence("x", tuple(of_both)), CATALOG), "nvlink_tx_bytes_per_second")
+    assert (lacking.code, lacking.status) == ("signal", "missing") and lacking.add
+    there = row_of(signal_findings(Evidence("x", (*of_both, carried(nvlink, "n1"))), CATALOG), "nvlink_tx_bytes_per_second")
+    assert (there.code, there.status, there.costs) == ("not_on_model", "note", ())
+    assert there.found == f"{nvlink} on 2 of 4 devices: NVIDIA L4 cannot have it"
+
+
 def test_another_exporters_metric_is_told_with_what_it_needs() -> None:
     assert lines_for(["gpu_package_power"], "sm_active_ratio") == ["gpu_prof_sm_active (needs profiler)"]
     findings = signal_findings(Evidence("x", (carried("gpu_package_power"),)), CATALOG)
