@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 from pathlib import Path
@@ -51,6 +52,11 @@ class Query:
 
 def load(root: Path = resources.QUERIES) -> dict[str, Query]:
     """Every query by table, in an order that can be run; QueryError for a header or an order that cannot be."""
+    return dict(_load(root))
+
+
+@cache  # a night of several clusters asks for them dozens of times, and reading them takes a tenth of a second
+def _load(root: Path) -> dict[str, Query]:
     paths = [path for layer in LAYERS for path in sorted((root / layer).glob("*.sql"))]
     queries = {query.table: query for query in map(read, paths)}
     graph = {query.table: [table for table in query.reads if table in queries] for query in queries.values()}
@@ -96,10 +102,9 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def tables_read(sql: str) -> set[str]:
+def tables_read(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
     """Tables that a SELECT reads, ``<layer>.<name>``, by DuckDB's parser; names of CTEs are none."""
-    with duckdb.connect() as con:
-        found = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
+    found = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
     tree = json.loads(found[0]) if found else {}
     if tree.get("error"):
         raise QueryError(f"DuckDB cannot parse a query: {tree.get('error_message')}")
@@ -118,10 +123,9 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
         yield from _nodes(child)
 
 
-def parameters(sql: str) -> set[str]:
+def parameters(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
     """Named parameters that a SELECT takes."""
-    with duckdb.connect() as con:
-        return {name for statement in con.extract_statements(sql) for name in statement.named_parameters}
+    return {name for statement in con.extract_statements(sql) for name in statement.named_parameters}
 
 
 def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:

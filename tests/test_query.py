@@ -6,6 +6,8 @@ import pytest
 from gpureport.errors import QueryError
 from gpureport.query import build, load, needed, parameters, read, run_checks, tables_read
 
+PARSER = duckdb.default_connection()
+
 
 def write_query(root: Path, table: str, sql: str, grain: str = "device_uuid", extra: str = "") -> None:
     path = root / f"{table.replace('.', '/')}.sql"
@@ -15,8 +17,8 @@ def write_query(root: Path, table: str, sql: str, grain: str = "device_uuid", ex
         "--",
         *([extra] if extra else []),
         f"-- grain:  {grain}",
-        f"-- reads:  {', '.join(sorted(tables_read(sql)))}",
-        f"-- params: {', '.join(sorted(parameters(sql)))}",
+        f"-- reads:  {', '.join(sorted(tables_read(PARSER, sql)))}",
+        f"-- params: {', '.join(sorted(parameters(PARSER, sql)))}",
         "-- source: a test",
         "-- columns:",
         "--   device_uuid  the device",
@@ -67,12 +69,12 @@ def test_queries_that_read_each_other_are_named(tmp_path):
 
 def test_tables_read_are_tables_and_not_ctes_or_text():
     sql = "with clean as (select * from lake.a) select 'facts.b' as x from clean join report.c on exists (select 1 from checks.d)"
-    assert tables_read(sql) == {"lake.a", "report.c", "checks.d"}
+    assert tables_read(PARSER, sql) == {"lake.a", "report.c", "checks.d"}
 
 
 def test_what_cannot_be_parsed_is_a_query_error():
     with pytest.raises(QueryError, match="cannot parse"):
-        tables_read("select from where")
+        tables_read(PARSER, "select from where")
 
 
 def test_only_what_leads_to_the_targets_is_needed(tmp_path):

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from string import ascii_lowercase
@@ -147,6 +148,7 @@ def _digest(script: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
+@cache  # with its templates: to compile them takes longer than to fill them, and owners have pages of their own
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -241,7 +243,8 @@ def _headings(result: Result) -> list[Heading]:
     label = next((name for name in ROW_LABELS if name in shown), "")
     keys = sorted((name for name in shown if name in result.query.grain), key=lambda name: name != label)
     figures = sorted((name for name in shown if name not in keys), key=lambda name: GROUP_ORDER.index(group_of(name)))
-    return [_heading(result, name) for name in (*keys, *figures)]
+    kinds = result.rows.schema  # Polars makes it anew each time that it is asked for
+    return [_heading(result, name, is_number=not str(kinds[name]).startswith(_TEXT)) for name in (*keys, *figures)]
 
 
 def _says_nothing(result: Result, name: str) -> bool:
@@ -252,9 +255,8 @@ def _says_nothing(result: Result, name: str) -> bool:
     return found == [""] or (name == "cluster" and len(found) == 1)
 
 
-def _heading(result: Result, name: str) -> Heading:
+def _heading(result: Result, name: str, is_number: bool) -> Heading:
     is_key = name in result.query.grain
-    is_number = not str(result.rows.schema[name]).startswith(_TEXT)
     return Heading(
         name, formats.title(name), formats.unit(name), result.query.columns[name], is_key, is_number, name in LONG_TEXT
     )
