@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.config import Config
+from gpureport.lake.renewal import renew
 from gpureport.pipeline.collecting import import_files
 from gpureport.pipeline.progress import progress_bar
 from gpureport.pipeline.refusal import out_errors
@@ -24,6 +25,7 @@ DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-
 def demo(config: Config, out: Path, now: datetime) -> list[Place]:
     """The bundled recording through every stage; the files written. The lake stands in ``out/lake``."""
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER})
+    renew(out / "lake", DEMO_CLUSTER, [DEMO_WINDOW.start_at.date()])
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
     compute(own, DEMO_WINDOW.start_at.date())
     return report(own, DEMO_WINDOW, out, now)
@@ -35,6 +37,7 @@ def demo_month(config: Config, out: Path, now: datetime, days: int = 30, gpus: i
 
     plan = review_plan(gpus, days, DEMO_MONTH)
     own = config.model_copy(update={"lake": out / "lake", "cluster": "simulated"})
+    renew(out / "lake", "simulated", plan.dates)
     with out_errors(out):
         fill_lake(plan, own.lake, own.cluster)
         truth = write_truth(plan, out)
