@@ -31,7 +31,7 @@ __all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid"
 
 @dataclass(frozen=True)
 class Shaped:
-    """The lake tables of one batch, schemas as in ``tables.py``; ``tallies`` by metric."""
+    """The lake tables of one batch, schemas as in ``tables.py``; ``tallies`` by metric, ``devices`` by UUID."""
 
     device_sample: pa.Table
     sample: pa.Table
@@ -41,6 +41,7 @@ class Shaped:
     device_label: pa.Table
     device_signal: pa.Table
     tallies: Mapping[str, Tally]
+    devices: frozenset[str]
 
     def tables(self) -> dict[str, pa.Table]:
         """The tables by name, those that were not asked for left out."""
@@ -69,6 +70,7 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
         device_label=_device_label(series, steps, window),
         device_signal=arrow.device_signal_table(signals, window),
         tallies=tallies,
+        devices=frozenset(key.device_uuid for each in series if (key := each.identity.device or each.identity.holder_device)),
     )
 
 

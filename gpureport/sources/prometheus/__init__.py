@@ -1,8 +1,10 @@
 """Prometheus and what speaks its language: raw samples by remote read, by raw matrix, or by VictoriaMetrics' export."""
 
 from gpureport.config import Prometheus as PrometheusSettings
-from gpureport.sources.prometheus.connection import Connection, NotServedError, TooMuchError, open_connection
+from gpureport.sources.prometheus.connection import Connection, NoApiError, NotServedError, TooMuchError, open_connection
+from gpureport.sources.prometheus.glimpse import Glimpse, Labelled, glimpse
 from gpureport.sources.prometheus.matcher import Matcher, one_of
+from gpureport.sources.prometheus.outline import DeviceOf, Outline, listed
 from gpureport.sources.prometheus.plan import Group, Question, plan_groups
 from gpureport.sources.prometheus.probe import Server, external_labels, probe
 from gpureport.sources.prometheus.reading import Reading, read
@@ -10,17 +12,24 @@ from gpureport.sources.prometheus.series_list import label_values, list_series, 
 
 __all__ = [
     "Connection",
+    "DeviceOf",
+    "Glimpse",
     "Group",
+    "Labelled",
     "Matcher",
+    "NoApiError",
     "NotServedError",
+    "Outline",
     "PrometheusSettings",
     "Question",
     "Reading",
     "Server",
     "TooMuchError",
     "external_labels",
+    "glimpse",
     "label_values",
     "list_series",
+    "listed",
     "one_of",
     "open_connection",
     "plan_groups",

@@ -62,9 +62,9 @@ class Connection:
         self._http: requests.Session = client._session
         self._timeout = (settings.connect_timeout_seconds, settings.read_timeout_seconds)
 
-    def json(self, path: str, form: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def json(self, path: str, form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The decoded reply of an API path, asked by POST where a form is given; status success is assured."""
-        with self.request("POST" if form is not None else "GET", path, data=form) as response:
+        with self.request("POST" if form is not None else "GET", path, data=form, params=params) as response:
             body = response.content
         try:
             reply = orjson.loads(body)

@@ -7,10 +7,11 @@ worker processes, whatever the size of the fleet. Nothing becomes visible before
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -19,50 +20,17 @@ import pyarrow as pa
 
 from gpureport.catalog import Catalog
 from gpureport.engines import Engine, Processes, Progress
-from gpureport.errors import SourceError
+from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list
+from gpureport.export.settings import ExportSettings, window_asked
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
-from gpureport.series import METRIC_LABEL, Labels, SeriesBatch, concatenate
-from gpureport.shape import DEVICE_LABELS, Reading, Tally, device_uuid, reading_of, relabelled_jobs, shape
-from gpureport.sources.prometheus import (
-    Connection,
-    Group,
-    Matcher,
-    PrometheusSettings,
-    Question,
-    Server,
-    list_series,
-    one_of,
-    open_connection,
-    plan_groups,
-    probe,
-    read,
-    samples_per_hour,
-)
+from gpureport.series import METRIC_LABEL, SeriesBatch, concatenate
+from gpureport.shape import Reading, Tally, reading_of, shape
+from gpureport.sources.prometheus import Group, Server, open_connection, probe, read
 from gpureport.store import Place
 from gpureport.window import Window
 
-MARGIN = timedelta(minutes=15)
-"""Samples around the day that tell how far its first and last ones reach."""
-
-ASSUMED_SAMPLES_PER_HOUR = 240
-"""Where no series could be looked at: dcgm-exporter's usual 15 s."""
-
-
-class NoSeriesError(SourceError):
-    """The server answers, but knows none of the catalogue's series on that day."""
-
-
-@dataclass(frozen=True)
-class ExportSettings:
-    """What to ask, of whom, and how gently."""
-
-    prometheus: PrometheusSettings
-    environ: Mapping[str, str]
-    catalog: Catalog
-    cluster: str
-    samples_per_group: int
-    keep_raw: bool
+__all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "held_sample_count", "load_loops"]
 
 
 @dataclass(frozen=True)
@@ -80,9 +48,10 @@ class Exported:
 
 @dataclass(frozen=True)
 class _Done:
-    tallies: Mapping[str, Tally]
     warnings: tuple[str, ...]
     read_path: str
+    tallies: Mapping[str, Tally] = field(default_factory=dict)
+    devices: frozenset[str] = frozenset()
 
 
 def export_day(
@@ -101,26 +70,54 @@ def export_day(
     connection = open_connection(settings.prometheus, settings.environ)
     with _loading_loops(settings.catalog):
         server = probe(connection)
-        series, warnings = _series(connection, settings, day)
-        groups = _plan(connection, settings, series, day)
-    fetch, series_count = _Fetch(settings, server, day, Reading(relabelled_jobs(series))), len(series)
-    del series  # or every worker would be forked with a copy of all labels
-    lake = open_lake(place, create=True)
-    held = held_sample_count(lake, settings.cluster, day) if only_if_grown else -1
-    with lake.change() as change:
-        chosen = engine or Processes(settings.prometheus.max_concurrency)
-        done = _read_right(fetch, lambda work: chosen.each(work, list(enumerate(groups)), change, progress))
-        exported = _exported(day, server, series_count, done, warnings)
-        if exported.sample_count <= held:
-            change.abandon()
-            return replace(exported, is_written=False)
-        _write_source(change, settings, exported, done)
-    return exported
+        plan = plan_from_glimpse(connection, server, settings, day) or plan_from_list(connection, settings, day)
+    export = _Export(settings, server, open_lake(place, create=True), engine, progress, only_if_grown)
+    try:
+        return export.by(plan, day)
+    except _SplitDeviceError:
+        return export.by(plan_from_list(connection, settings, day), day)
+
+
+class _SplitDeviceError(Exception):
+    """A device was fetched in two groups, so its copies were not seen side by side."""
+
+
+@dataclass(frozen=True)
+class _Export:
+    """An export of any day."""
+
+    settings: ExportSettings
+    server: Server
+    lake: Lake
+    engine: Engine | None
+    progress: Progress
+    only_if_grown: bool
+
+    def by(self, plan: Plan, day: date) -> Exported:
+        """Fetch a plan's groups, put the day in place; _SplitDeviceError, and nothing changed, where a device was in two."""
+        fetch = _Fetch(self.settings, self.server, day, Reading(plan.relabelled_jobs))
+        held = held_sample_count(self.lake, self.settings.cluster, day) if self.only_if_grown else -1
+        engine = self.engine or Processes(self.settings.prometheus.max_concurrency)
+        with self.lake.change() as change:
+            done = _read_right(fetch, lambda work: engine.each(work, list(enumerate(plan.groups)), change, self.progress))
+            _refuse_split_devices(done)
+            exported = _exported(day, self.server, done, plan.warnings)
+            if exported.sample_count <= held:
+                change.abandon()
+                return replace(exported, is_written=False)
+            _write_source(change, self.settings, exported, done)
+        return exported
+
+
+def _refuse_split_devices(done: Sequence[_Done]) -> None:
+    seen = Counter(device for each in done for device in each.devices)
+    if any(count > 1 for count in seen.values()):
+        raise _SplitDeviceError
 
 
 @contextmanager
 def _loading_loops(catalog: Catalog) -> Iterator[None]:
-    """Load the compiled loops while the server lists its series: workers are forked with them."""
+    """Load the compiled loops while the server is asked what it has: workers are forked with them."""
     loading = threading.Thread(target=load_loops, args=(catalog,))
     loading.start()
     try:
@@ -152,44 +149,6 @@ def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
     return -1
 
 
-def _series(connection: Connection, settings: ExportSettings, day: date) -> tuple[list[Labels], tuple[str, ...]]:
-    metrics = one_of(METRIC_LABEL, settings.catalog.asked)
-    matchers = [metrics, *_scope(settings)]
-    series, warnings = list_series(connection, matchers, Window.of_day(day).widened(MARGIN))
-    if not series:
-        raise NoSeriesError(
-            f"{connection.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
-            "and that dcgm-exporter is scraped"
-        )
-    return list(series), tuple(warnings)
-
-
-def _plan(connection: Connection, settings: ExportSettings, series: Sequence[Labels], day: date) -> list[Group]:
-    """Groups by a budget of samples; how dense they are is seen on one series."""
-    window = Window.of_day(day).widened(MARGIN)
-    hourly = samples_per_hour(connection, series[0], window) or ASSUMED_SAMPLES_PER_HOUR
-    samples_per_series = round(hourly * window.seconds / 3600)
-    groups = plan_groups(series, settings.samples_per_group, samples_per_series, _device_of(settings.catalog), DEVICE_LABELS)
-    return [Group(tuple(_within(question, _scope(settings)) for question in group.questions)) for group in groups]
-
-
-def _scope(settings: ExportSettings) -> tuple[Matcher, ...]:
-    """What every series must bear: of a server that holds several clusters, the one's label."""
-    return tuple(Matcher(name, "=", value) for name, value in sorted(settings.prometheus.match.items()))
-
-
-def _within(question: Question, scope: tuple[Matcher, ...]) -> Question:
-    return replace(question, matchers=(*question.matchers, *scope))
-
-
-def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
-    def device_of(labels: Labels) -> str:
-        meaning = catalog.meaning(labels)
-        return device_uuid(labels, meaning) if meaning else ""
-
-    return device_of
-
-
 @dataclass(frozen=True)
 class _Fetch:
     """A day of numbered groups of nodes, each fetched, shaped and staged by itself."""
@@ -206,14 +165,13 @@ class _Fetch:
     def do(self, task: tuple[int, Group], change: Change) -> _Done:
         """Stage one group's parts; what was read of it."""
         number, group = task
-        window = Window.of_day(self.day)
-        batch, done = self._read(group, window.widened(MARGIN))
-        shaped = shape(batch, self.settings.catalog, window, self.settings.keep_raw, self.reading)
+        batch, done = self._read(group, window_asked(self.day))
+        shaped = shape(batch, self.settings.catalog, Window.of_day(self.day), self.settings.keep_raw, self.reading)
         del batch  # not held while the rows are encoded
         for table, rows in shaped.tables().items():
             if rows.num_rows or table == "device_sample":
                 change.write(table, self.settings.cluster, self.day, rows, part=f"part-{number:04d}")
-        return replace(done, tallies=shaped.tallies)
+        return replace(done, tallies=shaped.tallies, devices=shaped.devices)
 
     def _read(self, group: Group, around: Window) -> tuple[SeriesBatch, _Done]:
         connection = open_connection(self.settings.prometheus, self.settings.environ)
@@ -222,7 +180,7 @@ class _Fetch:
         ]
         warnings = tuple(warning for reading in readings for warning in reading.warnings)
         paths = ", ".join(sorted({reading.read_path for reading in readings}))
-        return concatenate([reading.batch for reading in readings]), _Done({}, warnings, paths)
+        return concatenate([reading.batch for reading in readings]), _Done(warnings, paths)
 
 
 def _read_right(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_Done]]) -> list[_Done]:
@@ -232,9 +190,10 @@ def _read_right(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_Done]]) -> l
     return done if reading == fetch.reading else all_groups(replace(fetch, reading=reading))
 
 
-def _exported(day: date, server: Server, series_count: int, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:
+def _exported(day: date, server: Server, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:
     everything = sorted({*warnings, *(warning for each in done for warning in each.warnings)})
-    samples = sum(tally.sample_count for tally in add_tallies(each.tallies for each in done).values())
+    tallies = add_tallies(each.tallies for each in done).values()
+    series_count, samples = sum(tally.series_count for tally in tallies), sum(tally.sample_count for tally in tallies)
     paths = ", ".join(sorted({each.read_path for each in done}))
     return Exported(day, server, paths, series_count, samples, tuple(everything), is_written=True)
 

@@ -1,0 +1,111 @@
+"""What to fetch together: planned from a glimpse where the server allows one, else from a list of all series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+
+from gpureport.catalog import Catalog
+from gpureport.errors import SourceError
+from gpureport.export.settings import ExportSettings, window_asked
+from gpureport.series import METRIC_LABEL, Labels
+from gpureport.shape import DEVICE_LABELS, device_uuid, relabelled_jobs
+from gpureport.sources.prometheus import (
+    Connection,
+    Glimpse,
+    Group,
+    Labelled,
+    Matcher,
+    NoApiError,
+    Outline,
+    Server,
+    glimpse,
+    list_series,
+    listed,
+    one_of,
+    plan_groups,
+    samples_per_hour,
+)
+
+ASSUMED_SAMPLES_PER_HOUR = 240
+"""Where no series could be looked at: dcgm-exporter's usual 15 s."""
+
+
+class NoSeriesError(SourceError):
+    """The server answers, but knows none of the catalogue's series on that day."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Groups to fetch, and what else their labels tell."""
+
+    groups: list[Group]
+    relabelled_jobs: frozenset[str]
+    warnings: tuple[str, ...] = ()
+
+
+def plan_from_glimpse(connection: Connection, server: Server, settings: ExportSettings, day: date) -> Plan | None:
+    """A plan for a hundredth of the time that a list takes, in which a device may be in two groups.
+
+    None where the server may not be asked so: only Prometheus itself is sure to tell every value of a label.
+    """
+    if server.read_path != "remote-read":
+        return None
+    labelled = Labelled(connection, window_asked(day))
+    try:
+        seen = glimpse(labelled, settings.catalog.asked, settings.scope, _device_of(settings.catalog), DEVICE_LABELS)
+        if seen is None:
+            return None
+        groups = _groups(connection, settings, seen.outline, seen.example, day)
+        return Plan(groups, _relabelled_jobs(labelled, seen, settings))
+    except NoApiError:
+        raise
+    except SourceError:
+        return None
+
+
+def plan_from_list(connection: Connection, settings: ExportSettings, day: date) -> Plan:
+    """A plan from the labels of every series, in which no device is in two groups.
+
+    NoSeriesError where there are none of the catalogue's on the day.
+    """
+    matchers = [one_of(METRIC_LABEL, settings.catalog.asked), *settings.scope]
+    series, warnings = list_series(connection, matchers, window_asked(day))
+    if not series:
+        raise NoSeriesError(
+            f"{connection.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
+            "and that dcgm-exporter is scraped"
+        )
+    outline = listed(series, _device_of(settings.catalog), DEVICE_LABELS)
+    return Plan(_groups(connection, settings, outline, series[0], day), relabelled_jobs(series), tuple(warnings))
+
+
+def _groups(connection: Connection, settings: ExportSettings, outline: Outline, example: Labels, day: date) -> list[Group]:
+    """Groups by a budget of samples; how dense they are is seen on one series."""
+    window = window_asked(day)
+    hourly = samples_per_hour(connection, example, window) or ASSUMED_SAMPLES_PER_HOUR
+    groups = plan_groups(outline, settings.samples_per_group, round(hourly * window.seconds / 3600))
+    return [_within(group, settings.scope) for group in groups]
+
+
+def _within(group: Group, scope: tuple[Matcher, ...]) -> Group:
+    return Group(tuple(replace(question, matchers=(*question.matchers, *scope)) for question in group.questions))
+
+
+def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
+    def device_of(labels: Labels) -> str:
+        meaning = catalog.meaning(labels)
+        return device_uuid(labels, meaning) if meaning else ""
+
+    return device_of
+
+
+def _relabelled_jobs(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> frozenset[str]:
+    """As ``relabelled_jobs`` tells it of all series."""
+    if "exported_pod" not in seen.names:
+        return frozenset()
+    bearing = [one_of(METRIC_LABEL, seen.metrics), *settings.scope, Matcher("exported_pod", "!=", "")]
+    jobs = labelled.values("job", bearing)
+    is_nameless = bool(labelled.values(METRIC_LABEL, [*bearing, Matcher("job", "=", "")]))
+    return frozenset([*jobs, *([""] if is_nameless else [])])

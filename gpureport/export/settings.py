@@ -1,0 +1,36 @@
+"""What an export is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from gpureport.catalog import Catalog
+from gpureport.sources.prometheus import Matcher, PrometheusSettings
+from gpureport.window import Window
+
+MARGIN = timedelta(minutes=15)
+"""Samples around the day that tell how far its first and last ones reach."""
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """What to ask, of whom, and how gently."""
+
+    prometheus: PrometheusSettings
+    environ: Mapping[str, str]
+    catalog: Catalog
+    cluster: str
+    samples_per_group: int
+    keep_raw: bool
+
+    @property
+    def scope(self) -> tuple[Matcher, ...]:
+        """What every series must bear: of a server that holds several clusters, the one's label."""
+        return tuple(Matcher(name, "=", value) for name, value in sorted(self.prometheus.match.items()))
+
+
+def window_asked(day: date) -> Window:
+    """The day with what is looked at around it."""
+    return Window.of_day(day).widened(MARGIN)
