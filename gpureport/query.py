@@ -25,6 +25,7 @@ LAYERS = ("lake", "clean", "facts", "report", "checks")
 SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|grain|reads|params|source|columns):\s*(.*)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
+_PARSED: dict[str, duckdb.Statement] = {}
 
 
 @dataclass(frozen=True)
@@ -134,9 +135,10 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     if missing:
         raise QueryError(f"{query.table}: no value was given for ${missing[0]}")
     con.execute(f"create schema if not exists {query.layer}")
+    # The view that opens a kept table may stand under this name.
+    making = f"create or replace table {query.table} as {query.sql}"
     try:
-        # The view that opens a kept table may stand under this name.
-        con.execute(f"create or replace table {query.table} as {query.sql}", {name: params[name] for name in query.params})
+        con.execute(_parsed(con, making), {name: params[name] for name in query.params})
     except duckdb.OutOfMemoryException as error:
         raise QueryError(f"{query.table} ran out of memory; raise compute.memory_limit") from error
     except duckdb.Error as error:
@@ -144,10 +146,17 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     hold_to_grain(con, query)
 
 
+def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """The statement, parsed once a process: every cluster, day and batch has the same, and of a small one it is a third."""
+    if sql not in _PARSED:
+        _PARSED[sql] = con.extract_statements(sql)[0]
+    return _PARSED[sql]
+
+
 def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
     """QueryError where the query's table holds two rows of one key."""
     keys = ", ".join(query.grain)
-    twice = con.execute(f"select {keys} from {query.table} group by all having count(*) > 1 limit 1").fetchone()
+    twice = con.execute(_parsed(con, f"select {keys} from {query.table} group by all having count(*) > 1 limit 1")).fetchone()
     if twice:
         raise QueryError(f"{query.table}: more than one row for {keys} = {twice}")
 
