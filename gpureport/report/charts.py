@@ -10,7 +10,9 @@ from typing import Any
 
 import vl_convert
 
-from gpureport.report.ledger import BUCKETS, Balance
+from gpureport import formats
+from gpureport.report.ledger import BUCKETS, Balance, Bucket
+from gpureport.report.tips import TIP, bands, ranges, titled
 
 _QUIET = {"title": None, "grid": False, "ticks": False, "domain": False, "labels": False}
 _CONFIG = {
@@ -33,14 +35,15 @@ _CONFIG = {
 }
 _PATH = re.compile(r' d="[^"]*"')
 _DECIMALS = re.compile(r"(\.\d)\d+")
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Tenths of a pixel are enough, and half the size of a page."""
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SIGNALS = (
     # field of a point, colour, dash
     ("usage", "var(--effective)", [1, 0]),
     ("sm", "var(--idle)", [6, 3]),
     ("memory", "var(--stranded)", [2, 2]),
 )
+_SIGNAL_WORDS = {"usage": "engine active", "sm": "SMs active", "memory": "memory held"}
 
 
 _DAY_AXIS = {
@@ -67,8 +70,13 @@ def ledger_bar(balance: Balance) -> str:
         "width": 1000,
         "height": 40,
         "padding": 0,
-        "mark": {"type": "bar", "height": 40, "stroke": "var(--paper)", "strokeWidth": 1},
-        "encoding": {"x": _stacked("normalize", _QUIET), "color": _bucket_colours(), "order": {"field": "order"}},
+        "mark": {"type": "bar", "height": 40, "stroke": "var(--paper)", "strokeWidth": 1, "aria": True},
+        "encoding": {
+            "x": _stacked("normalize", _QUIET),
+            "color": _bucket_colours(),
+            "order": {"field": "order"},
+            "description": TIP,
+        },
     }
     return svg(spec).replace("<svg ", '<svg preserveAspectRatio="none" ', 1)
 
@@ -80,7 +88,7 @@ def days(parts: Sequence[Balance]) -> str:
         "data": {"values": values},
         "width": 1000,
         "height": 220,
-        "mark": {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 0.5},
+        "mark": {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 0.5, "aria": True},
         "encoding": {
             "x": {"field": "of", "type": "ordinal", "axis": _DAY_AXIS},
             "y": {
@@ -91,6 +99,7 @@ def days(parts: Sequence[Balance]) -> str:
             },
             "color": _bucket_colours(),
             "order": {"field": "order"},
+            "description": TIP,
         },
     }
     return svg(spec)
@@ -114,7 +123,7 @@ def spark(values: Sequence[float | None]) -> str:
 
 
 def timeline(points: Sequence[Mapping[str, Any]]) -> str:
-    """Shares over time, a line for each signal, broken where nothing was seen.
+    """Shares over time, a line for each signal, broken where nothing was seen; at least two points.
 
     Points have ``at`` (ISO text) and, as percent or None, ``usage``, ``sm`` and ``memory``.
     """
@@ -126,7 +135,7 @@ def timeline(points: Sequence[Mapping[str, Any]]) -> str:
         "encoding": {
             "x": {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "axis": time_axis(_days(points))},
         },
-        "layer": [_line(*signal) for signal in known],
+        "layer": [*(_line(*signal) for signal in known), bands(ranges(points, _SIGNAL_WORDS))],
     }
     return svg(spec)
 
@@ -162,10 +171,22 @@ def _line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:
 
 def _values(balance: Balance, of: str) -> list[dict[str, Any]]:
     return [
-        {"of": of, "bucket": bucket.name, "order": order, "gpu_hours": balance.gpu_hours[bucket.name]}
+        {
+            "of": of,
+            "bucket": bucket.name,
+            "order": order,
+            "gpu_hours": balance.gpu_hours[bucket.name],
+            "tip": _tip(balance, bucket),
+        }
         for order, bucket in enumerate(BUCKETS)
         if balance.gpu_hours[bucket.name] > 0
     ]
+
+
+def _tip(balance: Balance, bucket: Bucket) -> str:
+    """Its day, if it has one, the bucket, and how much of the capacity is in it."""
+    hours = f"{formats.gpu_hours(balance.of(bucket.name))} ({formats.percent(balance.share(bucket.name))})"
+    return f"{f'{balance.value}, ' if balance.value else ''}{bucket.title.lower()}: {hours}"
 
 
 def _stacked(how: str, axis: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,7 +202,7 @@ def _bucket_colours() -> dict[str, Any]:
 def svg(spec: Mapping[str, Any]) -> str:
     """A Vega-Lite chart, in the page's style, as an SVG element."""
     whole = _drawable({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": _CONFIG, **spec})
-    drawn = _PATH.sub(lambda path: _DECIMALS.sub(r"\1", path[0]), str(vl_convert.vegalite_to_svg(whole)))
+    drawn = _PATH.sub(lambda path: _DECIMALS.sub(r"\1", path[0]), titled(str(vl_convert.vegalite_to_svg(whole))))
     # What encloses the drawing says what it shows; its thousand parts are not read out.
     return drawn.replace("<svg ", '<svg aria-hidden="true" ', 1)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpureport import formats
-from gpureport.report import panel_charts
+from gpureport.report import course_charts, panel_charts
 from gpureport.report.panel_lists import HEADLINES, LISTS, Listing, listing
 from gpureport.report.results import Result
 
@@ -65,7 +65,7 @@ def _supply(tables: Mapping[str, Result]) -> Panel:
     key = [("area usable", "nobody's"), ("area held", "held, idle"), ("area active", "active"), ("area effective", "effective")]
     return _drawn(
         panel,
-        lambda: panel_charts.supply(rows, wait.units if is_waited else {}),
+        lambda: course_charts.supply(rows, wait.units if is_waited else {}),
         "GPUs usable, held, active and effective, hour by hour, as areas within each other",
         (*key, *([("line waiting", "asked for and not there")] if is_waited else [])),
     )
@@ -175,7 +175,7 @@ def _trend(tables: Mapping[str, Result]) -> Panel:
         return panel
     key = (("line held", "held"), ("line usable", "usable"), ("line expected", "expected"), ("area active", "low to high"))
     return _drawn(
-        panel, lambda: panel_charts.trend(rows), "GPU-hours a day by model: held, usable, and expected with a band", key
+        panel, lambda: course_charts.trend(rows), "GPU-hours a day by model: held, usable, and expected with a band", key
     )
 
 

@@ -185,3 +185,15 @@ def test_a_chart_is_zoomed_moved_and_shown_whole_again_by_buttons_keys_and_mouse
     chart.press("Escape")
     assert scale(page) == 1
     page.close()
+
+
+def test_what_is_under_the_pointer_says_its_number(browser: Browser, demo: Path) -> None:
+    with browser.new_context(java_script_enabled=False, viewport={"width": 1440, "height": 900}) as context:
+        page = context.new_page()
+        page.goto((demo / "report.html").as_uri())
+        for chart, words in (("header .bar", "effective: "), ("#idle-chart .chart", "held and idle")):
+            page.locator(chart).first.scroll_into_view_if_needed()
+            box = page.locator(f"{chart} path:has(title)").first.bounding_box() or {}
+            middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+            told = page.evaluate("([x, y]) => document.elementFromPoint(x, y).querySelector('title')?.textContent", middle)
+            assert words in told

@@ -1,0 +1,176 @@
+"""Courses of the second screen as static SVG: supply and use hour by hour, demand day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from gpureport import formats
+from gpureport.report.charts import svg, time_axis
+from gpureport.report.tips import bands, moment
+
+POINTS_MAX = 372
+"""A longer course has steps of several hours: half a month's points are what a page's width can show."""
+_PARTS = (
+    # figure of report.gpu_hour_course, colour, word
+    ("usable_gpu_hours", "var(--free)", "usable"),
+    ("held_gpu_hours", "var(--idle)", "held"),
+    ("active_gpu_hours", "var(--ineffective)", "active"),
+    ("effective_gpu_hours", "var(--effective)", "effective"),
+)
+
+
+def supply(rows: Sequence[Mapping[str, Any]], waiting: Mapping[datetime, float]) -> str:
+    """Areas within each other: GPUs usable, held, active, effective; ``waiting``, units by hour, a line on top of held."""
+    by_hour: dict[datetime, list[float]] = {}
+    for row in rows:
+        sums = by_hour.setdefault(row["hour_start_at"], [0.0] * len(_PARTS))
+        for number, (name, *_) in enumerate(_PARTS):
+            sums[number] += row[name]
+    points = _closed([_point(start, found, waiting) for start, found in _steps(by_hour)], max(by_hour) + timedelta(hours=1))
+    layers = [_area(number, colour) for number, (_, colour, _) in enumerate(_PARTS)]
+    return svg(
+        {
+            "data": {"values": points},
+            "width": 1000,
+            "height": 240,
+            "encoding": {
+                "x": {
+                    "field": "at",
+                    "type": "temporal",
+                    "scale": {"type": "utc"},
+                    "axis": time_axis((max(by_hour) - min(by_hour)) / timedelta(days=1)),
+                }
+            },
+            "layer": [*layers, *([_line()] if waiting else []), bands(_told(points))],
+        }
+    )
+
+
+def _steps(by_hour: Mapping[datetime, list[float]]) -> list[tuple[datetime, list[tuple[datetime, list[float]]]]]:
+    """The hours from the first to the last in steps of equal length; hours that were not seen are absent from theirs."""
+    first, last = min(by_hour), max(by_hour)
+    count = round((last - first) / timedelta(hours=1)) + 1
+    hours = -(-count // POINTS_MAX)
+    starts = [first + timedelta(hours=hours * number) for number in range(-(-count // hours))]
+    inside = ([at for at in (start + timedelta(hours=number) for number in range(hours)) if at in by_hour] for start in starts)
+    return [(start, [(at, by_hour[at]) for at in found]) for start, found in zip(starts, inside, strict=True)]
+
+
+def _point(start: datetime, hours: Sequence[tuple[datetime, list[float]]], waiting: Mapping[datetime, float]) -> dict[str, Any]:
+    """Means over the step's hours; None, a gap, where none was seen."""
+    point: dict[str, Any] = {"at": f"{start.isoformat()}Z"}
+    for number in range(len(_PARTS)):
+        point[f"y{number}"] = _mean([found[number] for _, found in hours])
+    asked = [(found[1], waiting[at]) for at, found in hours if at in waiting]
+    return {**point, "waiting": _mean([sum(each) for each in asked]), "waited": _mean([units for _, units in asked])}
+
+
+def _closed(points: list[dict[str, Any]], end: datetime) -> list[dict[str, Any]]:
+    """With the last step's values once more at its end: a step is drawn up to the next point."""
+    return [*points, {**points[-1], "at": f"{end.isoformat()}Z"}]
+
+
+def _told(points: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What stands over each step, up to the next point."""
+    return [{"since": point["at"], "until": after["at"], "tip": _tip(point)} for point, after in pairwise(points)]
+
+
+def _tip(point: Mapping[str, Any]) -> str:
+    start = moment(datetime.fromisoformat(point["at"]))
+    if point["y0"] is None:
+        return f"{start}: not seen"
+    told = [f"{formats.significant(point[f'y{number}'])} {word}" for number, (_, _, word) in enumerate(_PARTS)]
+    if point["waited"] is not None:
+        told.append(f"{formats.significant(point['waited'])} waited for")
+    return f"{start}: GPUs {', '.join(told)}"
+
+
+def _mean(found: Sequence[float]) -> float | None:
+    return round(sum(found) / len(found), 3) if found else None
+
+
+def _area(number: int, colour: str) -> dict[str, Any]:
+    return {
+        "mark": {"type": "area", "color": colour, "interpolate": "step-after", "invalid": "break-paths-show-domains"},
+        "encoding": {"y": {"field": f"y{number}", "type": "quantitative", "axis": _axis("GPUs")}},
+    }
+
+
+def _line() -> dict[str, Any]:
+    mark = {"type": "line", "color": "var(--grave)", "strokeWidth": 1.5, "strokeDash": [4, 2], "interpolate": "step-after"}
+    return {
+        "mark": {**mark, "invalid": "break-paths-show-domains"},
+        "encoding": {"y": {"field": "waiting", "type": "quantitative", "axis": _axis("GPUs")}},
+    }
+
+
+def _axis(title: str) -> dict[str, Any]:
+    return {"title": title, "tickCount": 5, "domain": False, "ticks": False}
+
+
+def trend(rows: Sequence[Mapping[str, Any]]) -> str:
+    """By model, days: held and usable as lines, from then on what is expected within a band."""
+    named = ("held_gpu_hours", "usable_gpu_hours", "low_gpu_hours", "expected_gpu_hours", "high_gpu_hours")
+    values = [
+        {
+            "model": row["gpu_model"] or "unknown model",
+            "day": row["day"].isoformat(),
+            **{name: row[name] for name in named},
+            **_around(row),
+        }
+        for row in rows
+        if row["kind"] != "left out"
+    ]
+    x = {"field": "day", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": None, "grid": False, "format": "%-d %b"}}
+
+    def line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:
+        mark = {"type": "line", "color": colour, "strokeWidth": 1.5, "strokeDash": dash, "invalid": "break-paths-show-domains"}
+        return {"mark": mark, "encoding": {"x": x, "y": {"field": name, "type": "quantitative", "axis": _axis("GPU-h a day")}}}
+
+    band = {
+        "mark": {"type": "area", "color": "var(--ineffective)", "opacity": 0.6, "invalid": "break-paths-show-domains"},
+        "encoding": {"x": x, "y": {"field": "low_gpu_hours", "type": "quantitative"}, "y2": {"field": "high_gpu_hours"}},
+    }
+    layers = [
+        band,
+        line("usable_gpu_hours", "var(--soft)", [2, 2]),
+        line("held_gpu_hours", "var(--effective)", [1, 0]),
+        line("expected_gpu_hours", "var(--idle)", [5, 3]),
+        bands(),
+    ]
+    facet = {
+        "row": {
+            "field": "model",
+            "type": "nominal",
+            "title": None,
+            "header": {"labelAngle": 0, "labelAlign": "left", "labelOrient": "top"},
+        }
+    }
+    return svg(
+        {
+            "data": {"values": values},
+            "facet": facet,
+            "spec": {"width": 560, "height": 110, "layer": layers},
+            "resolve": {"scale": {"y": "independent"}},
+        }
+    )
+
+
+def _around(row: Mapping[str, Any]) -> dict[str, str]:
+    """What stands around a day's point, half a day to either side."""
+    noon = timedelta(hours=12)
+    day = datetime(row["day"].year, row["day"].month, row["day"].day)
+    told = [
+        f"{formats.gpu_hours(row[name])} {word}"
+        for name, word in (("held_gpu_hours", "held"), ("expected_gpu_hours", "expected"), ("usable_gpu_hours", "usable"))
+        if row[name] is not None
+    ]
+    if row["low_gpu_hours"] is not None and row["high_gpu_hours"] is not None:
+        told.append(
+            f"{formats.significant(row['low_gpu_hours'])} to {formats.gpu_hours(row['high_gpu_hours'])} on four days of five"
+        )
+    tip = f"{row['gpu_model'] or 'unknown model'}, {day:%-d %b}: {', '.join(told) or 'unknown'}"
+    return {"since": f"{(day - noon).isoformat()}Z", "until": f"{(day + noon).isoformat()}Z", "tip": tip}
