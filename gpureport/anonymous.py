@@ -65,6 +65,7 @@ _KEPT = frozenset(
         "method",
         "model",
         "native_unit",
+        "nvlink_source",
         "outage",
         "period",
         "presence",

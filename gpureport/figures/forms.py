@@ -54,4 +54,4 @@ def reason_bits(bits: str, counter: str = "") -> Figure:
 def link_share(signal: str, *link: str) -> Figure:
     """Traffic as a share of what the link can carry."""
     formula = f"mean of {signal} ÷ bytes/s that the link can carry in one direction"
-    return Figure(formula, (signal, *link), f"no sample of {signal}; the link's capacity is neither exported nor configured")
+    return Figure(formula, (signal, *link), f"no sample of {signal}; nothing says what the link can carry")

@@ -11,7 +11,7 @@ REASONS = {
     "disabled": "switched off in the configuration (saturation.enabled)",
     "board_scope": "the exporter gives this for the whole board only, not for a MIG instance",
     "instance_scope": "given per MIG instance; see the instances' rows",
-    "link_unknown": "neither the exporter says how the link runs nor the configuration what it carries (links.<model>)",
+    "link_unknown": "nothing says what the link carries: exporter (PCIe), configuration (links.<model>), data sheet (NVLink)",
     "pods_not_mapped": "every pod reads 0 while the device is busy: the exporter could not tell whose processes they are",
     "partial_devices": "a sum over devices of which some are unknown",
     "lifetime_unknown": "nothing of kube-state-metrics says how long the holder lived; labels say when it was seen",

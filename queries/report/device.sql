@@ -4,7 +4,7 @@
 -- activity stand on the instances' rows.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id
--- reads:  facts.ownership, facts.window_device_power, facts.window_figure, facts.window_holder_day, facts.window_sum
+-- reads:  facts.ownership, facts.window_device_power, facts.window_figure, facts.window_holder_day, facts.window_link, facts.window_sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: facts.window_figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
 -- columns:
@@ -52,6 +52,7 @@
 --   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
 --   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
 --   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_source                       what says what its NVLinks can carry: configuration or data sheet (of all links); '' for neither
 --   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
 --   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is none
 --   idle_joules                         J of the idle baseline, held or not
@@ -273,6 +274,7 @@ select
     figure.pcie_rx_ratio_avg,
     figure.nvlink_tx_ratio_avg,
     figure.nvlink_rx_ratio_avg,
+    coalesce(link.nvlink_source, '') as nvlink_source,
     figure.any_throttle_ratio_min,
     if(health.energy_reason is null, coalesce(power.measured_joules, health.energy_joules), null) as energy_joules,
     if(health.energy_reason is null, power.idle_joules, null) as idle_joules,
@@ -377,6 +379,11 @@ left join facts.window_device_power as power
     on
         figure.cluster = power.cluster
         and figure.device_uuid = power.device_uuid
+        and figure.gpu_instance_id = ''
+left join facts.window_link as link
+    on
+        figure.cluster = link.cluster
+        and figure.device_uuid = link.device_uuid
         and figure.gpu_instance_id = ''
 left join held
     on
