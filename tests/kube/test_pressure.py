@@ -18,28 +18,26 @@ CLASS = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
 MIG_CLASS = "mig.nvidia.com.deviceclass.resource.k8s.io/devices"
 
 
-def run(lake: Path, out: Path, environ: dict[str, str] | None = None) -> Path:
+def reported(lake: Path, out: Path, environ: dict[str, str] | None = None) -> Path:
     """The recorded day's report; its database."""
-    for arguments in (["compute", "--date", DAY], ["report", "--since", DAY, "--out", str(out)]):
-        assert main([*arguments, "--lake", str(lake)], environ=environ or {}, now=NOW) == 0
+    assert main(["report", "--since", DAY, "--out", str(out), "--lake", str(lake)], environ=environ or {}, now=NOW) == 0
     return out / "gpureport.duckdb"
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded state and telemetry of its day, with their facts."""
     folder = tmp_path_factory.mktemp("pressure")
     import_state(folder / "lake", RECORDING)
     write_telemetry(folder / "lake", folder / "metrics.txt")
-    assert (
-        main(["import", str(folder / "metrics.txt"), "--cluster", "lab", "--lake", str(folder / "lake")], environ={}, now=NOW)
-        == 0
-    )
+    for arguments in (["import", str(folder / "metrics.txt"), "--cluster", "lab"], ["compute", "--date", DAY]):
+        assert main([*arguments, "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
     return folder / "lake"
 
 
 @pytest.fixture(scope="module")
 def report(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(str(run(lake, tmp_path_factory.mktemp("report"))), read_only=True) as con:
+    with duckdb.connect(str(reported(lake, tmp_path_factory.mktemp("report"))), read_only=True) as con:
         yield con
 
 
@@ -113,7 +111,7 @@ def test_a_pod_that_waits_does_so_since_it_was_created(report: duckdb.DuckDBPyCo
 
 def test_gauges_are_switched_off_one_by_one(lake: Path, tmp_path: Path) -> None:
     environ = {"GPUREPORT_SCHEDULER__PENDING_POD_COUNT": "false"}
-    with duckdb.connect(str(run(lake, tmp_path / "out", environ)), read_only=True) as con:
+    with duckdb.connect(str(reported(lake, tmp_path / "out", environ)), read_only=True) as con:
         statement = """select pending_pod_count_avg, pending_pod_count_max, unknown_reasons['pending_pod_count_avg'],
                               pending_request_units_max, unscheduled_pod_count_max
                        from report.scheduler_pressure where resource = 'nvidia.com/gpu' and hour_start_at = '2026-11-21 01:00'"""

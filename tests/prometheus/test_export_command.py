@@ -35,7 +35,7 @@ Export = Callable[..., Outcome]
 
 @pytest.fixture
 def export_here(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Export:
-    """Run an export within this process: what is refused before anything is read needs none of its own."""
+    """Run an export within this process: what is refused before anything is written needs none of its own."""
     monkeypatch.chdir(tmp_path)
 
     def run(url: str, *more: str, day: str = fleet.DAY.isoformat(), **settings: str) -> Outcome:
@@ -64,13 +64,13 @@ def test_a_day_is_exported_and_the_lake_named(fleet_prometheus: str, tmp_path: P
     assert found == (60 * fleet.NODE_COUNT, fleet.NODE_COUNT)
 
 
-def test_a_day_without_data_is_a_source_that_cannot_be_read(fleet_prometheus: str, tmp_path: Path) -> None:
-    outcome = run_export(fleet_prometheus, tmp_path / "lake", day="2024-06-01")
+def test_a_day_without_data_is_a_source_that_cannot_be_read(fleet_prometheus: str, export_here: Export) -> None:
+    outcome = export_here(fleet_prometheus, day="2024-06-01")
     assert_one_sentence(outcome, 5, "holds no series of the catalogue for 2024-06-01")
 
 
-def test_a_server_that_is_not_there_is_exit_code_5(tmp_path: Path) -> None:
-    outcome = run_export(f"http://127.0.0.1:{free_port()}", tmp_path / "lake")
+def test_a_server_that_is_not_there_is_exit_code_5(export_here: Export, tmp_path: Path) -> None:
+    outcome = export_here(f"http://127.0.0.1:{free_port()}")
     assert_one_sentence(outcome, 5, "connection refused")
     assert not (tmp_path / "lake").exists()
 
@@ -110,6 +110,6 @@ def test_a_lake_that_cannot_be_written_is_exit_code_1(fleet_prometheus: str, tmp
     assert_one_sentence(run_export(fleet_prometheus, tmp_path / "lake"), 1, "cannot be written")
 
 
-def test_a_lake_that_is_a_file_is_exit_code_1(fleet_prometheus: str, tmp_path: Path) -> None:
+def test_a_lake_that_is_a_file_is_exit_code_1(fleet_prometheus: str, export_here: Export, tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("")
-    assert_one_sentence(run_export(fleet_prometheus, tmp_path / "lake"), 1, "is a file, not a lake")
+    assert_one_sentence(export_here(fleet_prometheus), 1, "is a file, not a lake")
