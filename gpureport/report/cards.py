@@ -9,12 +9,15 @@ from typing import Any
 
 from gpureport import formats
 from gpureport.report import charts
-from gpureport.report.ground import Ground, hours_told, where
+from gpureport.report.ground import Ground, Told, hours_told, where
 from gpureport.report.timelines import CONTAINER, DEVICE, Key
+from gpureport.report.unknown import cell
 from gpureport.report.use_strip import Strip, use_strip
 from gpureport.report.workloads import workload_of
 
 ROWS_OF_A_CARD = 8
+_ACCELERATOR = ("cluster", "id", "gpu_instance_id")
+"""A device, as report.accelerator names it."""
 FINDINGS_OF_A_CARD = 4
 
 
@@ -49,6 +52,7 @@ class Card:
 def container_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]) -> Card:
     """The card of a container (CONTAINER); ``points`` are its course."""
     devices = where(ground.tables["container_saturation"], CONTAINER, key)
+    cycles = {_named(row, _ACCELERATOR): (row, why) for row, why in where(ground.tables.get("accelerator"), CONTAINER, key)}
     result, number = ground.tables["container"], ground.numbers[key]
     row = result.rows.row(number, named=True)
     return Card(
@@ -70,7 +74,7 @@ def container_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]
         strips=use_strip(row, result.reasons[number]),
         findings=_findings(ground, CONTAINER[:4], key[:4], key[4]),
         course=charts.timeline(points) if points else "",
-        rows=tuple(_device_of(ground, each) for each in devices[:ROWS_OF_A_CARD]),
+        rows=tuple(_device_of(ground, each, cycles.get(_named(each[0], DEVICE))) for each in devices[:ROWS_OF_A_CARD]),
         row_count=len(devices),
     )
 
@@ -89,35 +93,47 @@ def _findings(ground: Ground, columns: Sequence[str], key: Key, container: str =
         return ()
     found = [
         row
-        for row in where(ground.tables["finding"], columns, key)
+        for row, _ in where(ground.tables["finding"], columns, key)
         if row["container"] in ("", container) and row["suppressed_until"] is None
     ]
     found.sort(key=lambda row: (-(row["gpu_hours"] or 0.0), row["code"]))
-    alike = Counter((f"{row['code']} {row['title']}", row["evidence"], row["action"]) for row in found)
+    alike = Counter((f"{row['code']} {row['title']}", _sentence(row["evidence"]), row["action"]) for row in found)
     told = [(f"{title} ({times} times)" if times > 1 else title, *rest) for (title, *rest), times in alike.items()]
     return tuple((title, evidence, action) for title, evidence, action in told[:FINDINGS_OF_A_CARD])
+
+
+def _sentence(evidence: str) -> str:
+    return f"{evidence[:1].upper()}{evidence[1:].removesuffix('.')}."
 
 
 def _boundness(ground: Ground, key: Key) -> tuple[str, ...]:
     """What limits it, a sentence for each thing that is said of any of its devices."""
     if "boundness" not in ground.tables:
         return ()
-    return tuple(dict.fromkeys(row["boundness"] for row in where(ground.tables["boundness"], CONTAINER, key)))
+    return tuple(dict.fromkeys(row["boundness"] for row, _ in where(ground.tables["boundness"], CONTAINER, key)))
 
 
-def _device_of(ground: Ground, row: Mapping[str, Any]) -> Row:
-    """A device as one of its holders sees it."""
-    return Row(ground.places.of("device_uuid", row), (_device_name(row), row["node_name"], *_activity(row)))
+def _named(row: Mapping[str, Any], columns: Sequence[str]) -> Key:
+    return tuple(row[column] for column in columns)
 
 
-def _holder_of(ground: Ground, row: Mapping[str, Any]) -> Row:
+def _device_of(ground: Ground, told: Told, cycle: Told | None) -> Row:
+    """A device as one of its holders sees it; ``cycle`` is its row of report.accelerator."""
+    row = told[0]
+    return Row(ground.places.of("device_uuid", row), (_device_name(row), row["node_name"], *_activity(told, cycle)))
+
+
+def _holder_of(ground: Ground, told: Told, cycle: Told | None) -> Row:
     """A holder as its device sees it."""
-    return Row(ground.places.of("pod", row), (row["pod"], row["namespace"], *_activity(row)))
+    row = told[0]
+    return Row(ground.places.of("pod", row), (row["pod"], row["namespace"], *_activity(told, cycle)))
 
 
-def _activity(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _activity(told: Told, cycle: Told | None) -> tuple[str, ...]:
+    """How long it was seen, and what its holder got of it."""
     names = ("gpu_usage_avg", "sm_active_avg", "memory_used_ratio_max", "any_throttle_ratio", "xid_error_count")
-    return (formats.duration(row["observed_seconds"]), *(formats.value(name, row[name]) for name in names))
+    duty = cell(*cycle, "duty_cycle_percent") if cycle else formats.UNKNOWN
+    return (formats.duration(told[0]["observed_seconds"]), duty, *(cell(*told, name) for name in names))
 
 
 def _device_name(row: Mapping[str, Any]) -> str:
@@ -128,7 +144,8 @@ def _device_name(row: Mapping[str, Any]) -> str:
 def device_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]) -> Card:
     """The card of a device (DEVICE), with those that held it longest."""
     holders = where(ground.tables["container_saturation"], DEVICE, key)
-    holders.sort(key=lambda row: -(row["observed_seconds"] or 0.0))
+    holders.sort(key=lambda told: -(told[0]["observed_seconds"] or 0.0))
+    cycles = {_named(row, CONTAINER): (row, why) for row, why in where(ground.tables.get("accelerator"), _ACCELERATOR, key)}
     result = ground.tables["device"]
     number = result.rows.select(*DEVICE).rows().index(key)
     row = result.rows.row(number, named=True)
@@ -151,6 +168,6 @@ def device_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]) -
         strips=use_strip(row, result.reasons[number]),
         findings=_findings(ground, DEVICE, key),
         course=charts.timeline(points) if points else "",
-        rows=tuple(_holder_of(ground, each) for each in holders[:ROWS_OF_A_CARD]),
+        rows=tuple(_holder_of(ground, each, cycles.get(_named(each[0], CONTAINER))) for each in holders[:ROWS_OF_A_CARD]),
         row_count=len(holders),
     )

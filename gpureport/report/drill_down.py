@@ -14,6 +14,8 @@ from gpureport.report.ground import Ground, Places, held, hours_told, read_groun
 from gpureport.report.ledger import BUCKETS, Balance, added
 from gpureport.report.results import Result
 from gpureport.report.timelines import CONTAINER, DEVICE, Key, courses, step_hours
+from gpureport.report.unknown import cell
+from gpureport.report.use_strip import Meaning, meanings
 from gpureport.report.workloads import Workload, read_workloads, workload_of
 from gpureport.window import Window
 
@@ -50,6 +52,7 @@ class DrillDown:
     devices: tuple[Card, ...] = ()
     device_count: int = 0
     step: str = ""
+    meanings: tuple[Meaning, ...] = ()
     places: Places = field(default_factory=Places)
 
 
@@ -68,6 +71,7 @@ def drill_down(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Result], win
         devices=tuple(device_card(ground, key, shown[DEVICE].get(key, [])) for key in places.devices),
         device_count=tables["device"].rows.height if "device" in tables else 0,
         step=formats.duration(step_hours(window) * 3600),
+        meanings=meanings(),
         places=places,
     )
 
@@ -135,7 +139,8 @@ def _workload_row(ground: Ground, each: Workload, keys: Sequence[Key], buckets: 
 
 
 def _team_row(ground: Ground, key: Key) -> Row:
-    row = ground.tables["container"].rows.row(ground.numbers[key], named=True)
+    result, number = ground.tables["container"], ground.numbers[key]
+    row, reasons = result.rows.row(number, named=True), result.reasons[number]
     buckets = ground.hours.get(key[:4], {})
     cells = (
         key[2],
@@ -144,8 +149,7 @@ def _team_row(ground: Ground, key: Key) -> Row:
         formats.value("device_count", row["device_count"]),
         formats.significant(held(buckets)) if buckets else formats.UNKNOWN,
         formats.significant(buckets.get("allocated_idle", 0.0)) if buckets else formats.UNKNOWN,
-        formats.value("gpu_usage_avg", row["gpu_usage_avg"]),
-        formats.value("sm_active_avg", row["sm_active_avg"]),
+        *(cell(row, reasons, name) for name in ("gpu_util_ratio_avg", "gpu_usage_avg", "sm_active_avg")),
         formats.energy(ground.joules.get(key)),
     )
     return Row(ground.places.containers.get(key, ""), cells)

@@ -109,7 +109,14 @@ def hours_told(buckets: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
     return tuple((title, formats.gpu_hours(found)) for title, found in told if found or title in ("held", "held idle"))
 
 
-def where(result: Result, columns: Sequence[str], key: Key) -> list[dict[str, Any]]:
-    """The table's rows of a key."""
+Told = tuple[Mapping[str, Any], Mapping[str, str]]
+"""A row, and why figures of it are unknown."""
+
+
+def where(result: Result | None, columns: Sequence[str], key: Key) -> list[Told]:
+    """The table's rows of a key; [] without the table."""
+    if result is None:
+        return []
     wanted = pl.all_horizontal([pl.col(column) == found for column, found in zip(columns, key, strict=True)])
-    return list(result.rows.filter(wanted).iter_rows(named=True))
+    rows = result.rows.with_row_index("number").filter(wanted)
+    return [(row, result.reasons[row["number"]]) for row in rows.iter_rows(named=True)]

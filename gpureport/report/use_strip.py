@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpureport import formats
-from gpureport.figures import REASONS
+from gpureport.figures import FIGURES, REASONS
 
 _SEEN_AS = {
     # figure: beginning of the column with the seconds behind it, where that is not the figure's own
@@ -44,6 +44,29 @@ _STRIP = {
         ("pcie_replay_count", "PCIe retransmissions"),
     ),
 }
+
+
+_BESIDE = {"duty_cycle_percent": "duty cycle"}
+"""Of the rows below a strip."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a figure of the cards is: its name in the files, formula, and when there is none."""
+
+    title: str
+    name: str
+    formula: str
+    absent: str
+
+
+def meanings() -> tuple[Meaning, ...]:
+    """Of every figure of a card, in its order."""
+    titles = {name: title for figures in _STRIP.values() for name, title in figures} | _BESIDE
+    return tuple(
+        Meaning(title, name, FIGURES[name].formula, FIGURES[name].absent or "no sample of its signals")
+        for name, title in titles.items()
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page
 from ..conftest import SCRIPT
 from .conftest import Opened
 
-WIDTHS = {"wide": 1440, "tablet": 820, "phone": 390}
+WIDTHS = {"wide": 1440, "tablet": 820, "phone": 360}
 
 
 def first_cells(table: Locator) -> list[str]:
