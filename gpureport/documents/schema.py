@@ -49,6 +49,9 @@ How a metric is read: gauge (holds until the next sample), counter (grows), rate
 bit (a flag worth a bit of the mask), code, info (only its labels count), growth per second or over another counter's (a gauge
 made from counters). Scope: board (the whole GPU, also where every MIG instance repeats it), instance, detail (of a device,
 split further), pod, cluster. `name=*` asks for a label that is there.
+
+Not read, though an exporter has it: `xpum_memory_ratio` (XPU Manager 1.x), percent of a total that it gives nowhere; with
+`xpum_memory_used_bytes` alone the bytes are known and the share of the memory is not.
 """
 
 
