@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from test_compute import DAY, arrow, at, facts, owner, sample
+from lake_rows import DAY, arrow, at, facts, owner, sample
 
 from gpureport import compute
 from gpureport.compute import ComputeSettings, compute_day

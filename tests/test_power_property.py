@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rebuilding import touched
 
 from gpureport import lake
 from gpureport.query import build, load, needed
@@ -21,6 +22,7 @@ from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, SAMPLE, SERIES, TABLE_
 QUERIES = load()
 TARGETS = ["facts.device_power_hour", "facts.power_hour", "facts.window_power", "facts.window_device_power"]
 GIVEN = ("facts.ownership", "facts.idle_baseline", "facts.device_outage", "facts.reservation", "facts.xid_event")
+SAMPLED = ("lake.device_sample", "lake.device_label", "lake.series", "lake.sample")
 MIDNIGHT = datetime(2026, 3, 1)
 STEP, HOURS = 600, 2
 PARAMS: dict[str, Any] = {
@@ -187,7 +189,7 @@ def computed(con: duckdb.DuckDBPyConnection, drawn: Topology, since: int = 0, un
         insert_rows(
             con, "facts.idle_baseline", [{"device_uuid": "GPU-a", "idle_source": "observed", **each} for each in drawn.baselines]
         )
-        for query in needed(QUERIES, TARGETS, GIVEN):
+        for query in touched(QUERIES, TARGETS, (*SAMPLED, *GIVEN)):
             build(con, query, PARAMS)
         return {table: con.sql(f"from {table} order by all").to_arrow_table().to_pylist() for table in TARGETS}
     finally:

@@ -17,11 +17,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from rebuilding import touched
 
 from gpureport import findings, lake, resources
 from gpureport.documents import queries as query_docs
 from gpureport.facts.quotas import empty_rule_tables
-from gpureport.query import LAYERS, Query, build, load, needed, parameters, tables_read
+from gpureport.query import LAYERS, Query, build, load, parameters, tables_read
 from gpureport.tables import TABLE_BY_NAME
 
 HERE = Path(__file__).parent / "queries"
@@ -152,13 +153,10 @@ def test_case(case: Path, empty: duckdb.DuckDBPyConnection) -> None:
 
 
 def behind(query: Query, inputs: list[str], params: Mapping[str, Any]) -> Iterator[Query]:
-    """The query and those behind it whose tables may be others than the empty graph's: by what they read, or by a parameter."""
-    touched = set(inputs)
-    others = {name for name, value in params.items() if PARAMS.get(name) != value}
-    for each in needed(QUERIES, [query.table], inputs):
-        if each == query or not touched.isdisjoint(each.reads) or not others.isdisjoint(each.params):
-            touched.add(each.table)
-            yield each
+    """The query, after those behind it whose tables may be others than the empty graph's."""
+    changed = [name for name, value in params.items() if PARAMS.get(name) != value]
+    yield from (each for each in touched(QUERIES, [query.table], inputs, changed) if each != query)
+    yield query
 
 
 def rows(con: duckdb.DuckDBPyConnection, table: str, columns: list[str], query: Query) -> list[dict[str, Any]]:
