@@ -6,8 +6,8 @@ nominated to a node; none of these is known here, so what stands here is who is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from gpureport.fairshare.model import Exposure, Pod
@@ -19,9 +19,10 @@ from gpureport.fairshare.nos import (
     base,
     exceeds,
     guaranteed_over_quota,
+    maximum,
     minimum,
-    quota_of,
-    rejections,
+    sum_of_min,
+    times_counted,
     total,
 )
 
@@ -37,85 +38,155 @@ class Side:
     used: Units
     minimum: Units
     guaranteed: Units
+    maximum: Units | None
 
-    @property
+    @cached_property
     def bound(self) -> Units:
         """What it may have: min and guaranteed over-quota."""
         return total([self.minimum, self.guaranteed])
 
+    @cached_property
+    def above_min(self) -> tuple[str, ...]:
+        """Resources of which it uses more than min."""
+        return exceeds(self.used, {}, self.minimum)
+
+    @cached_property
+    def above_bound(self) -> tuple[str, ...]:
+        """Resources of which it uses more than it may have."""
+        return exceeds(self.used, {}, self.bound)
+
+
+@dataclass(frozen=True)
+class _Victims:
+    """Pods with the condition under which each may be preempted, and what is used when all of them are gone."""
+
+    pods: Sequence[tuple[Pod, str]]
+    left: Mapping[str, Units]
+    """By quota that loses pods."""
+    left_in_all: Units
+
+
+_Claim = tuple[str, int, bool, bool]
+"""What decides whom a pod may preempt: namespace, priority, whether it is above min, and whether within its fair share."""
+
 
 @dataclass(frozen=True)
 class Situation:
-    """One instant: what each quota uses, the pods that hold it, and which of those bear the label over-quota."""
+    """One instant: what each quota uses, the pods that hold it, and which of those bear the label over-quota.
+
+    One pod may stand for several of a quota, namespace, priority and label, with what they ask for together.
+    """
 
     held: Sequence[Used]
     pods: Sequence[Pod]
     over_quota_uids: frozenset[str]
     counts_composites_as_original: bool = False
+    _victims: dict[_Claim, _Victims] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @cached_property
     def sides(self) -> Mapping[str, Side]:
         """Each quota's side, by its name."""
         parts = guaranteed_over_quota(self.held, self.counts_composites_as_original)
-        return {each.quota.name: Side(as_units(each.amounts), minimum(each.quota), parts[each.quota.name]) for each in self.held}
+        return {
+            each.quota.name: Side(as_units(each.amounts), minimum(each.quota), parts[each.quota.name], maximum(each.quota))
+            for each in self.held
+        }
+
+    @cached_property
+    def min_in_all(self) -> Units:
+        """All min together."""
+        return sum_of_min(self.held, self.counts_composites_as_original)
+
+    @cached_property
+    def used_in_all(self) -> Units:
+        """What all quotas use together."""
+        return total(self.sides[name].used for name, count in self._counts.items() for _ in range(count))
+
+    @cached_property
+    def _counts(self) -> Mapping[str, int]:
+        return {each.quota.name: times_counted(each.quota, self.counts_composites_as_original) for each in self.held}
+
+    @cached_property
+    def _amounts(self) -> Mapping[str, Units]:
+        return {pod.uid: as_units(pod.requests) for pod in self.pods}
+
+    def victims(self, claim: _Claim) -> _Victims:
+        """Whom such pods may preempt; reckoned once for all that wait alike."""
+        if claim not in self._victims:
+            pods = list(_candidates(claim, self))
+            gone: dict[str, list[Units]] = {}
+            for pod, _ in pods:
+                gone.setdefault(pod.quota, []).append(self._amounts[pod.uid])
+            sums = {name: total(amounts) for name, amounts in gone.items()}
+            left = {name: _less(self.sides[name].used, amounts) for name, amounts in sums.items()}
+            in_all = total(amounts for name, amounts in sums.items() for _ in range(self._counts[name]))
+            self._victims[claim] = _Victims(pods, left, _less(self.used_in_all, in_all))
+        return self._victims[claim]
 
 
-def exposures(waiting: Pod, situation: Situation) -> list[Exposure]:
-    """Pods that the waiting one may preempt, each under which condition and with which numbers; none where none would help.
+def exposures(waiting: Iterable[Pod], situation: Situation) -> Iterator[Exposure]:
+    """Pods that the waiting ones may preempt, each under which condition and with which numbers; none where none would help.
 
     Within min (its quota would use no more than min): pods over quota of other namespaces whose quota uses more than min;
     neither fair share nor priority is asked. Above min: pods of its own namespace of lower priority, whatever their label;
     and, while its quota stays within min and guaranteed over-quota, pods over quota whose quota is beyond its own.
+    Of several that wait in one quota and may preempt the same, the first tells the numbers.
     """
-    own = quota_of(waiting, situation.held)
-    if own is None:
-        return []
-    found = list(_candidates(waiting, own, situation))
-    freed = {each.pod_uid for each in found}
-    return found if found and not _is_rejected_without(freed, waiting, situation) else []
+    told = set()
+    for pod in waiting:
+        if pod.quota in situation.sides:
+            request, side = as_units(pod.requests), situation.sides[pod.quota]
+            is_over_min = bool(exceeds(side.used, request, side.minimum))
+            claim = (pod.namespace, pod.priority, is_over_min, is_over_min and not exceeds(side.used, request, side.bound))
+            victims = situation.victims(claim)
+            if (
+                victims.pods
+                and (pod.quota, claim) not in told
+                and not _is_rejected_without(victims, pod.quota, request, situation)
+            ):
+                told.add((pod.quota, claim))
+                for victim, condition in victims.pods:
+                    evidence = _evidence(condition, pod, request, victim, situation)
+                    yield Exposure(victim.uid, pod.quota, condition, evidence)
 
 
-def _candidates(waiting: Pod, own: Used, situation: Situation) -> Iterator[Exposure]:
-    request = as_units(waiting.requests)
-    sides = situation.sides
-    side = sides[own.quota.name]
-    is_over_min = bool(exceeds(side.used, request, side.minimum))
+def _candidates(claim: _Claim, situation: Situation) -> Iterator[tuple[Pod, str]]:
+    namespace, priority, is_over_min, is_within_share = claim
     for pod in situation.pods:
-        if pod.quota not in sides or pod.uid == waiting.uid:
+        if pod.quota not in situation.sides:
             continue
-        if pod.namespace == waiting.namespace:
-            if is_over_min and pod.priority < waiting.priority:
-                yield Exposure(pod.uid, own.quota.name, SAME_NAMESPACE, f"priority {pod.priority} < {waiting.priority}")
+        if pod.namespace == namespace:
+            if is_over_min and pod.priority < priority:
+                yield pod, SAME_NAMESPACE
         elif pod.uid in situation.over_quota_uids:
-            yield from _between_quotas(pod, own.quota.name, request, is_over_min, side, sides[pod.quota])
+            if not is_over_min and situation.sides[pod.quota].above_min:
+                yield pod, WITHIN_MIN
+            elif is_within_share and situation.sides[pod.quota].above_bound:
+                yield pod, FAIR_SHARE
 
 
-def _between_quotas(victim: Pod, by_quota: str, request: Units, is_over_min: bool, own: Side, other: Side) -> Iterator[Exposure]:
-    if not is_over_min:
-        for resource in exceeds(other.used, {}, other.minimum)[:1]:
-            evidence = f"{_fits(own.used, request, resource, own.minimum)} and {_more(other.used, resource, other.minimum)}"
-            yield Exposure(victim.uid, by_quota, WITHIN_MIN, evidence)
-    elif not exceeds(own.used, request, own.bound):
-        for resource in exceeds(other.used, {}, other.bound)[:1]:
-            evidence = f"{_fits(own.used, request, resource, own.minimum, own.guaranteed)} and " + _more(
-                other.used, resource, other.minimum, other.guaranteed
-            )
-            yield Exposure(victim.uid, by_quota, FAIR_SHARE, evidence)
+def _less(used: Units, gone: Units) -> Units:
+    return {name: amount - gone.get(name, 0) for name, amount in used.items()}
 
 
-def _is_rejected_without(freed: set[str], waiting: Pod, situation: Situation) -> bool:
-    """Whether max or the sum of min would refuse the pod even with all its victims gone."""
-    gone: dict[str, Units] = {}
-    for pod in situation.pods:
-        if pod.uid in freed:
-            gone[pod.quota] = total([gone.get(pod.quota, {}), as_units(pod.requests)])
-    rest = [_without(each, gone.get(each.quota.name, {})) for each in situation.held]
-    return bool(rejections(waiting, rest, situation.counts_composites_as_original))
+def _is_rejected_without(victims: _Victims, quota: str, request: Units, situation: Situation) -> bool:
+    """Whether max or the sum of min would refuse the request even with all its victims gone."""
+    side = situation.sides[quota]
+    left = victims.left.get(quota, side.used)
+    is_over_max = side.maximum is not None and bool(exceeds(left, request, side.maximum))
+    return is_over_max or bool(exceeds(victims.left_in_all, request, situation.min_in_all))
 
 
-def _without(each: Used, gone: Units) -> Used:
-    left = {name: amount - base(name, gone.get(name, 0)) for name, amount in each.amounts.items()}
-    return replace(each, amounts=left)
+def _evidence(condition: str, waiting: Pod, request: Units, victim: Pod, situation: Situation) -> str:
+    if condition == SAME_NAMESPACE:
+        return f"priority {victim.priority} < {waiting.priority}"
+    own, other = situation.sides[waiting.quota], situation.sides[victim.quota]
+    if condition == WITHIN_MIN:
+        resource = other.above_min[0]
+        return f"{_fits(own.used, request, resource, own.minimum)} and {_more(other.used, resource, other.minimum)}"
+    resource = other.above_bound[0]
+    fits = _fits(own.used, request, resource, own.minimum, own.guaranteed)
+    return f"{fits} and {_more(other.used, resource, other.minimum, other.guaranteed)}"
 
 
 def _fits(used: Units, request: Units, resource: str, *bounds: Mapping[str, int]) -> str:

@@ -5,7 +5,7 @@ Source: scheduler-plugins, the plugin capacityscheduling (2026-08). No label, no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpureport.fairshare.model import Exposure, Pod, Quota
 from gpureport.fairshare.nos import Units, Used, base, quota_of, total, units
@@ -57,30 +57,40 @@ def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
     )
 
 
-def exposures(waiting: Pod, held: Sequence[Used], pods: Sequence[Pod]) -> list[Exposure]:
-    """Pods that the waiting one may preempt: within its min those of quotas above theirs, else less important ones of its own."""
-    own = quota_of(waiting, held)
-    if own is None:
-        return []
-    if over_min(_whole(own.amounts), _whole(waiting.requests), _minimum(own.quota)):
-        return [
-            Exposure(pod.uid, own.quota.name, SAME_NAMESPACE, f"priority {pod.priority} < {waiting.priority}")
-            for pod in pods
-            if pod.namespace == waiting.namespace and pod.uid != waiting.uid and pod.priority < waiting.priority
-        ]
-    above = {each.quota.name: each for each in held if _above_min(each)}
-    return [
-        Exposure(pod.uid, own.quota.name, WITHIN_MIN, _evidence(above[pod.quota]))
-        for pod in pods
-        if pod.namespace != waiting.namespace and pod.quota in above
-    ]
+def exposures(waiting: Iterable[Pod], held: Sequence[Used], pods: Sequence[Pod]) -> Iterator[Exposure]:
+    """Pods that the waiting ones may preempt: within its min those of quotas above theirs, else less important ones of its own.
+
+    Of several that wait in one quota and may preempt the same, one tells it.
+    """
+    above = {each.quota.name: _evidence(each, found[0]) for each in held if (found := _above_min(each))}
+    told = set()
+    for new in waiting:
+        own = quota_of(new, held)
+        if own is None:
+            continue
+        is_over_min = bool(over_min(_whole(own.amounts), _whole(new.requests), _minimum(own.quota)))
+        claim = (new.quota, new.namespace, new.priority, is_over_min)
+        if claim not in told:
+            told.add(claim)
+            yield from _less_important(new, pods) if is_over_min else _of_quotas(above, new, pods)
+
+
+def _less_important(new: Pod, pods: Sequence[Pod]) -> Iterator[Exposure]:
+    for pod in pods:
+        if pod.namespace == new.namespace and pod.priority < new.priority:
+            yield Exposure(pod.uid, new.quota, SAME_NAMESPACE, f"priority {pod.priority} < {new.priority}")
+
+
+def _of_quotas(above: Mapping[str, str], new: Pod, pods: Sequence[Pod]) -> Iterator[Exposure]:
+    for pod in pods:
+        if pod.namespace != new.namespace and pod.quota in above:
+            yield Exposure(pod.uid, new.quota, WITHIN_MIN, above[pod.quota])
 
 
 def _above_min(each: Used) -> tuple[str, ...]:
     return over_min({}, _whole(each.amounts), _minimum(each.quota))
 
 
-def _evidence(above: Used) -> str:
-    resource = _above_min(above)[0]
+def _evidence(above: Used, resource: str) -> str:
     bound = _minimum(above.quota).get(resource, 0)
     return f"{resource} {base(resource, units(resource, above.amounts[resource])):g} > {base(resource, bound):g}"

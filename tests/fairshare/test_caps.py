@@ -21,7 +21,7 @@ def test_a_resource_that_min_does_not_name_is_not_guaranteed_and_max_does_not_li
 def test_within_its_min_a_pod_takes_from_quotas_above_theirs_without_a_label():
     held = [used("a", {GPU: 4}, {GPU: 1}), used("b", {GPU: 2}, {GPU: 5}), used("c", {GPU: 2}, {GPU: 2})]
     pods = [pod("a1", {GPU: 1}), pod("b1", {GPU: 2}, "b", priority=9), pod("b2", {GPU: 3}, "b"), pod("c1", {GPU: 2}, "c")]
-    found = exposures(pod("new", {GPU: 1}), held, pods)
+    found = exposures([pod("new", {GPU: 1})], held, pods)
     assert [(each.pod_uid, each.condition, each.evidence) for each in found] == [
         ("uid-b1", "within min", f"{GPU} 5 > 2"),
         ("uid-b2", "within min", f"{GPU} 5 > 2"),
@@ -31,9 +31,9 @@ def test_within_its_min_a_pod_takes_from_quotas_above_theirs_without_a_label():
 def test_above_its_min_only_less_important_pods_of_its_own_namespace():
     held = [used("a", {GPU: 1}, {GPU: 1}), used("b", {GPU: 1}, {GPU: 5})]
     pods = [pod("a1", {GPU: 1}), pod("b1", {GPU: 5}, "b")]
-    found = exposures(pod("new", {GPU: 1}, priority=1), held, pods)
+    found = exposures([pod("new", {GPU: 1}, priority=1)], held, pods)
     assert [(each.pod_uid, each.evidence) for each in found] == [("uid-a1", "priority 0 < 1")]
-    assert exposures(pod("new", {GPU: 1}, "elsewhere"), held, pods) == []
+    assert list(exposures([pod("new", {GPU: 1}, "elsewhere")], held, pods)) == []
 
 
 def test_of_several_resource_quotas_the_lowest_hard_counts_and_their_use_is_the_same():

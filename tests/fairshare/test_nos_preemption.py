@@ -36,7 +36,7 @@ T2 = situation({"a": 5, "b": 3})
 
 
 def test_at_t1_a_may_take_from_b_what_is_over_its_fair_share():
-    found = exposures(waiting("a"), T1)
+    found = list(exposures([waiting("a")], T1))
     assert who(found) == ["b1", "b2", "b3"]  # b0 is in-quota: 10 of 10
     assert {(each.by_quota, each.condition, each.evidence) for each in found} == {
         ("a", "fair share", f"{GPU_MEMORY} 40 + 10 <= 40 + 15 and 40 > 10 + 3")
@@ -45,31 +45,31 @@ def test_at_t1_a_may_take_from_b_what_is_over_its_fair_share():
 
 
 def test_at_t2_a_has_its_fair_share_and_may_take_no_more():
-    assert exposures(waiting("a"), T2) == []  # 50 + 10 > 40 + 15
+    assert list(exposures([waiting("a")], T2)) == []  # 50 + 10 > 40 + 15
 
 
 def test_within_its_min_a_quota_takes_back_from_all_that_borrow_whatever_their_share_and_priority():
-    found = exposures(waiting("c", priority=-5), T2)
+    found = list(exposures([waiting("c", priority=-5)], T2))
     assert who(found) == ["a4", "b1", "b2"]
     assert [each.condition for each in found] == ["within min"] * 3
     assert found[0].evidence == f"{GPU_MEMORY} 0 + 10 <= 30 and 50 > 40"
 
 
 def test_above_its_min_a_pod_may_take_the_place_of_a_less_important_one_of_its_namespace():
-    found = exposures(waiting("a", priority=1), T2)
+    found = list(exposures([waiting("a", priority=1)], T2))
     assert who(found) == ["a0", "a1", "a2", "a3", "a4"]  # in-quota ones too
     assert {(each.condition, each.evidence) for each in found} == {("same namespace", "priority 0 < 1")}
 
 
 def test_no_one_is_exposed_to_a_pod_that_max_keeps_out():
     limited = {**QUOTAS, "a": elastic("a", {GPU_MEMORY: 40}, {"cpu": 0, "memory": 0, GPU_MEMORY: 45})}
-    assert exposures(waiting("a"), situation({"a": 4, "b": 4}, limited)) == []
+    assert list(exposures([waiting("a")], situation({"a": 4, "b": 4}, limited))) == []
 
 
 def test_pods_outside_quotas_neither_take_nor_give():
     outside = Situation(T1.held, [*T1.pods, pod("x", TEN, "elsewhere")], T1.over_quota_uids | {"uid-x"})
-    assert "x" not in who(exposures(waiting("c"), outside))
-    assert exposures(waiting("elsewhere"), T1) == []
+    assert "x" not in who(exposures([waiting("c")], outside))
+    assert list(exposures([waiting("elsewhere")], T1)) == []
 
 
 def test_namespaces_of_one_composite_quota_do_not_take_from_each_other():
@@ -77,7 +77,7 @@ def test_namespaces_of_one_composite_quota_do_not_take_from_each_other():
     pods = [pod(f"p{n}", TEN, "team", namespace="xy"[n % 2]) for n in range(3)]
     held = [Used(quotas["team"], {GPU_MEMORY: 30}), Used(quotas["idle"], {GPU_MEMORY: 0})]
     now = Situation(held, pods, frozenset({"uid-p2"}))
-    assert exposures(waiting("team", namespace="y"), now) == []  # 30 + 10 <= 20 + 20, but 30 is within 40
+    assert list(exposures([waiting("team", namespace="y")], now)) == []  # 30 + 10 <= 20 + 20, but 30 is within 40
 
 
 def test_counting_composites_as_the_original_does_changes_who_is_exposed():
@@ -88,13 +88,13 @@ def test_counting_composites_as_the_original_does_changes_who_is_exposed():
         "c": elastic("c", {GPU_MEMORY: 30}, namespaces=("c", "d")),
     }
     now = situation({"a": 1, "b": 4}, quotas)
-    assert exposures(pod("new", {GPU_MEMORY: 7}, "a"), now) == []  # 10 + 7 > 10 + 6
+    assert list(exposures([pod("new", {GPU_MEMORY: 7}, "a")], now)) == []  # 10 + 7 > 10 + 6
     original = situation({"a": 1, "b": 4}, quotas, counts_composites_as_original=True)
-    found = exposures(pod("new", {GPU_MEMORY: 7}, "a"), original)
+    found = list(exposures([pod("new", {GPU_MEMORY: 7}, "a")], original))
     assert {each.evidence for each in found} == {f"{GPU_MEMORY} 10 + 7 <= 10 + 7 and 40 > 10 + 7"}
 
 
 def test_a_resource_that_min_does_not_name_is_said_to_be_not_limited():
     quotas = {"a": elastic("a", {"x": 5}), "b": QUOTAS["b"], "c": QUOTAS["c"]}
-    found = exposures(waiting("a"), situation({"b": 2}, quotas))
+    found = list(exposures([waiting("a")], situation({"b": 2}, quotas)))
     assert [each.evidence for each in found] == [f"{GPU_MEMORY} not limited and 20 > 10"]

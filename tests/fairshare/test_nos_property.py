@@ -81,5 +81,5 @@ def test_who_is_exposed_is_who_the_conditions_name(rows, minima, name, gb, prior
         Used(quota, {GPU_MEMORY: sum(p.requests[GPU_MEMORY] for p in pods if p.quota == key)}) for key, quota in quotas.items()
     ]
     waiting = pod("new", {GPU_MEMORY: gb}, name, created=9, priority=priority, is_running=False, is_bound=False)
-    found = exposures(waiting, Situation(held, pods, over))
+    found = exposures([waiting], Situation(held, pods, over))
     assert {each.pod_uid for each in found} == obvious(waiting, minima, pods, over)

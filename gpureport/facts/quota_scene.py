@@ -1,0 +1,181 @@
+"""The pods and quotas of one system in one cluster over time, change by change: only what a change touches is reckoned anew."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from gpureport.fairshare import scheduler_plugins
+from gpureport.fairshare.model import Pod, Quota, Terms
+from gpureport.fairshare.nos import Used, base, units
+from gpureport.fairshare.nos_labels import OVER_QUOTA, labelled
+from gpureport.fairshare.nos_preemption import Situation, exposures
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Members:
+    """The pods of a quota at one instant, and nos' label of those that run, by uid."""
+
+    quota: Quota
+    pods: Sequence[Pod]
+    labels: Mapping[str, str]
+
+    @cached_property
+    def running(self) -> frozenset[str]:
+        """Uids of those that run."""
+        return frozenset(pod.uid for pod in self.pods if pod.is_running)
+
+    @cached_property
+    def used(self) -> Used:
+        """What those that hold a place ask for together."""
+        amounts: dict[str, float] = defaultdict(float)
+        for pod in self.pods:
+            for resource, amount in pod.requests.items() if pod.is_bound else ():
+                amounts[resource] += amount
+        return Used(self.quota, amounts)
+
+    @cached_property
+    def alike(self) -> Mapping[str, str]:
+        """By uid of a pod that holds a place, the name of all that no rule of preemption tells apart from it."""
+        return {
+            pod.uid: "|".join((pod.quota, pod.namespace, str(pod.priority), self.labels.get(pod.uid, "")))
+            for pod in self.pods
+            if pod.is_bound
+        }
+
+    @cached_property
+    def stand_ins(self) -> Sequence[Pod]:
+        """A pod for each such name: the same to the rules, with what they ask for together as the scheduler counts it."""
+        amounts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        some: dict[str, Pod] = {}
+        for pod in self.pods:
+            if pod.is_bound:
+                name = self.alike[pod.uid]
+                some[name] = pod
+                for resource, amount in pod.requests.items():
+                    amounts[name][resource] += units(resource, amount)
+        return [_stand_in(name, pod, amounts[name]) for name, pod in some.items()]
+
+    @cached_property
+    def over_quota_uids(self) -> frozenset[str]:
+        """Those of the stand-ins that are labelled over-quota."""
+        return frozenset(self.alike[uid] for uid, label in self.labels.items() if label == OVER_QUOTA and uid in self.alike)
+
+    @cached_property
+    def waiting(self) -> Collection[Pod]:
+        """Of those that wait for the same, one."""
+        return {
+            (pod.namespace, pod.priority, *sorted(pod.requests.items())): pod for pod in self.pods if not pod.is_bound
+        }.values()
+
+
+def _stand_in(name: str, pod: Pod, amounts: Mapping[str, int]) -> Pod:
+    requests = {resource: base(resource, whole) for resource, whole in amounts.items()}
+    return Pod(name, pod.namespace, name, pod.quota, requests, pod.created_at_ms, pod.priority, is_bound=True)
+
+
+class Scene:
+    """Who waits and who holds, from change to change; blank while the pods are not known."""
+
+    def __init__(self, system: str, pods: list[Row], terms: list[Row], watch: list[Row], order: Sequence[str]) -> None:
+        self._system = system
+        self._order = order
+        self._terms = terms
+        self._watch = watch
+        self._changes: dict[datetime, list[Row]] = defaultdict(list)
+        for row in pods:
+            for each in {row[name] for name in ("created_at", "bound_at", "running_at", "ended_at")} - {None}:
+                self._changes[each].append(row)
+        self._names = {row["quota"] for row in (*pods, *terms)}
+        self._pods: dict[str, dict[str, Pod]] = defaultdict(dict)
+        self._quotas: dict[str, Quota] = {}
+        self._members: dict[str, Members] = {}
+
+    def steps(self) -> Iterator[tuple[datetime, Collection[str]]]:
+        """Every instant at which something changes, in order, with the quotas that it touches; at the last all is blank."""
+        edges = {row[name] for row in (*self._terms, *self._watch) for name in ("start_at", "end_at")}
+        for at in sorted(edges | self._changes.keys()):
+            touched = self._move(at)
+            if at in edges:
+                self._quotas = _quotas(self._system, [row for row in self._terms if row["start_at"] <= at < row["end_at"]])
+                touched = self._names
+            is_known = any(span["start_at"] <= at < span["end_at"] for span in self._watch)
+            for name in touched:
+                self._reckon(name, is_known)
+            yield at, touched
+
+    def labels(self, quota: str) -> dict[tuple[str, ...], str]:
+        """Label by pod of a quota."""
+        return {(uid,): label for uid, label in self._members[quota].labels.items()} if quota in self._members else {}
+
+    def alike(self, quota: str) -> dict[tuple[str, ...], str]:
+        """By pod of a quota that holds a place, the name under which ``exposures`` tells of it."""
+        return {(uid,): name for uid, name in self._members[quota].alike.items()} if quota in self._members else {}
+
+    def exposures(self) -> dict[tuple[str, ...], str]:
+        """Evidence by name of those that may be preempted, quota of the one that waits, and condition."""
+        members = [self._members[name] for name in sorted(self._members)]
+        waiting = [pod for each in members for pod in each.waiting]
+        if not waiting:
+            return {}
+        held, pods = [each.used for each in members], [pod for each in members for pod in each.stand_ins]
+        if self._system == "nos":
+            over = frozenset(uid for each in members for uid in each.over_quota_uids)
+            told = exposures(waiting, Situation(held, pods, over))
+        else:
+            told = scheduler_plugins.exposures(waiting, held, pods)
+        found: dict[tuple[str, ...], str] = {}
+        for each in told:
+            found.setdefault((each.pod_uid, each.by_quota, each.condition), each.evidence)
+        return found
+
+    def _move(self, at: datetime) -> Collection[str]:
+        """Quotas whose pods change at an instant; a pod is there from its creation to its end."""
+        for row in self._changes.get(at, ()):
+            if at >= row["created_at"] and (row["ended_at"] is None or at < row["ended_at"]):
+                self._pods[row["quota"]][row["pod_uid"]] = _pod(row, at)
+            else:
+                self._pods[row["quota"]].pop(row["pod_uid"], None)
+        return {row["quota"] for row in self._changes.get(at, ())}
+
+    def _reckon(self, name: str, is_known: bool) -> None:
+        before = self._members.pop(name, None)
+        if is_known and name in self._quotas:
+            now = Members(self._quotas[name], tuple(self._pods[name].values()), {})
+            if self._system == "nos":
+                is_same = before is not None and before.running == now.running and before.quota == now.quota
+                now = Members(now.quota, now.pods, before.labels if before and is_same else _labels(now, self._order))
+            self._members[name] = now
+
+
+def _labels(members: Members, order: Sequence[str]) -> dict[str, str]:
+    return {each.pod.uid: each.label for each in labelled(members.quota, members.pods, order)}
+
+
+def _quotas(system: str, rows: Iterable[Row]) -> dict[str, Quota]:
+    terms: dict[str, dict[str, Terms]] = defaultdict(dict)
+    namespaces = {}
+    for row in rows:
+        terms[row["quota"]][row["resource"]] = Terms(row["guaranteed_native"], row["cap_native"])
+        namespaces[row["quota"]] = tuple(row["namespaces"])
+    return {name: Quota(system, name, terms[name], namespaces=namespaces[name]) for name in terms}
+
+
+def _pod(row: Row, at: datetime) -> Pod:
+    return Pod(
+        uid=row["pod_uid"],
+        namespace=row["namespace"],
+        name=row["pod"],
+        quota=row["quota"],
+        requests=dict(row["amounts"]),
+        created_at_ms=row["created_at_ms"],
+        priority=row["priority"] or 0,
+        is_bound=row["bound_at"] is not None and row["bound_at"] <= at,
+        is_running=row["running_at"] is not None and row["running_at"] <= at,
+    )

@@ -1,0 +1,96 @@
+"""Pods that no rule tells apart are asked about as one: what that says of each is what asking about each says."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpureport.facts.quota_scene import Members, Scene
+from gpureport.facts.quota_stretches import Stretches
+from gpureport.fairshare.nos_labels import ORDER, OVER_QUOTA, labelled
+from gpureport.fairshare.nos_memory import GPU_MEMORY
+from gpureport.fairshare.nos_preemption import Situation, exposures
+from tests.fairshare.made import elastic, pod
+
+
+def at(minute):
+    return datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=minute)
+
+
+def row(name, gb, quota="a", created=0, bound=None, ended=None, priority=0):
+    return {
+        **{"pod_uid": f"uid-{name}", "pod": name, "namespace": quota, "quota": quota, "priority": priority},
+        **{"amounts": {GPU_MEMORY: gb}, "created_at": at(created), "created_at_ms": created},
+        **{"bound_at": at(bound) if bound is not None else None, "running_at": at(bound) if bound is not None else None},
+        "ended_at": at(ended) if ended is not None else None,
+    }
+
+
+def terms(minima, end=60):
+    common = {"resource": GPU_MEMORY, "start_at": at(0), "end_at": at(end), "cap_native": None}
+    return [{**common, "quota": name, "namespaces": [name], "guaranteed_native": gb} for name, gb in minima.items()]
+
+
+def test_a_thousand_pods_alike_are_one_to_the_rules():
+    pods = [pod(f"p{n}", {GPU_MEMORY: 10}) for n in range(1000)]
+    members = Members(elastic("a", {GPU_MEMORY: 10}), pods, {each.uid: OVER_QUOTA for each in pods[1:]})
+    assert [(each.requests, each.uid in members.over_quota_uids) for each in members.stand_ins] == [
+        ({GPU_MEMORY: 10}, False),
+        ({GPU_MEMORY: 9990}, True),
+    ]
+
+
+GB = st.integers(0, 40)
+MINUTE = st.integers(0, 5)
+ROWS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from((5, 10, 20)), MINUTE, st.none() | MINUTE, st.integers(0, 2)), max_size=9
+)
+
+
+@settings(max_examples=100)
+@given(ROWS, st.fixed_dictionaries(dict.fromkeys("abc", GB)))
+def test_who_is_exposed_is_who_the_rules_name_pod_by_pod(rows, minima):
+    made = [
+        row(f"p{n}", gb, quota, created, None if waited is None else created + waited, 12, priority)
+        for n, (quota, gb, created, waited, priority) in enumerate(rows)
+    ]
+    watch = [{"start_at": at(2), "end_at": at(11)}]
+    scene = Scene("nos", made, terms(minima), watch, ORDER)
+    for now, _ in scene.steps():
+        exposed = scene.exposures()
+        alike = {uid: name for quota in minima for (uid,), name in scene.alike(quota).items()}
+        found = {(uid, by, condition) for uid, name in alike.items() for of, by, condition in exposed if of == name}
+        assert found == (one_by_one(made, minima, now) if at(2) <= now < at(11) else set())
+
+
+def one_by_one(rows, minima, now):
+    there = [each for each in rows if each["created_at"] <= now < each["ended_at"]]
+    pods = {
+        is_bound: [
+            pod(each["pod"], each["amounts"], each["quota"], each["created_at_ms"], each["priority"])
+            for each in there
+            if is_bound == (each["bound_at"] is not None and each["bound_at"] <= now)
+        ]
+        for is_bound in (True, False)
+    }
+    members = [
+        Members(elastic(name, {GPU_MEMORY: gb}), [each for each in pods[True] if each.quota == name], {})
+        for name, gb in minima.items()
+    ]
+    over = {found.pod.uid for each in members for found in labelled(each.quota, each.pods) if found.is_over_quota}
+    situation = Situation([each.used for each in members], pods[True], frozenset(over))
+    return {(each.pod_uid, each.by_quota, each.condition) for new in pods[False] for each in exposures([new], situation)}
+
+
+def test_a_stretch_goes_on_while_its_value_stays_and_ends_with_it():
+    stretches = Stretches()
+    for minute, value in ((0, "in"), (1, "in"), (2, "over"), (3, None)):
+        stretches.put(("a",), at(minute), {("p",): value} if value else {})
+    assert [row[2:] for row in stretches.rows()] == [(at(0), at(2), "in"), (at(2), at(3), "over")]
+
+
+def test_a_stretch_that_its_value_does_not_cut_keeps_the_first():
+    stretches = Stretches(is_cut_by_value=False)
+    for minute, value in ((0, "1 > 0"), (1, "2 > 0"), (3, None)):
+        stretches.put(("a",), at(minute), {("p",): value} if value else {})
+    assert [row[2:] for row in stretches.rows()] == [(at(0), at(3), "1 > 0")]
