@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from gpureport.facts.quota_amounts import quota_native_table, quota_unit_table
 from gpureport.facts.quota_labels import quota_label_tables
+from gpureport.facts.quota_lending import quota_lending_table
 from gpureport.facts.quota_shares import quota_share_table
 from gpureport.fairshare.nos_labels import ORDER
 from gpureport.lake import Lake, Partition, views
@@ -89,6 +90,7 @@ def build_quota_facts(
     _put(con, built, "facts.quota_native", quota_native_table(con, gb_per_gpu))
     _build(con, queries, _STEPS, built)
     _put(con, built, "facts.quota_share", quota_share_table(con))
+    _put(con, built, "facts.quota_lending", quota_lending_table(con))
     if not built.issuperset(_LABELS):
         for name, rows in quota_label_tables(con, pod_order).items():
             _put(con, built, name, rows)

@@ -47,6 +47,16 @@ class WeightedShare:
         return MAX_WEIGHTED_SHARE if math.isinf(self.value) else math.ceil(self.value)
 
 
+@dataclass(frozen=True)
+class Lending:
+    """What passes between a queue or cohort and the others of its tree; inferred, for Kueue does not say who lent to whom."""
+
+    lent: float
+    """Its own that others use: what lies unused under a cohort is lent in one proportion, first within it, then beyond it."""
+    others_borrowed: float
+    """What others borrow that it might have back: its siblings, and those beyond its cohort of what the cohort lent."""
+
+
 class Cohorts:
     """ClusterQueues and Cohorts as trees; a cohort that only queues name exists too, and has nothing of its own.
 
@@ -107,6 +117,30 @@ class Cohorts:
         """What it uses beyond its own."""
         return max(0.0, self.usage(name, key) - self.subtree_quota(name, key))
 
+    def lendable(self, name: str, key: FlavorResource) -> float:
+        """Its own that it leaves unused and that others may have."""
+        return max(0.0, self.subtree_quota(name, key) - max(self.usage(name, key), self.local_quota(name, key)))
+
+    def lending(self, key: FlavorResource) -> dict[str, Lending]:
+        """What passes between the queues and cohorts of every tree."""
+        roots = [name for name, node in self.nodes.items() if not node.parent]
+        found = {name: Lending(0.0, 0.0) for name in roots}
+        for root in roots:
+            found |= self._lent_below(root, key, 0.0)
+        return found
+
+    def _lent_below(self, name: str, key: FlavorResource, lent_beyond: float) -> dict[str, Lending]:
+        """Under a cohort that lends so much to others: its own quota serves like that of its members."""
+        members = [each.name for each in self._children[name]]
+        borrowed = {each: self.borrowed(each, key) for each in members}
+        lendable = {each: self.lendable(each, key) for each in members}
+        wanted, stock = sum(borrowed.values()), _nominal(self.nodes[name], key) + sum(lendable.values())
+        ratio = min(1.0, (min(wanted, stock) + lent_beyond) / stock) if stock > 0 else 0.0
+        found = {each: Lending(lendable[each] * ratio, wanted - borrowed[each] + lent_beyond) for each in members}
+        for each in members:
+            found |= self._lent_below(each, key, found[each].lent)
+        return found
+
     def weighted_share(self, name: str) -> WeightedShare:
         """Its largest borrowed part of a resource, of what its cohort can lend of it.
 
@@ -151,10 +185,13 @@ def _nominal(node: Node, key: FlavorResource) -> float:
     return _terms(node, key).guaranteed or 0.0
 
 
-def cohorts(resource: str, holdings: Sequence[Holding]) -> Cohorts:
-    """The trees of one flavor's resource, from what queues and cohorts say and hold."""
+def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] = ()) -> Cohorts:
+    """The trees of one flavor's resource, from what queues and cohorts say and hold.
+
+    ``places``: where cohorts stand, also those that have no quota of the flavor.
+    """
     key = ("", resource)
-    nodes = []
+    nodes = list(places)
     for each in holdings:
         terms = each.quota.terms.get(resource, Terms())
         usage = {} if each.quota.is_parent else {key: each.delivered}

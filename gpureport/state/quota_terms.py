@@ -125,6 +125,7 @@ def _cohort(identity: Row, found: Object) -> Iterator[Row]:
         "is_parent": True,
         "weight": _fair_weight(spec),
     }
+    yield {**common, "resource": "", "flavor": ""}  # its place in the tree, also for flavors of which it has none
     for key, each in _nominal(spec):
         yield {**common, **_limits(each), "resource": key[1], "flavor": key[0]}
 

@@ -52,7 +52,9 @@ QUOTA_TERM = Table(
         Column("display_name", pa.string(), "name for people, which KAI's scheduler gives its series"),
         Column("priority", pa.int64(), "priority among quotas", True),
         Column("may_lend", pa.bool_(), "what it does not use may go to others"),
-        Column("resource", pa.string(), "resource as the quota names it; gpu for KAI"),
+        Column(
+            "resource", pa.string(), "resource as the quota names it; gpu for KAI; '' of a Cohort's place among Kueue's cohorts"
+        ),
         Column("flavor", pa.string(), "Kueue's flavor of the resource, or ''"),
         _amount("guaranteed", "min, nominalQuota, guarantee, quota (infinite for KAI's -1)"),
         _amount("cap", "max, capability, limit, hard"),

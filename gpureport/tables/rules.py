@@ -57,6 +57,21 @@ QUOTA_SHARE = Table(
         Column("reason", pa.string(), "why it is null, a code of docs/figures.md"),
     ),
 )
+QUOTA_LENDING = Table(
+    "facts.quota_lending",
+    "What passes between the queues of Kueue's trees of cohorts; no row where no Cohort is known.",
+    ("cluster", "system", "resource", "flavor", "quota", "start_at"),
+    (
+        _CLUSTER,
+        _SYSTEM,
+        _RESOURCE,
+        Column("flavor", pa.string(), "Kueue's flavor"),
+        Column("quota", pa.string(), "queue or cohort"),
+        *_span("the step"),
+        Column("lent_native", pa.float64(), "its own that others use, inferred: first within its cohort, then beyond it"),
+        Column("others_borrowed_native", pa.float64(), "what siblings borrow, and others of what its cohort lent them"),
+    ),
+)
 QUOTA_POD_LABEL = Table(
     "facts.quota_pod_label",
     "Which running pods are over quota by nos' rules, and when: stretches of one label.",
@@ -84,4 +99,4 @@ QUOTA_EXPOSURE = Table(
     ),
 )
 
-RULE_TABLES = (QUOTA_NATIVE, QUOTA_UNIT, QUOTA_SHARE, QUOTA_POD_LABEL, QUOTA_EXPOSURE)
+RULE_TABLES = (QUOTA_NATIVE, QUOTA_UNIT, QUOTA_SHARE, QUOTA_LENDING, QUOTA_POD_LABEL, QUOTA_EXPOSURE)

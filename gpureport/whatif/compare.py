@@ -29,6 +29,7 @@ order by all
 _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
 _AFTER_REPLAY = (
     "facts.quota_share",
+    "facts.quota_lending",
     "facts.quota_step",
     "facts.quota_hour",
     "facts.quota_starvation",

@@ -2,11 +2,12 @@
 --
 -- What is a quota's own is what it is guaranteed; with Volcano what it deserves, by its queue or else by its plugin's reckoning.
 -- Lenders lend in proportion to what they could lend: no system says who lent to whom, so lent is inferred. Kueue lends within a cohort,
--- Koordinator within a tree, the others among all quotas of the system. Quotas that contain others are not lenders or victims of their own.
+-- and from cohort to cohort as their tree and its limits allow (facts.quota_lending), Koordinator within a tree, the others among all quotas
+-- of the system. Quotas that contain others are not lenders or victims of their own.
 -- Free GPUs are those of nodes with room for the smallest request that waits; a free GPU may be held against the claims of several quotas.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
--- reads:  facts.quota_capacity, facts.quota_free, facts.quota_moment, facts.quota_share, facts.quota_unit
+-- reads:  facts.quota_capacity, facts.quota_free, facts.quota_lending, facts.quota_moment, facts.quota_share, facts.quota_unit
 -- params:
 -- source: facts.quota_moment, facts.quota_share
 -- columns:
@@ -54,6 +55,8 @@ with joined as (
         end as share_source,
         if(fair_share_native is null, coalesce(share.reason, 'no_such_notion'), '') as share_reason,
         capacity.capacity_native,
+        lending.lent_native as tree_lent_native,
+        lending.others_borrowed_native as tree_others_borrowed_native,
         free.free_gpus / unit.gpus_per_native as fitting_native,
         case moment.system
             when 'kueue' then coalesce(nullif(moment.parent, ''), moment.quota)
@@ -74,6 +77,14 @@ with joined as (
             and moment.flavor = share.flavor
             and moment.quota = share.quota
             and moment.start_at = share.start_at
+    left join facts.quota_lending as lending
+        on
+            moment.cluster = lending.cluster
+            and moment.system = lending.system
+            and moment.resource = lending.resource
+            and moment.flavor = lending.flavor
+            and moment.quota = lending.quota
+            and moment.start_at = lending.start_at
     left join facts.quota_capacity as capacity
         on
             moment.cluster = capacity.cluster
@@ -138,7 +149,10 @@ pooled as (
 covered as (
     select
         *,
-        greatest(0, coalesce(pool_borrowed_native, 0) - coalesce(borrowed_native, 0)) as others_borrowed_native,
+        coalesce(
+            tree_others_borrowed_native,
+            greatest(0, coalesce(pool_borrowed_native, 0) - coalesce(borrowed_native, 0))
+        ) as others_borrowed_native,
         case
             when unmet_native > 0 and fitting_native is not null then fitting_native
             when unmet_native > 0 and capacity_native is not null then greatest(0, capacity_native - system_delivered_native)
@@ -168,6 +182,7 @@ select
     case
         when is_parent or lendable_native is null then null
         when lendable_native = 0 then 0
+        when tree_lent_native is not null then tree_lent_native
         else lendable_native * least(1, coalesce(pool_borrowed_native, 0) / pool_lendable_native)
     end as lent_native,
     fair_share_native,

@@ -50,6 +50,63 @@ def test_a_resource_of_which_nothing_can_be_lent_is_left_out():
     assert (found.as_status, found.resource) == (300, "cpu")  # (5 - 2) x 1000 / 10
 
 
+def test_what_passes_between_the_queues_of_a_tree_goes_through_its_cohorts():
+    """Of a's members a1 leaves 3 and a2 borrows 1, so 2 are left over; b1 borrows 3, the root has 2 of its own.
+
+    For b's 3 there are 2 + 2, so a lends 1.5 and the root 1.5. Of a1's 3 then 1 + 1.5 are lent; with the root's 1.5 that is
+    the 4 that are borrowed.
+    """
+    nodes = [Node("root", "", {GPU: Terms(2)}), Node("a", "root"), Node("b", "root")]
+    found = Cohorts([*nodes, queue("a1", 4, 1, "a"), queue("a2", 4, 5, "a"), queue("b1", 2, 5, "b")]).lending(GPU)
+    assert {name: each.lent for name, each in found.items()} == {"root": 0, "a": 1.5, "b": 0, "a1": 2.5, "a2": 0, "b1": 0}
+    # a1 may have back the 1 of a2, and the 1.5 that b has of a; b1 nothing, for nobody has anything of b.
+    assert {name: each.others_borrowed for name, each in found.items()} == {
+        "root": 0,
+        "a": 3,
+        "b": 0,
+        "a1": 2.5,
+        "a2": 1.5,
+        "b1": 0,
+    }
+
+
+def test_a_cohort_lends_no_more_than_its_limit():
+    """As before, but a lends 1 at most: the root's own 2 and this 1 are b's 3; a1 lends 1 within a and 1 beyond."""
+    nodes = [Node("root", "", {GPU: Terms(2)}), Node("a", "root", {GPU: Terms(lending_limit=1)}), Node("b", "root")]
+    found = Cohorts([*nodes, queue("a1", 4, 1, "a"), queue("a2", 4, 5, "a"), queue("b1", 2, 5, "b")]).lending(GPU)
+    assert (found["a"].lent, found["a1"].lent, found["a1"].others_borrowed) == (1, pytest.approx(2), 2)
+
+
+def test_without_cohorts_above_it_is_one_pool():
+    found = Cohorts([queue("a", 5, 7), queue("b", 5, 1), queue("alone", 5, 1, "")]).lending(GPU)
+    assert {name: (each.lent, each.others_borrowed) for name, each in found.items()} == {
+        "all": (0, 0),
+        "a": (0, 0),
+        "b": (2, 2),
+        "alone": (0, 0),
+    }
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.none() | st.integers(0, 9)), min_size=6, max_size=6),
+    st.integers(0, 9),
+)
+def test_what_is_lent_is_what_is_borrowed_as_far_as_there_is(said, own):
+    """Two cohorts of two queues each under a third that has two of its own; nothing is lost between the levels."""
+    names = ("q", "r", "a1", "a2", "b1", "b2")
+    parents = ("root", "root", "a", "a", "b", "b")
+    queues = [queue(name, n, u, up, lending=cut) for name, up, (n, u, cut) in zip(names, parents, said, strict=True)]
+    trees = Cohorts([Node("root", "", {GPU: Terms(own)}), Node("a", "root"), Node("b", "root"), *queues])
+    found = trees.lending(GPU)
+    lent = sum(found[name].lent for name in names)
+    borrowed = sum(trees.borrowed(name, GPU) for name in names)
+    members = [trees.borrowed(name, GPU) for name in ("q", "r", "a", "b")]
+    stock = own + sum(trees.lendable(name, GPU) for name in ("q", "r", "a", "b"))
+    by_root = own * min(1, sum(members) / stock) if stock else 0
+    assert lent + by_root == pytest.approx(borrowed - max(0, sum(members) - stock))
+    assert all(0 <= found[name].lent <= trees.lendable(name, GPU) + 1e-9 for name in (*names, "a", "b"))
+
+
 def test_without_weight_it_borrows_at_any_price_also_what_nobody_lends():
     nodes = [queue("a", 2, 3, weight=0, lending=0), queue("b", 64, lending=0)]
     assert (share(nodes), Cohorts(nodes).weighted_share("a").resource) == (MAX_WEIGHTED_SHARE, "")

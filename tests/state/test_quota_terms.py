@@ -82,8 +82,14 @@ def test_a_kueue_queue_outside_of_cohorts_cannot_go_beyond_its_nominal_quota() -
 def test_a_kueue_cohort_brings_its_own_quota_and_contains_queues() -> None:
     flavors = [{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "3"}]}]
     spec = {"parentName": "root", "fairSharing": {"weight": "2"}, "resourceGroups": [{"flavors": flavors}]}
-    (row,) = rows("cohorts.kueue.x-k8s.io", {"metadata": {"name": "all"}, "spec": spec})
+    place, row = rows("cohorts.kueue.x-k8s.io", {"metadata": {"name": "all"}, "spec": spec})
     assert said(row, "quota", "parent", "is_parent", "guaranteed", "weight") == ("cohort/all", "cohort/root", True, 3, 2)
+    assert said(place, "quota", "parent", "is_parent", "resource", "flavor") == ("cohort/all", "cohort/root", True, None, None)
+
+
+def test_a_kueue_cohort_without_quotas_of_its_own_has_a_place_in_the_tree() -> None:
+    (place,) = rows("cohorts.kueue.x-k8s.io", {"metadata": {"name": "all"}, "spec": {"parentName": "root"}})
+    assert said(place, "quota", "parent", "resource", "guaranteed") == ("cohort/all", "cohort/root", None, None)
 
 
 def test_a_volcano_queue_without_a_guarantee_guarantees_nothing() -> None:
