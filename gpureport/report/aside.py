@@ -1,6 +1,7 @@
 """A report's files are written aside and moved into their folder when all are there, by one report at a time.
 
 Nobody who looks meanwhile reads half of a file, and one who looks later finds no file of an earlier report beside the new ones.
+While files of two reports may lie there, one more file says so; it stays where a report was killed amid the moves, until the next one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pathlib import Path
 
 from gpureport.query import load
 
+NOTICE = "FILES-OF-TWO-REPORTS.txt"
 _ASIDE = ".writing"
+_NOTICED = "The files here may be of two reports: one is being moved here, or was ended amid it. Write the report again.\n"
 
 
 @contextmanager
@@ -39,7 +42,9 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
     """Move the files into ``out``, the first of them last, for it leads to the others; their new paths in the given order.
 
     Tables and pages that an earlier report had and this one has not are removed: nobody is to take them for this one's.
+    Until all of that is done ``NOTICE`` lies beside them.
     """
+    (out / NOTICE).write_text(_NOTICED, encoding="utf-8")
     placed = [out / path.relative_to(folder) for path in written]
     for path, target in reversed(list(zip(written, placed, strict=True))):
         target.parent.mkdir(exist_ok=True)
@@ -48,6 +53,7 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
         stale.unlink()
         if not any(stale.parent.iterdir()):
             stale.parent.rmdir()
+    (out / NOTICE).unlink(missing_ok=True)
     return placed
 
 

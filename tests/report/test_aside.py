@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lake_moments import moments
 
-from gpureport.report.aside import aside, place
+from gpureport.report.aside import NOTICE, aside, place
 
 EARLIER = ("report.html", "by/red.html", "by/blue.html", "csv/device.csv", "csv/cost.csv", "report.json")
 LATER = ("report.html", "by/blue.html", "csv/device.csv", "report.json")
@@ -22,7 +22,7 @@ def write(out: Path, names: tuple[str, ...], text: str) -> None:
 
 
 def read(out: Path) -> dict[str, str]:
-    files = [path for path in out.rglob("*") if path.is_file() and ".writing" not in path.parts]
+    files = [path for path in out.rglob("*") if path.is_file() and ".writing" not in path.parts and path.name != NOTICE]
     return {str(path.relative_to(out)): path.read_text() for path in files}
 
 
@@ -44,9 +44,11 @@ def test_wherever_it_is_killed_every_file_is_whole_and_the_page_is_the_last_to_c
         files = read(moment)
         assert set(files.values()) <= {"earlier", "later"}
         assert files["report.html"] == "earlier" or {files[name] for name in LATER} == {"later"}
+        assert (moment / NOTICE).exists() or len(set(files.values())) == 1
         write(moment, LATER, "later")
         assert read(moment) == dict.fromkeys(LATER, "later")
-        assert not list(moment.glob(".*"))
+        assert not list(moment.glob(".*")) and not (moment / NOTICE).exists()
+    assert not (out / NOTICE).exists()
 
 
 def test_a_second_report_into_the_folder_waits_for_the_first(tmp_path: Path) -> None:
