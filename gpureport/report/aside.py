@@ -1,7 +1,7 @@
 """A report's files are written aside and moved into their folder when all are there, by one report at a time.
 
 Nobody who looks meanwhile reads half of a file, and one who looks later finds no file of an earlier report beside the new ones.
-While files of two reports may lie there, one more file says so; it stays where a report was killed amid the moves, until the next one.
+While files of two reports may lie there, one more file says so; where a report was killed amid the moves it stays until the next.
 """
 
 from __future__ import annotations
