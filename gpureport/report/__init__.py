@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -16,7 +16,7 @@ from gpureport.report.header import Header
 from gpureport.report.html import write_html
 from gpureport.report.json_file import write_json
 from gpureport.report.owner_pages import FOLDER, Namespace, write_owner_pages
-from gpureport.report.results import read_results
+from gpureport.report.results import Result, opened_results
 from gpureport.report.summary import write_summary
 
 
@@ -32,17 +32,29 @@ def write_report(
     With ``owners`` (of namespaces) also a page for each owner, in ``by/``.
     Files are written aside and then moved, so that nobody who looks meanwhile reads half of one.
     """
-    results = read_results(con, queries)
-    first = first_screen({result.name: result for result in results}, header)
-    with aside(out) as folder:
-        pages = write_owner_pages(con, results, header, owners, folder / FOLDER) if owners is not None else {}
-        links = [(owner or "without an owner", f"{FOLDER}/{page.name}") for owner, page in pages.items()]
+    with opened_results(con, queries) as found, aside(out) as folder:
         written = [
-            write_html(con, results, header, first, folder / "report.html", links),
-            *pages.values(),
-            write_summary(first, header, folder / "summary.md"),
-            *write_csv(results, folder / "csv"),
-            write_json(results, header, folder / "report.json"),
-            write_database(con, results, header, folder / "gpureport.duckdb"),
+            *_write_screens(con, [result.anew() for result in found], header, folder, owners),
+            *write_csv(found, folder / "csv"),
+            write_json(found, header, folder / "report.json"),
+            write_database(con, found, header, folder / "gpureport.duckdb"),
         ]
         return place(written, folder, out)
+
+
+def _write_screens(
+    con: duckdb.DuckDBPyConnection,
+    results: Sequence[Result],
+    header: Header,
+    folder: Path,
+    owners: Mapping[Namespace, str] | None,
+) -> list[Path]:
+    """The page, those of the owners, and the summary."""
+    first = first_screen({result.name: result for result in results}, header)
+    pages = write_owner_pages(con, results, header, owners, folder / FOLDER) if owners is not None else {}
+    links = [(owner or "without an owner", f"{FOLDER}/{page.name}") for owner, page in pages.items()]
+    return [
+        write_html(con, results, header, first, folder / "report.html", links),
+        *pages.values(),
+        write_summary(first, header, folder / "summary.md"),
+    ]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import orjson
 
@@ -23,20 +22,19 @@ def write_csv(results: Iterable[Result], folder: Path) -> list[Path]:
     written = []
     for result in results:
         path = folder / f"{result.name}.csv"
-        path.write_text(to_csv(result), encoding="utf-8", newline="")
+        with path.open("w", encoding="utf-8", newline="") as file:
+            _write(result.anew(), file)
         written.append(path)
     return written
 
 
-def to_csv(result: Result) -> str:
-    """The table as CSV text."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*result.rows.columns, *result.maps])
-    for number, row in enumerate(result.rows.iter_rows()):
+def _write(result: Result, file: TextIO) -> None:
+    """The table as CSV text, row by row."""
+    writer, rows = csv.writer(file, lineterminator="\n"), result.rows
+    writer.writerow([*rows.columns, *result.maps])
+    for number, row in enumerate(rows.iter_rows()):
         maps = (orjson.dumps(found).decode() for found in result.maps_of(number).values())
         writer.writerow([*map(cell, row), *maps])
-    return out.getvalue()
 
 
 def cell(found: Any) -> Any:

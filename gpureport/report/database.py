@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import orjson
 
+from gpureport.query import load
 from gpureport.report.header import Header
 from gpureport.report.results import Result
 
@@ -22,9 +23,9 @@ def write_database(con: duckdb.DuckDBPyConnection, results: Sequence[Result], he
             con.execute("create schema file.report; create schema file.facts")
         for result in results:
             with _at_once(con):
-                _copy_report(con, result)
-        for name in _facts(con):
-            con.execute(f"create table file.facts.{name} as select * from facts.{name} order by all")
+                _copy_report(con, result.anew())
+        for name, order in _facts(con).items():
+            con.execute(f"create table file.facts.{name} as select * from facts.{name} order by {order}")
         with _at_once(con):
             _write_meta(con, header)
     finally:
@@ -70,9 +71,20 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _facts(con: duckdb.DuckDBPyConnection) -> list[str]:
-    rows = con.execute("select table_name from information_schema.tables where table_schema = 'facts' order by 1").fetchall()
-    return [row[0] for row in rows]
+def _facts(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Every table of the facts and the columns that order it as all would: the first ones up to the last key.
+
+    A row's key is its own where a query built the table, and among hours. Other facts of several days may repeat one: all decide.
+    """
+    queries, found = load(), dict[str, str]()
+    rows = con.execute(
+        "select table_name, table_type = 'BASE TABLE' from information_schema.tables where table_schema = 'facts' order by 1"
+    ).fetchall()
+    for name, is_built in rows:
+        grain, columns = queries[f"facts.{name}"].grain, con.table(f"facts.{name}").columns
+        is_key = is_built or "hour_start_at" in grain
+        found[name] = ", ".join(columns[: 1 + max(map(columns.index, grain))]) if is_key else "all"
+    return found
 
 
 def _write_meta(con: duckdb.DuckDBPyConnection, header: Header) -> None:

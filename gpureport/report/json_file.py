@@ -26,11 +26,11 @@ def write_json(results: Sequence[Result], header: Header, path: Path) -> Path:
     saturation, accelerator = by_name.get("container_saturation"), by_name.get("accelerator")
     with path.open("wb") as file:
         file.write(_text({"schema_version": SCHEMA_VERSION, **header.as_dict()}).removesuffix(b"\n}"))
-        _write_list(file, b',\n  "allocations": ', allocations(saturation) if saturation else (), b"  ")
-        _write_list(file, b',\n  "containers": ', accelerators(accelerator) if accelerator else (), b"  ")
+        _write_list(file, b',\n  "allocations": ', allocations(saturation.anew()) if saturation else (), b"  ")
+        _write_list(file, b',\n  "containers": ', accelerators(accelerator.anew()) if accelerator else (), b"  ")
         file.write(b',\n  "tables": {')
         for number, result in enumerate(results):
-            _write_list(file, (b",\n    " if number else b"\n    ") + _text(result.name) + b": ", _rows(result), b"    ")
+            _write_list(file, (b",\n    " if number else b"\n    ") + _text(result.name) + b": ", _rows(result.anew()), b"    ")
         file.write(b"\n  }\n}\n")
     return path
 

@@ -138,7 +138,9 @@ def queries() -> dict[str, Query]:
 def con(queries: dict[str, Query]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database with the tables of the small report."""
     with duckdb.connect() as con:
-        con.execute("create schema report; create schema facts; create table facts.device_hour as select 1 as observed_seconds")
+        con.execute("create schema report; create schema facts")
+        keys = "'lab' as cluster, 'GPU-1' as device_uuid, '' as gpu_instance_id, timestamp '2026-11-20' as hour_start_at"
+        con.execute(f"create table facts.device_hour as select {keys}, 1 as observed_seconds")
         fill(con, queries["report.accelerator"], [ACCELERATOR, INSTANCE])
         fill(con, queries["report.container_saturation"], [PLAIN, BUSY])
         fill(con, queries["report.device"], [DEVICE])
