@@ -58,7 +58,16 @@ said as (
     select
         cluster,
         pod_uid,
-        arg_max(unschedulable_message, observed_at) as message
+        arg_max(
+            case
+                when contains(unschedulable_message, 'Insufficient cpu') then 'cpu'
+                when contains(unschedulable_message, 'Insufficient memory') then 'memory'
+                when contains(unschedulable_message, 'untolerated taint') then 'taint'
+                when contains(unschedulable_message, 'affinity/selector') then 'affinity'
+                else 'refused'
+            end,
+            observed_at
+        ) as cause
     from lake.pod
     where unschedulable_message != ''
     group by all
@@ -92,7 +101,7 @@ wanted as (
         span.start_at,
         span.end_at,
         min(refused.effective_units) as wanted_units,
-        coalesce(arg_min(said.message, (refused.effective_units, refused.pod_uid)), '') as message
+        coalesce(arg_min(said.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
     from span
     inner join refused
         on
@@ -107,6 +116,44 @@ wanted as (
             and refused.pod_uid = said.pod_uid
     where span.start_at < span.end_at and refused.effective_units > 0
     group by all
+),
+
+-- Pods come and go while what is wanted stays: a span for each of them on every node would be many times as many.
+opened as (
+    select
+        *,
+        coalesce(
+            lag(end_at) over in_order != start_at
+            or lag(wanted_units) over in_order != wanted_units
+            or lag(cause) over in_order != cause,
+            true
+        ) as is_new
+    from wanted
+    window in_order as (partition by cluster, source, resource order by start_at)
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, source, resource
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+),
+
+stretch as (
+    select
+        cluster,
+        source,
+        resource,
+        wanted_units,
+        cause,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from numbered
+    group by cluster, source, resource, wanted_units, cause, number
 ),
 
 largest as (
@@ -129,16 +176,12 @@ select
     case
         when wanted.wanted_units > largest.schedulable_units then 'larger_than_any_node'
         when wanted.wanted_units > room.free_units then 'fragmented'
-        when contains(wanted.message, 'Insufficient cpu') then 'cpu'
-        when contains(wanted.message, 'Insufficient memory') then 'memory'
-        when contains(wanted.message, 'untolerated taint') then 'taint'
-        when contains(wanted.message, 'affinity/selector') then 'affinity'
-        else 'refused'
+        else wanted.cause
     end as cause,
     wanted.wanted_units,
     room.free_units
 from facts.node_room as room
-inner join wanted
+inner join stretch as wanted
     on
         room.cluster = wanted.cluster
         and room.source = wanted.source
