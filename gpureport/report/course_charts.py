@@ -13,6 +13,7 @@ from gpureport.report.tips import bands, moment
 
 POINTS_MAX = 372
 """A longer course has steps of several hours: half a month's points are what a page's width can show."""
+MODELS_SHOWN = 4
 _PARTS = (
     # figure of report.gpu_hour_course, colour, word
     ("usable_gpu_hours", "var(--free)", "usable"),
@@ -112,8 +113,9 @@ def _axis(title: str) -> dict[str, Any]:
 
 
 def trend(rows: Sequence[Mapping[str, Any]]) -> str:
-    """By model, days: held and usable as lines, from then on what is expected within a band."""
+    """By model (those held most), days: held and usable as lines, from then on what is expected within a band."""
     named = ("held_gpu_hours", "usable_gpu_hours", "low_gpu_hours", "expected_gpu_hours", "high_gpu_hours")
+    ranked = sorted({row["gpu_model"] for row in rows}, key=lambda model: (-_held(rows, model), model))
     values = [
         {
             "model": row["gpu_model"] or "unknown model",
@@ -122,7 +124,7 @@ def trend(rows: Sequence[Mapping[str, Any]]) -> str:
             **_around(row),
         }
         for row in rows
-        if row["kind"] != "left out"
+        if row["kind"] != "left out" and row["gpu_model"] in ranked[:MODELS_SHOWN]
     ]
     x = {"field": "day", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": None, "grid": False, "format": "%-d %b"}}
 
@@ -153,10 +155,14 @@ def trend(rows: Sequence[Mapping[str, Any]]) -> str:
         {
             "data": {"values": values},
             "facet": facet,
-            "spec": {"width": 560, "height": 110, "layer": layers},
+            "spec": {"width": 560, "height": 90, "layer": layers},
             "resolve": {"scale": {"y": "independent"}},
         }
     )
+
+
+def _held(rows: Sequence[Mapping[str, Any]], model: str) -> float:
+    return sum(row["held_gpu_hours"] or 0.0 for row in rows if row["gpu_model"] == model)
 
 
 def _around(row: Mapping[str, Any]) -> dict[str, str]:

@@ -173,6 +173,9 @@ def _trend(tables: Mapping[str, Result]) -> Panel:
     )
     if not any(row["kind"] == "forecast" for row in rows):
         return panel
+    models = len({row["gpu_model"] for row in rows})
+    if models > course_charts.MODELS_SHOWN:
+        panel = replace(panel, sentence=f"{panel.sentence} The {course_charts.MODELS_SHOWN} of {models:,} models held most.")
     key = (("line held", "held"), ("line usable", "usable"), ("line expected", "expected"), ("area active", "low to high"))
     return _drawn(
         panel, lambda: course_charts.trend(rows), "GPU-hours a day by model: held, usable, and expected with a band", key
