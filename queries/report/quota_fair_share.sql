@@ -260,7 +260,12 @@ select
     if(shared.unmet_native_hours is not null and not shared.is_parent, coalesce(starved.starvation_count, 0), null) as starvation_count,
     starved.reclaim_seconds_avg,
     starved.reclaim_seconds_max,
-    coalesce(evicted.evicted_count, pod.evicted_pod_count)::bigint as evicted_count,
+    -- KAI counts pods too, those of groups of which the queue is known: both are lower bounds of the same.
+    if(
+        shared.system = 'kai',
+        greatest(evicted.evicted_count, pod.evicted_pod_count),
+        coalesce(evicted.evicted_count, pod.evicted_pod_count)
+    )::bigint as evicted_count,
     pod.lost_gpu_hours,
     pod.idle_gpu_hours as allocated_idle_gpu_hours,
     pod.over_quota_gpu_hours,
