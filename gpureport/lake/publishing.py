@@ -68,6 +68,8 @@ class _Outcome:
 
 def publish(stock: Stock, base: Root, edits: Sequence[Edit], change: str) -> Root:
     """Make edits part of the lake; the new root. LakeBusyError, and nothing changed, where somebody else was there first."""
+    if already := stock.read_root():  # who has lost by now need not send anything
+        _refuse_conflicts(stock, base, already.root, edits)
     stored = dict(_upload(stock, edits, change))
     in_vain: list[str] = []
     for attempt in range(_TRIES):

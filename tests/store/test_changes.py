@@ -94,6 +94,8 @@ def test_of_two_writers_of_a_day_the_second_loses_whole(address: ObjectAddress, 
     with pytest.raises(LakeBusyError, match="another gpureport changed 2026-11-20 of lab"), open_lake(elsewhere).change() as late:
         late.write("facts/device_hour", "lab", DAY, _numbers(7))
         export(address, 2)
+        there = {each.name for each in Bucket(address).objects()}
+    assert {each.name for each in Bucket(address).objects()} == there  # who has lost before it sends anything sends nothing
     held = seen(address)
     assert seen(elsewhere) == held
     export(elsewhere, 2)
