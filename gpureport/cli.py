@@ -6,24 +6,44 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from uuid import uuid4
 
 import click
 
 from gpureport import __version__
-from gpureport.commands.asking import diff, schema, sql
-from gpureport.commands.collecting import export, import_, simulate, snapshot
-from gpureport.commands.doctor import doctor
-from gpureport.commands.nightly import migrate, prune, run
 from gpureport.commands.options import Invocation
-from gpureport.commands.reporting import compute, demo, report
-from gpureport.commands.whatif import whatif
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
 
+_HOME = {
+    "asking": ("diff", "schema", "sql"),
+    "collecting": ("export", "import", "simulate", "snapshot"),
+    "doctor": ("doctor",),
+    "nightly": ("migrate", "prune", "run"),
+    "reporting": ("compute", "demo", "report"),
+    "whatif": ("whatif",),
+}
+_HOME_OF = {name: home for home, names in _HOME.items() for name in names}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """Commands whose modules are imported when they are asked for: half of an export's start was what other commands need."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in order."""
+        return sorted(_HOME_OF)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name; None where there is none."""
+        if cmd_name not in _HOME_OF:
+            return None
+        home = import_module(f"gpureport.commands.{_HOME_OF[cmd_name]}")
+        return next(each for each in vars(home).values() if isinstance(each, click.Command) and each.name == cmd_name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gpureport")
 @click.option("--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (default: gpureport.toml).")
 @click.pass_context
@@ -36,26 +56,6 @@ def cli(context: click.Context, config_path: Path | None) -> None:
     environ, now, log = context.obj or (os.environ, datetime.now(UTC), _new_log(os.environ))
     log.command = context.invoked_subcommand or ""
     context.obj = Invocation(config_path, environ, now, log)
-
-
-for command in (
-    demo,
-    export,
-    snapshot,
-    import_,
-    compute,
-    report,
-    run,
-    prune,
-    migrate,
-    sql,
-    diff,
-    whatif,
-    doctor,
-    simulate,
-    schema,
-):
-    cli.add_command(command)
 
 
 def _new_log(environ: Mapping[str, str]) -> Log:

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gpureport.errors import UsageError
 from gpureport.resources import QUERIES
+
+if TYPE_CHECKING:
+    import duckdb
 
 SEVERITIES = ("info", "warning", "critical")
 

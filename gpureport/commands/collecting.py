@@ -26,7 +26,6 @@ from gpureport.commands.options import (
 )
 from gpureport.config import Config
 from gpureport.errors import UsageError
-from gpureport.nightly import each_source
 from gpureport.store import Place
 from gpureport.window import parse_instant
 
@@ -48,7 +47,7 @@ def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], n
     """
     config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
     chosen = finished_day(invocation, day)
-    for each in each_source(config, invocation.environ, chosen):
+    for each in pipeline.each_source(config, invocation.environ, chosen):
         with_state = each.kubernetes.enabled and not no_kubernetes
         beside = pipeline.snapshot_beside(each, invocation.environ, invocation.now) if with_state else pipeline.Beside()
         exported = pipeline.export(each, invocation.environ, chosen)

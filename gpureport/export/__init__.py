@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -141,6 +140,8 @@ def load_loops(catalog: Catalog) -> None:
 
 def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
     """How many samples the lake's day rests on; -1 where the day was never exported."""
+    import duckdb  # a tenth of a second that only a second look at a day needs
+
     for partition in lake.partitions("source"):
         if (partition.cluster, partition.date) == (cluster, day):
             files = [str(file) for file in partition.files]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -16,6 +16,9 @@ from gpureport.errors import LakeError
 from gpureport.lake.views import create_view
 from gpureport.tables import DEVICE_SAMPLE
 from gpureport.tables.table import Column
+
+if TYPE_CHECKING:
+    import duckdb
 
 _LONGEST_MS = 3_600_000
 """No row is in force for longer than an hour."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 
 from gpureport.errors import LakeError
 from gpureport.lake.layout import Lake, Partition, is_observation
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.tables.table import Table
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def views(
@@ -56,6 +59,8 @@ def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Co
 
 def create_view(con: duckdb.DuckDBPyConnection, name: str, files: list[str], replaced: Mapping[str, str]) -> None:
     """Put a view over files, the columns named in ``replaced`` by an expression each; LakeError where a file is no Parquet."""
+    import duckdb  # whoever writes a lake does without it
+
     instead = ", ".join(f"{expression} as {column}" for column, expression in replaced.items())
     columns = f"* replace ({instead})" if instead else "*"
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)

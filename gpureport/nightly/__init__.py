@@ -86,7 +86,7 @@ def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
     """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
     failures: list[SourceError] = []
     found_day = False
-    for config in each_source(plan.config, plan.environ, plan.last_day):
+    for config in pipeline.each_source(plan.config, plan.environ, plan.last_day):
         cluster = _Cluster(replace(plan, config=config), say, watch)
         found_day = cluster.read(failures) or found_day
     if failures and not found_day:
@@ -117,12 +117,6 @@ def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
             for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
                 say(line)
             lake.tidy()
-
-
-def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterator[Config]:
-    """A configuration per cluster: those that are configured, each again per value of its ``prometheus.cluster_label``."""
-    for each in config.each_cluster():
-        yield from pipeline.clusters_by_label(each, environ, day) if each.prometheus.cluster_label else [each]
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,20 @@
-"""What each command does with a configuration. The only place where stages meet."""
+"""What each command does with a configuration. The only place where stages meet.
 
-from gpureport.pipeline.asking import schema, sql
-from gpureport.pipeline.collecting import (
-    Beside,
-    clusters_by_label,
-    describe_export,
-    describe_snapshot,
-    export,
-    import_files,
-    import_state,
-    snapshot_beside,
-    take_snapshot,
-)
-from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
-from gpureport.pipeline.delivering import report_here
-from gpureport.pipeline.examining import LakeDay, Look, doctor
-from gpureport.pipeline.rehearsing import demo, demo_month, simulate
-from gpureport.pipeline.reporting import compute, has_facts, report
+A stage's modules are imported when one of its functions is first asked for: an export must not wait for all that a report needs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpureport.pipeline.asking import schema, sql
+    from gpureport.pipeline.collecting import clusters_by_label, describe_export, each_source, export
+    from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
+    from gpureport.pipeline.delivering import report_here
+    from gpureport.pipeline.examining import LakeDay, Look, doctor
+    from gpureport.pipeline.observing import Beside, describe_snapshot, import_files, import_state, snapshot_beside, take_snapshot
+    from gpureport.pipeline.rehearsing import demo, demo_month, simulate
+    from gpureport.pipeline.reporting import compute, has_facts, report
 
 __all__ = [
     "Beside",
@@ -31,6 +29,7 @@ __all__ = [
     "diff_reports",
     "diff_windows",
     "doctor",
+    "each_source",
     "export",
     "has_facts",
     "import_files",
@@ -44,3 +43,21 @@ __all__ = [
     "take_snapshot",
     "what_if",
 ]
+
+_HOME = {
+    "asking": ("schema", "sql"),
+    "collecting": ("clusters_by_label", "describe_export", "each_source", "export"),
+    "comparing": ("diff_reports", "diff_windows", "what_if"),
+    "delivering": ("report_here",),
+    "examining": ("LakeDay", "Look", "doctor"),
+    "observing": ("Beside", "describe_snapshot", "import_files", "import_state", "snapshot_beside", "take_snapshot"),
+    "rehearsing": ("demo", "demo_month", "simulate"),
+    "reporting": ("compute", "has_facts", "report"),
+}
+_HOME_OF = {name: home for home, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -12,8 +12,7 @@ from gpureport.compute import connection
 from gpureport.config import Config
 from gpureport.errors import IncompleteError, SourceError, UsageError
 from gpureport.lake import open_lake
-from gpureport.pipeline.collecting import clusters_by_label
-from gpureport.pipeline.settings import catalog_of
+from gpureport.pipeline.collecting import catalog_of, clusters_by_label
 from gpureport.row_printing import Output
 from gpureport.sources.kubernetes import NoClusterError, open_cluster
 

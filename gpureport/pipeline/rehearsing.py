@@ -9,7 +9,7 @@ from typing import Any
 
 from gpureport.config import Config
 from gpureport.lake.renewal import renew
-from gpureport.pipeline.collecting import import_files
+from gpureport.pipeline.observing import import_files
 from gpureport.pipeline.progress import progress_bar
 from gpureport.pipeline.refusal import out_errors
 from gpureport.pipeline.reporting import compute, report

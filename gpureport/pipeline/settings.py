@@ -6,19 +6,13 @@ from typing import Any
 
 from gpureport import findings
 from gpureport.carbon import intensities
-from gpureport.catalog import Catalog, load_catalog
 from gpureport.compute import ComputeSettings
 from gpureport.config import Config
-from gpureport.engines import Engine, Processes, RayCluster, Threads
+from gpureport.engines import Engine, RayCluster, Threads
 from gpureport.report_tables import ReportSettings
 
 REPORT_THREADS = 1
 """Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""
-
-
-def catalog_of(config: Config) -> Catalog:
-    """The catalogue, with the configured rows."""
-    return load_catalog(config.signals)
 
 
 def compute_settings(config: Config) -> ComputeSettings:
@@ -30,14 +24,6 @@ def compute_settings(config: Config) -> ComputeSettings:
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,
     )
-
-
-def export_engine(config: Config) -> Engine:
-    """What fetches a day: never more at a time than the server is to bear."""
-    at_once = config.prometheus.max_concurrency
-    if config.engine.name == "ray":
-        return RayCluster(config.engine.ray_address, workers=at_once, at_once=at_once)
-    return Processes(at_once)
 
 
 def compute_engine(config: Config) -> Engine:

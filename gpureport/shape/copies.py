@@ -7,14 +7,18 @@ serves, and another only where the fuller ones are silent longer than the gap li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.shape.identity import Provenance
 from gpureport.shape.spans import GAP_STEPS, Times, Values, distinct, is_among
+
+_NOTHING: Times = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,65 @@ def merge_targets(targets: list[Points]) -> Points:
         speaker = np.concatenate([speaker, np.full(int(silent.sum()), number)])[order]
         times = merged[order]
     return Points(times, values, _markers(targets, times, speaker))
+
+
+class Merges:
+    """The copies of a device signal as one; how instants follow one another is worked out once for signals that share them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[Provenance, int, int], ...], _Order] = {}
+
+    def of(self, copies: Sequence[tuple[Provenance, Points]]) -> Points:
+        """All copies as one; none of them is empty, and there is at least one."""
+        if len(copies) == 1:
+            return copies[0][1]
+        key = tuple((provenance, id(points.times_ms), id(points.stale_ms)) for provenance, points in copies)
+        if key not in self._known:
+            self._known[key] = _order_of(copies)
+        order = self._known[key]
+        if order.positions is None:
+            return _merged(copies)
+        return Points(order.times_ms, np.concatenate([points.values for _, points in copies])[order.positions], order.stale_ms)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Which of all copies' values come one after another; ``positions`` is None where the values themselves decide."""
+
+    copies: Sequence[tuple[Provenance, Points]]
+    """Kept, so that the addresses of their instants stay theirs."""
+    times_ms: Times
+    stale_ms: Times
+    positions: NDArray[np.int64] | None
+
+
+def _order_of(copies: Sequence[tuple[Provenance, Points]]) -> _Order:
+    if any(_overlap(found) for found in _by_target(copies).values()):
+        return _Order(copies, _NOTHING, _NOTHING, None)
+    ends = np.cumsum([points.count for _, points in copies])
+    numbered = [
+        (provenance, Points(points.times_ms, np.arange(end - points.count, end, dtype=np.float64), points.stale_ms))
+        for (provenance, points), end in zip(copies, ends.tolist(), strict=True)
+    ]
+    merged = _merged(numbered)
+    return _Order(copies, merged.times_ms, merged.stale_ms, merged.values.astype(np.int64))
+
+
+def _overlap(pieces: list[Points]) -> bool:
+    """Whether any instant may be in two of them."""
+    spans = sorted((int(piece.times_ms[0]), int(piece.times_ms[-1])) for piece in pieces)
+    return any(after[0] <= before[1] for before, after in pairwise(spans))
+
+
+def _by_target(copies: Sequence[tuple[Provenance, Points]]) -> dict[Provenance, list[Points]]:
+    targets: dict[Provenance, list[Points]] = defaultdict(list)
+    for provenance, points in copies:
+        targets[provenance].append(points)
+    return targets
+
+
+def _merged(copies: Sequence[tuple[Provenance, Points]]) -> Points:
+    return merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in _by_target(copies).items()}))
 
 
 def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64]) -> Times:

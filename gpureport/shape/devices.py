@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from gpureport.catalog import PER_SECOND, Catalog, Meaning
-from gpureport.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
+from gpureport.shape.copies import Merges, Points, merge_targets
 from gpureport.shape.derive import growth_per_second, growth_ratio, mask_of
-from gpureport.shape.identity import DeviceKey, Provenance
+from gpureport.shape.identity import DeviceKey
 from gpureport.shape.prepare import Prepared, Tally
 from gpureport.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
 
@@ -84,18 +85,26 @@ def devices(
     for each in series:
         if each.identity.device is not None:
             by_device[each.identity.device][each.identity.meaning.signal].append(each)
-    return {key: _signals(by_device[key], catalog, steps, tallies) for key in sorted(by_device)}
+    batch = _Batch(catalog, steps, tallies, Merges())
+    return {key: _signals(by_device[key], batch) for key in sorted(by_device)}
 
 
-def _signals(
-    by_signal: Mapping[str, list[Prepared]], catalog: Catalog, steps: Steps, tallies: Mapping[str, Tally]
-) -> DeviceSignals:
+class _Batch(NamedTuple):
+    """What all devices of a batch share."""
+
+    catalog: Catalog
+    steps: Steps
+    tallies: Mapping[str, Tally]
+    merges: Merges
+
+
+def _signals(by_signal: Mapping[str, list[Prepared]], batch: _Batch) -> DeviceSignals:
     found = DeviceSignals()
     for signal, candidates in sorted(by_signal.items()):
         chosen, pods = _without_pod_scope(signal, [_known_under_mig(signal, each) for each in candidates])
         found.pod_series += pods
-        if chosen and signal not in catalog.divisors:
-            _add(found, signal, _by_source(chosen, catalog), by_signal, steps, tallies)
+        if chosen and signal not in batch.catalog.divisors:
+            _add(found, signal, _by_source(chosen, batch.catalog), by_signal, batch)
     return found
 
 
@@ -130,44 +139,37 @@ def _add(
     signal: str,
     sources: Sequence[list[Prepared]],
     by_signal: Mapping[str, list[Prepared]],
-    steps: Steps,
-    tallies: Mapping[str, Tally],
+    batch: _Batch,
 ) -> None:
     """One signal's points from its sources: a later one serves only where the earlier ones are silent."""
     dropped: Counter[str] = Counter()
     usable = []
     for series in sources:
-        points = _points(series, by_signal, steps, tallies, dropped)
+        points = _points(series, by_signal, batch, dropped)
         if points.count:
             usable.append((series, points))
     served = usable[0][0] if usable else sources[0]
-    found.fallback[signal] = steps.of(served[0])
+    found.fallback[signal] = batch.steps.of(served[0])
     if usable:
         found.points[signal] = _merged([points for _, points in usable], served[0].identity.meaning)
     found.origin[signal] = _origin(served, sources, dropped)
 
 
-def _points(
-    series: list[Prepared],
-    by_signal: Mapping[str, list[Prepared]],
-    steps: Steps,
-    tallies: Mapping[str, Tally],
-    dropped: Counter[str],
-) -> Points:
+def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], batch: _Batch, dropped: Counter[str]) -> Points:
     meaning = series[0].identity.meaning
     if meaning.kind == "bit":
         flags: dict[str, list[Prepared]] = defaultdict(list)
         for each in series:
             flags[each.identity.meaning.metric].append(each)
-        return mask_of([_one(found, tallies, dropped) for found in flags.values()])
-    points = _one(series, tallies, dropped)
+        return mask_of([_one(found, batch, dropped) for found in flags.values()])
+    points = _one(series, batch, dropped)
     if not meaning.per or not points.count:
         return points
     if meaning.per == PER_SECOND:
-        derived = growth_per_second(points, steps.of(series[0]))
+        derived = growth_per_second(points, batch.steps.of(series[0]))
     else:
         divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
-        derived = growth_ratio(points, _one(divisor, tallies, dropped), steps.of(series[0])) if divisor else _nothing()
+        derived = growth_ratio(points, _one(divisor, batch, dropped), batch.steps.of(series[0])) if divisor else _nothing()
     if points.count == 1:
         dropped["single_sample"] += 1
     return derived
@@ -228,17 +230,14 @@ def _without_pod_scope(signal: str, series: list[Prepared]) -> tuple[list[Prepar
     return [each for each in series if each.series_id not in ids], twins
 
 
-def _one(series: list[Prepared], tallies: Mapping[str, Tally], dropped: Counter[str]) -> Points:
+def _one(series: list[Prepared], batch: _Batch, dropped: Counter[str]) -> Points:
     """All copies of one device signal as one."""
-    targets: dict[Provenance, list[Points]] = defaultdict(list)
-    for each in series:
-        if each.points.count:
-            targets[each.identity.provenance].append(each.points)
-    if not targets:
+    found = [(each.identity.provenance, each.points) for each in series if each.points.count]
+    if not found:
         return _nothing()
-    merged = merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in targets.items()}))
+    merged = batch.merges.of(found)
     copies = sum(each.points.count for each in series) - merged.count
     if copies:
         dropped["copy"] += copies
-        tallies[series[0].identity.meaning.metric].dropped["copy"] += copies
+        batch.tallies[series[0].identity.meaning.metric].dropped["copy"] += copies
     return merged

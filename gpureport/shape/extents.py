@@ -17,6 +17,8 @@ class Extents(NamedTuple):
 
     lowest: Values
     highest: Values
+    is_whole: Flags
+    """No value has a fraction, and none is NaN."""
     is_rising: Flags
     digest: NDArray[np.uint64]
 
@@ -24,7 +26,8 @@ class Extents(NamedTuple):
 def extents(batch: SeriesBatch) -> Extents:
     """The extents of every series; those of one without samples are NaN."""
     count = batch.series_count
-    found = Extents(np.full(count, np.nan), np.full(count, np.nan), np.ones(count, np.bool_), np.zeros(count, np.uint64))
+    unknown, yes = np.full(count, np.nan), np.ones(count, np.bool_)
+    found = Extents(unknown, unknown.copy(), yes, yes.copy(), np.zeros(count, np.uint64))
     _look(batch.offsets, batch.times_ms, batch.values, *found)
     return found
 
@@ -36,6 +39,7 @@ def _look(
     values: Values,
     lowest: Values,
     highest: Values,
+    is_whole: Flags,
     is_rising: Flags,
     digest: NDArray[np.uint64],
 ) -> None:
@@ -44,14 +48,33 @@ def _look(
         if start == end:
             continue
         low = high = values[start]
-        is_number, rises = not np.isnan(low), True
+        is_number, rises, whole = not np.isnan(low), True, low == np.floor(low)
         mixed = np.uint64(times[start])
         for at in range(start + 1, end):
             value = values[at]
             low, high = min(low, value), max(high, value)
             is_number &= not np.isnan(value)
+            whole &= value == np.floor(value)
             rises &= times[at] > times[at - 1]
             mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + np.uint64(times[at])
         if is_number:
             lowest[number], highest[number] = low, high
-        is_rising[number], digest[number] = rises, mixed
+        is_whole[number], is_rising[number], digest[number] = whole, rises, mixed
+
+
+def equal_to(batch: SeriesBatch, others: Times) -> Flags:
+    """Whether each series has the very instants of another one, given by its number; both hold equally many."""
+    found = np.ones(batch.series_count, np.bool_)
+    _compare(batch.offsets, batch.times_ms, others, found)
+    return found
+
+
+@compiled
+def _compare(offsets: Times, times: Times, others: Times, is_equal: Flags) -> None:
+    for number in range(len(others)):
+        start, other = offsets[number], offsets[others[number]]
+        if start != other:
+            for at in range(offsets[number + 1] - start):
+                if times[start + at] != times[other + at]:
+                    is_equal[number] = False
+                    break

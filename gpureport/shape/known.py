@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 
 from gpureport.catalog import Catalog
 from gpureport.series import METRIC_LABEL, Labels
@@ -18,14 +19,28 @@ def series_id(labels: Labels) -> int:
     return _number(_text(labels))
 
 
+@dataclass(frozen=True)
+class _Said:
+    """What labels without a metric's name say: by what the metric is, and the text that is hashed around its name."""
+
+    before: str
+    after: str
+    identities: dict[tuple[object, ...], Identity | None] = field(default_factory=dict)
+
+    @classmethod
+    def by(cls, rest: _Rest) -> _Said:
+        before = _text({name: value for name, value in rest if name < METRIC_LABEL})
+        after = _text({name: value for name, value in rest if name > METRIC_LABEL})
+        return cls(f"{before}\x00" if before else "", f"\x00{after}" if after else "")
+
+
 class KnownLabels:
     """Identities and hashes of a batch's series; a device's dozen of metrics share all labels but the name."""
 
     def __init__(self, catalog: Catalog, reading: Reading) -> None:
         self._catalog = catalog
         self._reading = reading
-        self._identities: dict[tuple[object, ...], Identity | None] = {}
-        self._texts: dict[_Rest, tuple[str, str]] = {}
+        self._said: dict[_Rest, _Said] = {}
 
     def read(self, labels: Labels) -> tuple[Identity, int] | None:
         """As ``identify`` and ``series_id`` tell it."""
@@ -33,22 +48,18 @@ class KnownLabels:
         if meaning is None:
             return None
         rest = _rest(labels)
-        alike = (rest, meaning.vendor, meaning.exporter, meaning.scope, meaning.names_device, meaning.is_device)
-        if alike not in self._identities:
-            self._identities[alike] = identify(labels, self._catalog, self._reading)
-        found = self._identities[alike]
+        said = self._said.get(rest)  # looked up once: to hash a dozen labels takes longer than all else here
+        if said is None:
+            said = self._said[rest] = _Said.by(rest)
+        alike = (meaning.vendor, meaning.exporter, meaning.scope, meaning.names_device, meaning.is_device)
+        if alike not in said.identities:
+            said.identities[alike] = identify(labels, self._catalog, self._reading)
+        found = said.identities[alike]
         if found is None:
             return None
         rest_says = found.device, found.holder_device, found.workload, found.provenance, found.device_labels
-        return Identity(labels, meaning, *rest_says), self._series_id(labels[METRIC_LABEL], rest)
-
-    def _series_id(self, name: str, rest: _Rest) -> int:
-        if rest not in self._texts:
-            before = _text({key: value for key, value in rest if key < METRIC_LABEL})
-            after = _text({key: value for key, value in rest if key > METRIC_LABEL})
-            self._texts[rest] = (f"{before}\x00" if before else "", f"\x00{after}" if after else "")
-        before, after = self._texts[rest]
-        return _number(f"{before}{METRIC_LABEL}\x01{name}{after}")
+        number = _number(f"{said.before}{METRIC_LABEL}\x01{labels[METRIC_LABEL]}{said.after}")
+        return Identity(labels, meaning, *rest_says), number
 
 
 def _rest(labels: Labels) -> _Rest:

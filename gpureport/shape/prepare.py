@@ -17,6 +17,7 @@ from gpureport.shape.copies import Points
 from gpureport.shape.identity import Identity
 from gpureport.shape.known import KnownLabels
 from gpureport.shape.reading import PLAIN, Reading, UnitEvidence
+from gpureport.shape.samples import Raw, Samples
 from gpureport.shape.spans import Times, Values
 
 # What DCGM writes for "no value": int32, int64 and fp64 blanks with their sixteen reasons each (dcgm_structs.h).
@@ -72,14 +73,13 @@ def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> t
             raise SourceError(f"two series share the hash {key:016x}: {dict(labels)} and {dict(known[key].labels)}; report this")
         pieces.setdefault(key, []).append(number)
     prepared = []
-    samples = _Samples(batch)
+    samples, rules = Samples(batch), _Rules(reading)
     for key, numbers in pieces.items():
-        identity = known[key]
-        tally = tallies.setdefault(identity.meaning.metric, Tally())
         dropped: Counter[str] = Counter()
-        prepared.append(_prepare_one(key, identity, samples.of(numbers, dropped), dropped, reading, tally))
-        if dropped:
-            tally.dropped.update(dropped)
+        identity, raw = known[key], samples.of(numbers, dropped)
+        one = _prepare_one(key, identity, raw, samples, rules.of(identity.meaning), dropped)
+        _count(tallies.setdefault(identity.meaning.metric, Tally()), one)
+        prepared.append(one)
     return prepared, tallies
 
 
@@ -89,73 +89,53 @@ def _count_nameless(labels: Labels, count: int, catalog: Catalog, tallies: dict[
         tallies.setdefault(metric, Tally()).dropped["nameless"] += count
 
 
+def _count(tally: Tally, found: Prepared) -> None:
+    if found.identity.meaning.may_be_percent:
+        tally.unit.add(found.raw_values)
+    tally.series_count += 1
+    markers = found.points.stale_ms.size
+    tally.sample_count += found.raw_times_ms.size - markers
+    if found.dropped:
+        tally.dropped.update(found.dropped)
+
+
 def _present(labels: Labels) -> dict[str, str]:
     return {name: value for name, value in labels.items() if value != ""}
 
 
-class _Raw(NamedTuple):
-    """A series' raw samples, sorted by time, one per instant; the extremes are NaN where any value is."""
+class _Rule(NamedTuple):
+    """How a metric's values are taken: the factor to canonical units (NaN: the unit cannot be told), and what they can be."""
 
-    times: Times
-    values: Values
-    lowest: float
-    highest: float
-
-
-class _Samples:
-    """The raw samples of a batch by series; series with equal instants get one and the same array of them."""
-
-    def __init__(self, batch: SeriesBatch) -> None:
-        from gpureport.shape.extents import extents
-
-        found = extents(batch)
-        self._batch = batch
-        self._lowest, self._highest = found.lowest.tolist(), found.highest.tolist()
-        self._is_rising, self._digest = found.is_rising.tolist(), found.digest.tolist()
-        self._offsets = batch.offsets.tolist()
-        self._instants: dict[tuple[int, int], Times] = {}
-
-    def of(self, numbers: list[int], dropped: Counter[str]) -> _Raw:
-        """A series' samples from its pieces; of several at one instant the first that came."""
-        number = numbers[0]
-        if len(numbers) > 1 or not self._is_rising[number]:
-            return self._sorted(numbers, dropped)
-        piece = self._piece(number)
-        times = self._instants.setdefault((piece.stop - piece.start, self._digest[number]), self._batch.times_ms[piece])
-        if not np.array_equal(times, self._batch.times_ms[piece]):
-            times = self._batch.times_ms[piece]
-        return _Raw(times, self._batch.values[piece], self._lowest[number], self._highest[number])
-
-    def _piece(self, number: int) -> slice:
-        return slice(self._offsets[number], self._offsets[number + 1])
-
-    def _sorted(self, numbers: list[int], dropped: Counter[str]) -> _Raw:
-        times = np.concatenate([self._batch.times_ms[self._piece(number)] for number in numbers])
-        values = np.concatenate([self._batch.values[self._piece(number)] for number in numbers])
-        order = np.argsort(times, kind="stable")
-        times, values = times[order], values[order]
-        kept = np.append(True, times[1:] != times[:-1])
-        dropped["duplicate"] += int((~kept).sum())
-        values = values[kept]
-        return _Raw(times[kept], values, float(values.min(initial=np.inf)), float(values.max(initial=-np.inf)))
+    factor: float
+    low: float
+    high: float
+    is_code: bool
 
 
-def _prepare_one(key: int, identity: Identity, raw: _Raw, dropped: Counter[str], reading: Reading, tally: Tally) -> Prepared:
-    times, values = raw.times, raw.values
-    meaning = identity.meaning
-    if meaning.may_be_percent:
-        tally.unit.add(values)
-    tally.series_count += 1
-    factor = _factor(meaning, reading)
-    if _is_plain(raw, meaning, factor):
-        tally.sample_count += times.size
-        points = Points(times, _scaled(values, factor), _NO_MARKER)
-        return Prepared(key, identity, points, times, values, dropped)
+class _Rules:
+    """The rule of each of the catalogue's rows, worked out once."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._known: dict[tuple[str, str], _Rule] = {}
+
+    def of(self, meaning: Meaning) -> _Rule:
+        """The rule of a row."""
+        key = meaning.metric, meaning.labels
+        if key not in self._known:
+            factor = _factor(meaning, self._reading)
+            self._known[key] = _Rule(factor, *_range(meaning, factor), meaning.is_whole)
+        return self._known[key]
+
+
+def _prepare_one(key: int, identity: Identity, raw: Raw, samples: Samples, rule: _Rule, dropped: Counter[str]) -> Prepared:
+    times, values, meaning = raw.times, raw.values, identity.meaning
+    if _is_plain(raw, meaning, rule):
+        return Prepared(key, identity, Points(times, _scaled(values, rule.factor), _NO_MARKER), times, values, dropped)
     stale = is_stale(values)
-    unusable = _unusable(values, stale, meaning, factor, dropped)
-    kept = ~(stale | unusable)
-    points = Points(times[kept], _scaled(values[kept], factor), times[stale])
-    tally.sample_count += int(times.size - stale.sum())
+    kept = ~(stale | _unusable(values, stale, meaning, rule.factor, dropped))
+    markers = samples.part(times, stale) if stale.any() else _NO_MARKER
+    points = Points(samples.part(times, kept), _scaled(values[kept], rule.factor), markers)
     return Prepared(key, identity, points, times, values, dropped)
 
 
@@ -166,11 +146,11 @@ def _factor(meaning: Meaning, reading: Reading) -> float:
     return {"ratio": meaning.factor, "percent": meaning.factor / 100, "unclear": np.nan}[reading.unit(meaning.metric)]
 
 
-def _is_plain(raw: _Raw, meaning: Meaning, factor: float) -> bool:
+def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
     """Whether nothing needs a second look: most series hold numbers within the signal's range and below every blank."""
-    low, high = _range(meaning, factor)
-    within = raw.times.size > 0 and raw.highest <= high and raw.lowest >= low
-    return within and meaning.vendor != "amd" and not math.isnan(factor) and not (meaning.is_whole and _no_code(raw.values).any())
+    if meaning.vendor == "amd" or math.isnan(rule.factor) or not raw.times.size:
+        return False
+    return raw.highest <= rule.high and raw.lowest >= rule.low and (raw.is_whole or not rule.is_code)
 
 
 def _range(meaning: Meaning, factor: float) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpureport.catalog import load_catalog
 from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
-from gpureport.shape.extents import extents
+from gpureport.shape.extents import equal_to, extents
 from gpureport.shape.identity import identify
 from gpureport.shape.known import KnownLabels
 from gpureport.shape.reading import Reading
@@ -61,3 +61,18 @@ def test_extents_are_those_of_each_series_alone(series: list[list[tuple[int, flo
         np.testing.assert_array_equal((found.lowest[number], found.highest[number]), expected)
         instants = [time for time, _ in each]
         assert found.is_rising[number] == all(one < two for one, two in pairwise(instants))
+        assert not each or found.is_whole[number] == all(value == np.floor(value) for _, value in each)
+
+
+@settings(max_examples=200)
+@given(st.lists(SERIES, min_size=1, max_size=5))
+def test_series_with_the_same_instants_are_found(series: list[list[tuple[int, float]]]) -> None:
+    offsets = np.cumsum([0, *(len(each) for each in series)])
+    samples = [pair for each in series for pair in each]
+    times, values = np.array([time for time, _ in samples], np.int64), np.array([value for _, value in samples], np.float64)
+    first = [next(number for number, other in enumerate(series) if len(other) == len(each)) for each in series]
+    expected = [
+        [time for time, _ in series[other]] == [time for time, _ in each] for other, each in zip(first, series, strict=True)
+    ]
+    found = equal_to(SeriesBatch([{}] * len(series), offsets, times, values), np.array(first))
+    assert found.tolist() == expected
