@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -63,6 +65,14 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) 
     return found.err if code else found.out
 
 
+@pytest.fixture(scope="module")
+def in_json(lake: Path) -> Any:
+    """Everything that changed between the two windows."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["diff", *AFTER, "--lake", str(lake), "-o", "json"], environ={}, now=NOW) == 0
+    return json.loads(out.getvalue())
+
+
 def steps(text: str) -> dict[tuple[str, str], float]:
     """Those of more than three minutes: a last minute is expected for three and held for one."""
     rows = csv.DictReader(io.StringIO(text))
@@ -101,22 +111,23 @@ def test_findings_are_new_or_resolved(lake: Path, capsys: pytest.CaptureFixture[
     assert not {code for change, code, _ in found if change == "new"} & {"GR101"}
 
 
-def test_all_parts_are_in_the_table_and_in_json(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole = json.loads(printed(capsys, *AFTER, "--lake", str(lake), "-o", "json"))
-    assert whole.keys() == {"bridge", "namespaces", "findings", "periods", "restated"}
-    assert {row["namespace"]: row["change"] for row in whole["namespaces"]} == {"run": "shrank", "idl": "ended", "new": "new"}
+def test_all_parts_are_in_the_table_and_in_json(lake: Path, in_json: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert in_json.keys() == {"bridge", "namespaces", "findings", "periods", "restated"}
+    assert {row["namespace"]: row["change"] for row in in_json["namespaces"]} == {"run": "shrank", "idl": "ended", "new": "new"}
     text = printed(capsys, *AFTER, "--lake", str(lake))
-    assert all(title in text.splitlines() for title in whole)
+    assert all(title in text.splitlines() for title in in_json)
     assert "capacity_added" in text
 
 
-def test_two_reports_tell_the_same_as_their_windows(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_reports_tell_the_same_as_their_windows(
+    lake: Path, in_json: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, times in (("a", ["12:00", "14:00"]), ("b", ["14:00", "16:00"])):
         start, end = (f"2026-11-20T{time}:00Z" for time in times)
         report = ["report", "--since", start, "--until", end, "--lake", str(lake), "--out", str(tmp_path / name)]
         assert main(report, environ={}, now=NOW) == 0
     reports = printed(capsys, str(tmp_path / "a"), str(tmp_path / "b" / "gpureport.duckdb"), "-o", "json")
-    assert json.loads(reports) == json.loads(printed(capsys, *AFTER, "--lake", str(lake), "-o", "json"))
+    assert json.loads(reports) == in_json
     assert not (tmp_path / "a" / "csv" / "gpu_hour_bridge.csv").exists()  # nothing was there before noon
     assert (tmp_path / "b" / "csv" / "gpu_hour_bridge.csv").exists()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from built_once import built_once
 
 from gpureport.query import Failure, Query, load
 from gpureport.report import write_report
@@ -126,8 +128,22 @@ def a_header(generated_at: datetime = NOW) -> Header:
     )
 
 
-@pytest.fixture
-def queries() -> dict[str, Query]:
+@contextmanager
+def small_database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """The tables of the small report."""
+    every = small_queries()
+    with duckdb.connect() as con:
+        con.execute("create schema report; create schema facts")
+        keys = "'lab' as cluster, 'GPU-1' as device_uuid, '' as gpu_instance_id, timestamp '2026-11-20' as hour_start_at"
+        con.execute(f"create table facts.device_hour as select {keys}, 1 as observed_seconds")
+        fill(con, every["report.accelerator"], [ACCELERATOR, INSTANCE])
+        fill(con, every["report.container_saturation"], [PLAIN, BUSY])
+        fill(con, every["report.device"], [DEVICE])
+        fill(con, every["report.coverage"], [COVERAGE])
+        yield con
+
+
+def small_queries() -> dict[str, Query]:
     """The four tables that the small report has."""
     every = load()
     chosen = ("report.accelerator", "report.container_saturation", "report.device", "report.coverage")
@@ -135,21 +151,24 @@ def queries() -> dict[str, Query]:
 
 
 @pytest.fixture
-def con(queries: dict[str, Query]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database with the tables of the small report."""
-    with duckdb.connect() as con:
-        con.execute("create schema report; create schema facts")
-        keys = "'lab' as cluster, 'GPU-1' as device_uuid, '' as gpu_instance_id, timestamp '2026-11-20' as hour_start_at"
-        con.execute(f"create table facts.device_hour as select {keys}, 1 as observed_seconds")
-        fill(con, queries["report.accelerator"], [ACCELERATOR, INSTANCE])
-        fill(con, queries["report.container_saturation"], [PLAIN, BUSY])
-        fill(con, queries["report.device"], [DEVICE])
-        fill(con, queries["report.coverage"], [COVERAGE])
-        yield con
+def queries() -> dict[str, Query]:
+    """The tables that the small report has."""
+    return small_queries()
 
 
 @pytest.fixture
-def out(con: duckdb.DuckDBPyConnection, queries: dict[str, Query], tmp_path: Path) -> Path:
-    """The folder into which the small report was written."""
-    write_report(con, queries, a_header(), tmp_path / "out")
-    return tmp_path / "out"
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with the tables of the small report."""
+    with small_database() as con:
+        yield con
+
+
+@pytest.fixture(scope="session")
+def out(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which the small report was written; to read only."""
+
+    def build(folder: Path) -> None:
+        with small_database() as con:
+            write_report(con, small_queries(), a_header(), folder / "out")
+
+    return built_once("small-report", build, request, tmp_path_factory) / "out"

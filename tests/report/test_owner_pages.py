@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built_once import built_once
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,14 +36,15 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture
-def pages(demo: Path, tmp_path: Path) -> Path:
-    """The demo's report with a page for each namespace."""
-    out = tmp_path / "out"
-    assert (
-        main(["report", *WINDOW, "--by", "namespace", "--lake", str(demo / "lake"), "--out", str(out)], environ={}, now=NOW) == 0
-    )
-    return out
+@pytest.fixture(scope="session")
+def pages(demo: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's report with a page for each namespace; to read only."""
+
+    def build(folder: Path) -> None:
+        arguments = ["report", *WINDOW, "--by", "namespace", "--lake", str(demo / "lake"), "--out", str(folder / "out")]
+        assert main(arguments, environ={}, now=NOW) == 0
+
+    return built_once("owner-pages", build, request, tmp_path_factory) / "out"
 
 
 def test_each_namespace_has_a_page_with_what_is_its_own(pages: Path) -> None:
@@ -66,9 +68,10 @@ def test_the_report_leads_to_the_pages(pages: Path) -> None:
     assert all((pages / link).exists() for link in outside)
 
 
-def test_pages_of_an_earlier_report_do_not_stay(pages: Path, demo: Path) -> None:
-    assert main(["report", *WINDOW, "--lake", str(demo / "lake"), "--out", str(pages)], environ={}, now=NOW) == 0
-    assert not (pages / "by").exists()
+def test_pages_of_an_earlier_report_do_not_stay(pages: Path, demo: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(pages, tmp_path / "out")
+    assert main(["report", *WINDOW, "--lake", str(demo / "lake"), "--out", str(out)], environ={}, now=NOW) == 0
+    assert not (out / "by").exists()
 
 
 def test_namespaces_of_one_team_share_its_page(demo: Path, tmp_path: Path) -> None:
