@@ -118,7 +118,7 @@ def night_rows(gpus: int) -> Iterator[Row]:
     for stage, runs in night.measured(gpus).items():
         own = _told(runs)
         kept = "within" if (own.tree_mb or 0) < night.POD_MB else "MORE THAN"
-        yield Row(f"{stage} on {night.CORES} cores", gpus, own, f"a pod of 2 GiB: {kept} it")
+        yield Row(f"{stage} on {night.CORES} cores, with {night.DATA}", gpus, own, f"a pod of 2 GiB: {kept} it")
 
 
 def promql_rows(gpus: int) -> Iterator[Row]:
