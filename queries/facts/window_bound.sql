@@ -55,7 +55,7 @@ with threshold as (
 
 figure as (
     select
-        figure.*,
+        figure.* exclude (gpu_util_seen_seconds),
         total.gpu_util_ratio_seconds,
         total.gpu_util_seen_seconds
     from facts.window_figure as figure
