@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -106,8 +108,16 @@ def cluster_of(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name)
 
 
+@cache
+def rows_by_cluster(told: Path, table: str) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in report_rows(told, table):
+        found[row["cluster"]].append(row)
+    return found
+
+
 def rows_of(told: Path, table: str, name: str) -> list[Row]:
-    return [row for row in report_rows(told, table) if row["cluster"] == cluster_of(name)]
+    return rows_by_cluster(told, table)[cluster_of(name)]
 
 
 @pytest.mark.parametrize("table", KEYS)

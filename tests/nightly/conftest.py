@@ -11,21 +11,20 @@ from built_once import built_once
 
 from .killed_run import Night, fill, tonight
 
+KILLS_OF_A_CHAIN = 5
+"""How often a night is killed before it is let go; a chain is what the suite has, `make soak` has 40."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Known where this folder is named on the command line."""
-    parser.addoption("--kills", type=int, default=10)
+    parser.addoption("--kills", type=int, default=KILLS_OF_A_CHAIN)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A chain of kills for every seed."""
     if "chain_seed" in metafunc.fixturenames:
-        kills = metafunc.config.getoption("--kills", 10)
+        kills = metafunc.config.getoption("--kills", KILLS_OF_A_CHAIN)
         metafunc.parametrize("chain_seed", range(-(-kills // KILLS_OF_A_CHAIN)))
-
-
-KILLS_OF_A_CHAIN = 5
-"""How often a night is killed before it is let go."""
 
 
 @pytest.fixture(scope="session")

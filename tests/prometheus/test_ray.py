@@ -30,7 +30,8 @@ from . import fleet
 from .watched import WatchedEngine, process_that_stays
 
 TESTS = Path(__file__).parents[1]
-BATCHES = [f"part-{number:04d}" for number in range(0, fleet.NODE_COUNT, 2)]
+PARTS_AT_ONCE = 4
+BATCHES = [f"part-{number:04d}" for number in range(0, fleet.NODE_COUNT, PARTS_AT_ONCE)]
 """By their first parts."""
 SMALL_GROUPS = {"GPUREPORT_EXPORT__SAMPLES_PER_GROUP": "1"}
 
@@ -51,9 +52,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
 
 @pytest.fixture(scope="module", autouse=True)
 def small_batches() -> Iterator[None]:
-    """Two parts, 60 samples each, are a task."""
+    """A few parts, 60 samples each, are a task: one for each worker."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compute, "_SAMPLES_AT_ONCE", 120)
+        patch.setattr(compute, "_SAMPLES_AT_ONCE", PARTS_AT_ONCE * 60)
         yield
 
 
