@@ -56,7 +56,7 @@ class Result:
     @cached_property
     def reasons(self) -> tuple[Mapping[str, str], ...]:
         """Row by row, why figures are null."""
-        return self.maps.get(REASONS_COLUMN) or tuple({} for _ in range(self.rows.height))
+        return self.maps.get(REASONS_COLUMN) or ({},) * self.rows.height
 
     def reason(self, row: int, column: str) -> str:
         """Why a figure is null; '' where it is not, or where null is a value like any other."""
