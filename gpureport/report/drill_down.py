@@ -10,7 +10,7 @@ import duckdb
 from gpureport import formats
 from gpureport.report import charts
 from gpureport.report.cards import Card, Row, container_card, device_card
-from gpureport.report.ground import Ground, Places, held, hours_told, read_ground
+from gpureport.report.ground import Ground, Places, effective_told, held, hours_told, read_ground
 from gpureport.report.ledger import BUCKETS, Balance, added
 from gpureport.report.results import Result
 from gpureport.report.timelines import CONTAINER, DEVICE, Key, courses, step_hours
@@ -130,10 +130,9 @@ def _workload_row(ground: Ground, each: Workload, keys: Sequence[Key], buckets: 
         each.name,
         each.told_kind,
         f"{len({key[:4] for key in keys}):,}",
-        *(
-            formats.significant(found)
-            for found in (held(buckets), buckets.get("effective", 0.0), buckets.get("allocated_idle", 0.0))
-        ),
+        formats.significant(held(buckets)),
+        effective_told(buckets),
+        formats.significant(buckets.get("allocated_idle", 0.0)),
     )
     return Row(next((ground.places.containers[key] for key in keys if key in ground.places.containers), ""), cells)
 

@@ -12,6 +12,7 @@ from gpureport import formats
 from gpureport.report.ledger import BUCKETS, HELD, by_holder
 from gpureport.report.results import Result
 from gpureport.report.timelines import CONTAINER, DEVICE, Key
+from gpureport.report.unknown import Unknown
 from gpureport.report.workloads import Workload
 
 TEAMS_SHOWN = 40
@@ -107,6 +108,14 @@ def hours_told(buckets: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
     """GPU-hours held, and the parts that matter."""
     told = (("held", held(buckets)), *((bucket.title.lower(), buckets.get(bucket.name, 0.0)) for bucket in BUCKETS[:4]))
     return tuple((title, formats.gpu_hours(found)) for title, found in told if found or title in ("held", "held idle"))
+
+
+def effective_told(buckets: Mapping[str, float]) -> str:
+    """GPU-hours that were effective; at least so many where some of the busy ones may have been, a dash where all of them may."""
+    busy, known = buckets.get("allocated_busy", 0.0), buckets.get("effective", 0.0)
+    if busy and not known and not buckets.get("allocated_ineffective", 0.0):
+        return Unknown("SM activity is not measured")
+    return f"{'≥ ' if busy else ''}{formats.significant(known)}"
 
 
 Told = tuple[Mapping[str, Any], Mapping[str, str]]

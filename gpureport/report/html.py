@@ -25,7 +25,7 @@ from gpureport.report.first_screen import FirstScreen
 from gpureport.report.glossary import GLOSSARY
 from gpureport.report.ground import Places
 from gpureport.report.header import Header
-from gpureport.report.panels import panels
+from gpureport.report.panels import Panel, panels
 from gpureport.report.results import REASONS_COLUMN, Result
 from gpureport.report.room import rows_shown
 from gpureport.resources import TEMPLATES
@@ -108,10 +108,12 @@ def write_html(
     first: FirstScreen,
     path: Path,
     owners: Sequence[tuple[str, str]] = (),
+    second: Sequence[Panel] | None = None,
 ) -> Path:
     """Write the page; courses over time are read from the facts of the open database.
 
-    ``owners`` are names and files of the pages of their own, relative to this one.
+    ``owners`` are names and files of the pages of their own, relative to this one; ``second`` the second screen's panels, where
+    they are not those of the whole report.
     """
     tables = {result.name: result for result in results}
     ordered = [tables[name] for name in (*TABLES, *sorted(set(tables) - set(TABLES))) if name in tables]
@@ -123,7 +125,7 @@ def write_html(
         .render(
             header=header,
             first=first,
-            panels=() if first.whose else panels(tables),
+            panels=panels(tables) if second is None else second,
             owners=owners,
             glossary=GLOSSARY,
             drill=drill,

@@ -18,8 +18,10 @@ from gpureport.report.ground import held
 from gpureport.report.header import Header
 from gpureport.report.html import write_html
 from gpureport.report.ledger import BUCKETS, Balance, added, by_holder
+from gpureport.report.owner_panels import owner_panels
 from gpureport.report.results import Result
 from gpureport.report.tiles import Tile, effective
+from gpureport.report.workloads import read_workloads
 
 Namespace = tuple[str, str]
 """Cluster and namespace."""
@@ -40,11 +42,12 @@ def write_owner_pages(
         by_owner[owner] = added([by_owner.get(owner, {}), buckets])
     ranked = sorted(by_owner, key=lambda owner: (-held(by_owner[owner]), owner))
     folder.mkdir(parents=True, exist_ok=True)
-    written = {}
+    workloads, written = read_workloads(con), {}
     for rank, owner in enumerate(ranked, 1):
         own = [_owned(result, owners, owner) for result in results if {"cluster", "namespace"} <= set(result.rows.columns)]
         first = _screen(owner, by_owner, rank, own)
-        written[owner] = write_html(con, own, header, first, folder / f"{file_name(owner)}.html")
+        second = owner_panels(con, {result.name: result for result in own}, workloads, header.window)
+        written[owner] = write_html(con, own, header, first, folder / f"{file_name(owner)}.html", second=second)
     return written
 
 

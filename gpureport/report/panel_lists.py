@@ -9,6 +9,7 @@ from typing import Any
 from gpureport import formats
 from gpureport.report.figures import is_on_page
 from gpureport.report.results import Result
+from gpureport.report.unknown import cell
 
 ROWS_SHOWN = 8
 _COLUMNS_SHOWN = 8
@@ -134,14 +135,15 @@ HEADLINES = ("pod_wait", "fragmentation", "runway")
 def listing(result: Result, chosen: Chosen) -> Listing | None:
     """The table in short; None without rows."""
     names = [name for name in chosen.columns if name in result.rows.columns] or _first_columns(result)
-    rows = list(filter(chosen.is_worth, result.rows.iter_rows(named=True)))
+    told = zip(result.rows.iter_rows(named=True), result.reasons, strict=True)
+    rows = [(row, reasons) for row, reasons in told if chosen.is_worth(row)]
     if chosen.by in result.rows.columns:
-        rows.sort(key=lambda row: -abs(row[chosen.by] or 0))
+        rows.sort(key=lambda each: -abs(each[0][chosen.by] or 0))
     if not rows:
         return None
     return Listing(
         tuple((formats.title(name), _unit(name), _is_number(result, name)) for name in names),
-        tuple(tuple(_cell(name, row[name]) for name in names) for row in rows[:ROWS_SHOWN]),
+        tuple(tuple(cell(row, reasons, name) for name in names) for row, reasons in rows[:ROWS_SHOWN]),
         len(rows),
     )
 
@@ -155,12 +157,6 @@ def _first_columns(result: Result) -> list[str]:
 
 def _is_number(result: Result, name: str) -> bool:
     return result.rows.schema[name].is_numeric()
-
-
-def _cell(name: str, found: Any) -> str:
-    if "_seconds" in name:
-        return formats.duration(found)
-    return formats.shortened(name, formats.value(name, found))
 
 
 def _unit(name: str) -> str:

@@ -5,7 +5,7 @@ A panel stands where its table has rows; else a sentence stands there which says
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,12 +35,16 @@ class Panel:
     """The report table with the numbers; '' for none."""
     listing: Listing | None = None
 
+    def drawn(self, chart: str, alternative: str, key: Sequence[tuple[str, str]] = ()) -> Panel:
+        """The same with a chart."""
+        return replace(self, chart=chart, alternative=alternative, key=tuple(key))
+
 
 def panels(tables: Mapping[str, Result]) -> tuple[Panel, ...]:
     """Every panel that has something to say, in the order of the page."""
     drawn = (draw(tables) for draw in (_supply, _week, _idle, _changed, _trend, _quotas))
-    listed = (_listed(tables, name) for name in LISTS if name in tables or name in HEADLINES)
-    return tuple(panel for panel in (*drawn, *listed) if panel.chart or panel.listing or panel.missing)
+    in_short = (listed(tables, name) for name in LISTS if name in tables or name in HEADLINES)
+    return tuple(panel for panel in (*drawn, *in_short) if panel.chart or panel.listing or panel.missing)
 
 
 def _rows(tables: Mapping[str, Result], name: str) -> list[dict[str, Any]]:
@@ -63,9 +67,8 @@ def _supply(tables: Mapping[str, Result]) -> Panel:
     if hours < _HOURS_FOR_A_COURSE:
         return panel
     key = [("area usable", "nobody's"), ("area held", "held, idle"), ("area active", "active"), ("area effective", "effective")]
-    return _drawn(
-        panel,
-        lambda: course_charts.supply(rows, wait.units if is_waited else {}),
+    return panel.drawn(
+        course_charts.supply(rows, wait.units if is_waited else {}),
         "GPUs usable, held, active and effective, hour by hour, as areas within each other",
         (*key, *([("line waiting", "asked for and not there")] if is_waited else [])),
     )
@@ -119,7 +122,7 @@ def _week(tables: Mapping[str, Result]) -> Panel:
     most = max(rows, key=lambda row: row["held_idle_ratio"])
     day = panel_charts.WEEKDAYS[most["weekday"] - 1]
     told = f"most, {formats.percent(most['held_idle_ratio'])}, on {day} at {most['hour_of_day']:02d}:00"
-    return _drawn(panel, lambda: panel_charts.week(rows), f"Held and not active by weekday and hour: {told}", (("", told),))
+    return panel.drawn(panel_charts.week(rows), f"Held and not active by weekday and hour: {told}", (("", told),))
 
 
 def _idle(tables: Mapping[str, Result]) -> Panel:
@@ -138,7 +141,7 @@ def _idle(tables: Mapping[str, Result]) -> Panel:
     first = formats.counted(enough, "namespace")
     part = f" of {len(rows):,} {'holds' if enough == 1 else 'hold'} four fifths" if enough < len(rows) else ": all"
     told = f"{first}{part} of {formats.gpu_hours(whole)}"
-    return _drawn(panel, lambda: panel_charts.pareto(rows), f"Idle GPU-hours by namespace: {told}", (("", told),))
+    return panel.drawn(panel_charts.pareto(rows), f"Idle GPU-hours by namespace: {told}", (("", told),))
 
 
 def _running(rows: Sequence[Mapping[str, Any]]) -> list[float]:
@@ -159,7 +162,7 @@ def _changed(tables: Mapping[str, Result]) -> Panel:
     )
     if not rows or any(row["gpu_hours"] is None for row in rows):
         return panel
-    return _drawn(panel, lambda: panel_charts.bridge(rows), "GPU-hours held before and now, and the steps between", ())
+    return panel.drawn(panel_charts.bridge(rows), "GPU-hours held before and now, and the steps between")
 
 
 def _trend(tables: Mapping[str, Result]) -> Panel:
@@ -177,9 +180,7 @@ def _trend(tables: Mapping[str, Result]) -> Panel:
     if models > course_charts.MODELS_SHOWN:
         panel = replace(panel, sentence=f"{panel.sentence} The {course_charts.MODELS_SHOWN} of {models:,} models held most.")
     key = (("line held", "held"), ("line usable", "usable"), ("line expected", "expected"), ("area active", "low to high"))
-    return _drawn(
-        panel, lambda: course_charts.trend(rows), "GPU-hours a day by model: held, usable, and expected with a band", key
-    )
+    return panel.drawn(course_charts.trend(rows), "GPU-hours a day by model: held, usable, and expected with a band", key)
 
 
 def _quotas(tables: Mapping[str, Result]) -> Panel:
@@ -196,14 +197,11 @@ def _quotas(tables: Mapping[str, Result]) -> Panel:
     if not rows:
         return panel
     key = (("area effective", "delivered"), ("area usable", "asked for"), ("mark", "guaranteed"))
-    return _drawn(panel, lambda: panel_charts.bullets(rows), "Delivered, guaranteed and demanded GPU-hours by quota", key)
+    return panel.drawn(panel_charts.bullets(rows), "Delivered, guaranteed and demanded GPU-hours by quota", key)
 
 
-def _drawn(panel: Panel, draw: Callable[[], str], alternative: str, key: Sequence[tuple[str, str]]) -> Panel:
-    return replace(panel, chart=draw(), alternative=alternative, key=tuple(key))
-
-
-def _listed(tables: Mapping[str, Result], name: str) -> Panel:
+def listed(tables: Mapping[str, Result], name: str) -> Panel:
+    """The panel of a short list."""
     chosen = LISTS[name]
     found = listing(tables[name], chosen) if name in tables else None
     return Panel(

@@ -16,7 +16,7 @@ class Unknown(str):
     why: str
 
     def __new__(cls, reason: str) -> Self:
-        """With the words of a reason's code."""
+        """With the words of a reason's code, or with words of its own."""
         made = super().__new__(cls, formats.UNKNOWN)
         made.why = REASONS.get(reason, formats.words(reason))
         return made
