@@ -34,6 +34,8 @@ from gpureport.spill import spill_folder
 
 _SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
+_OF_PARTS = tuple(table for table in KEPT if table not in (*KEPT_ONCE, *QUOTA_FACTS))
+"""Facts that are made part by part."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,9 @@ def compute_day(
         metadata = {**made_with, **footer_entries(lake, found[0])}
         of_the_day = _state(lake, found[0], settings, queries)
         apart = kepler_parts(lake, found[0]) if of_the_day["clean.kepler_series"].num_rows else frozenset[str]()
-        begin = _Begin(found[0], settings, queries, metadata, of_the_day, apart)
+        begin = _Begin(found[0], settings, queries, metadata, _read_by_parts(queries, of_the_day), apart)
         for table in (*KEPT_ONCE, *QUOTA_FACTS):
-            result.rows[table] = begin.stage(begin.of_the_day[table], table, "part-0000", change)
+            result.rows[table] = begin.stage(of_the_day[table], table, "part-0000", change)
         parts = [[file.relative_to(lake.path) for file in files] for files in batches(found[0])]
         firsts = chosen.each(begin, parts, change)
         finish = begin.finish(_baseline(lake, begin, firsts))
@@ -203,9 +205,7 @@ class _Finish(_Batches):
         with self.open(batch, given, change.lake_path) as con:
             failures = _build_facts(con, self.queries, self.settings, given)
             return {
-                table: self.stage(con.sql(f"from {table}").to_arrow_table(), table, batch[0].stem, change)
-                for table in KEPT
-                if table not in (*KEPT_ONCE, *QUOTA_FACTS)
+                table: self.stage(con.sql(f"from {table}").to_arrow_table(), table, batch[0].stem, change) for table in _OF_PARTS
             }, failures
 
 
@@ -224,6 +224,13 @@ def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries:
             found |= make(con, lake, partition, queries)
     with connection(settings.memory_limit, 1) as con:
         return found | quota_facts_of_day(con, lake, partition, queries, settings.gpu_memory_gb_per_gpu)
+
+
+def _read_by_parts(queries: Mapping[str, Query], of_the_day: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """What is known of the day, as far as parts read it: each gets a copy, so what is only kept stays out."""
+    chosen = [*needed(queries, FIRST, of_the_day), *needed(queries, _OF_PARTS, {*of_the_day, *FIRST, BASELINE})]
+    reads = {table for query in chosen for table in query.reads}
+    return {table: rows for table, rows in of_the_day.items() if table in reads}
 
 
 def _give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
@@ -256,7 +263,7 @@ def _build_facts(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], settings: ComputeSettings, given: Collection[str]
 ) -> list[Failure]:
     params = {"memory_threshold_ratio": settings.memory_threshold_ratio}
-    chosen = needed(queries, KEPT, given)
+    chosen = needed(queries, _OF_PARTS, given)
     for query in chosen:
         build(con, query, params)
     return hold_to_checks(con, queries, {*given, *(query.table for query in chosen)}, params)

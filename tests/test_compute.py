@@ -14,7 +14,10 @@ from lake_rows import DAY, arrow, facts, owner, sample
 
 from gpureport import compute
 from gpureport.compute import ComputeSettings, compute_day, connection, facts_hash
+from gpureport.engines import Threads
 from gpureport.errors import LakeError, QueryError
+from gpureport.facts.day_state import KEPT_ONCE
+from gpureport.facts.quotas import QUOTA_FACTS
 from gpureport.lake import Lake, open_lake
 from gpureport.query import load
 from gpureport.report_tables import ReportSettings, report_tables
@@ -144,6 +147,19 @@ def test_sums_of_decimals_are_exact(tmp_path):
     lake = fill(tmp_path / "lake", [(rows, [])])
     compute_day(lake, "c", DAY, ComputeSettings())
     assert facts(lake, "device_hour", "gpu_util_ratio_seconds") == [(0.3,)]
+
+
+def test_parts_are_given_nothing_that_is_only_kept(tmp_path):
+    given = []
+
+    class Watched(Threads):
+        def each(self, work, tasks, *others):
+            given.append(set(work.of_the_day))
+            return super().each(work, tasks, *others)
+
+    compute_day(fill(tmp_path, TWO_DEVICES), "c", DAY, ComputeSettings(), engine=Watched(1))
+    assert [tables & {*KEPT_ONCE, *QUOTA_FACTS} for tables in given] == [set(), set()]
+    assert all({"clean.pod_life", "facts.stated_use"} <= tables for tables in given)
 
 
 def test_a_day_without_samples_is_a_lake_error(tmp_path):
