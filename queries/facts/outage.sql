@@ -26,33 +26,76 @@ with series as (
         or (signal = 'kube_node_status_condition' and labels['condition'] = 'Ready' and labels['status'] = 'true')
 ),
 
-looked as (
+-- Most nodes and devices are never out: only looks at those that once were are put in order.
+node_look as (
     select
-        cluster,
-        node_name,
-        '' as device_uuid,
-        observed_at,
-        lead(observed_at) over (
-            partition by cluster, node_uid
-            order by observed_at
-        ) as next_at,
+        *,
         case when not is_ready then 'not_ready' when is_unschedulable then 'cordoned' end as cause
     from lake.node
-    union all by name
-    select
+),
+
+bad_node as (
+    select distinct
         cluster,
-        '' as node_name,
-        device_uuid,
-        observed_at,
-        lead(observed_at) over (
-            partition by cluster, driver, pool, device
-            order by observed_at
-        ) as next_at,
+        node_uid
+    from node_look
+    where cause is not null
+),
+
+device_look as (
+    select
+        *,
         case
             when len([taint for taint in taints if taint like '%:NoSchedule' or taint like '%:NoExecute']) > 0 then 'tainted'
         end as cause
     from lake.device
     where device_type = 'gpu' and device_uuid != ''
+),
+
+bad_device as (
+    select distinct
+        cluster,
+        driver,
+        pool,
+        device
+    from device_look
+    where cause is not null
+),
+
+looked as (
+    select
+        look.cluster,
+        look.node_name,
+        '' as device_uuid,
+        look.observed_at,
+        lead(look.observed_at) over (
+            partition by look.cluster, look.node_uid
+            order by look.observed_at
+        ) as next_at,
+        look.cause
+    from node_look as look
+    semi join bad_node
+        on
+            look.cluster = bad_node.cluster
+            and look.node_uid = bad_node.node_uid
+    union all by name
+    select
+        look.cluster,
+        '' as node_name,
+        look.device_uuid,
+        look.observed_at,
+        lead(look.observed_at) over (
+            partition by look.cluster, look.driver, look.pool, look.device
+            order by look.observed_at
+        ) as next_at,
+        look.cause
+    from device_look as look
+    semi join bad_device
+        on
+            look.cluster = bad_device.cluster
+            and look.driver = bad_device.driver
+            and look.pool = bad_device.pool
+            and look.device = bad_device.device
     union all by name
     select
         cluster,
