@@ -2,12 +2,12 @@
 
 import sys
 
-from gpureport.cli import main
+from gpureport.imports import imported
 
 
 def run() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(main())
+    sys.exit(imported("gpureport.cli").main())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,6 +14,7 @@ import click
 from gpureport import __version__
 from gpureport.commands.options import Invocation
 from gpureport.errors import GpureportError, UsageError
+from gpureport.imports import imported
 from gpureport.log import Log
 
 _HOME = {
@@ -39,7 +39,7 @@ class _Commands(click.Group):
         """The command of a name; None where there is none."""
         if cmd_name not in _HOME_OF:
             return None
-        home = import_module(f"gpureport.commands.{_HOME_OF[cmd_name]}")
+        home = imported(f"gpureport.commands.{_HOME_OF[cmd_name]}")
         return next(each for each in vars(home).values() if isinstance(each, click.Command) and each.name == cmd_name)
 
 

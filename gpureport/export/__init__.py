@@ -21,6 +21,7 @@ from gpureport.catalog import Catalog
 from gpureport.engines import Engine, Processes, Progress
 from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list
 from gpureport.export.settings import ExportSettings, window_asked
+from gpureport.imports import uncollected
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, SeriesBatch, concatenate
@@ -118,11 +119,12 @@ def _refuse_split_devices(done: Sequence[_Done]) -> None:
 def _loading_loops(catalog: Catalog) -> Iterator[None]:
     """Load the compiled loops while the server is asked what it has: workers are forked with them."""
     loading = threading.Thread(target=load_loops, args=(catalog,))
-    loading.start()
-    try:
-        yield
-    finally:
-        loading.join()
+    with uncollected():
+        loading.start()
+        try:
+            yield
+        finally:
+            loading.join()
 
 
 def load_loops(catalog: Catalog) -> None:

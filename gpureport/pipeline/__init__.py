@@ -3,8 +3,9 @@
 A stage's modules are imported when one of its functions is first asked for: an export must not wait for all that a report needs.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from gpureport.imports import imported
 
 if TYPE_CHECKING:
     from gpureport.pipeline.asking import schema, sql
@@ -60,4 +61,4 @@ _HOME_OF = {name: home for home, names in _HOME.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(imported(f"{__name__}.{_HOME_OF[name]}"), name)
