@@ -53,8 +53,13 @@ class Lending:
 
     lent: float
     """Its own that others use: what lies unused under a cohort is lent in one proportion, first within it, then beyond it."""
-    others_borrowed: float
-    """What others borrow that it might have back: its siblings, and those beyond its cohort of what the cohort lent."""
+    borrowers: Mapping[str, float]
+    """By queue what it borrows that this one might have back: in its cohort all, beyond it what the cohort lent."""
+
+    @property
+    def others_borrowed(self) -> float:
+        """All of that."""
+        return _total(self.borrowers)
 
 
 class Cohorts:
@@ -124,22 +129,35 @@ class Cohorts:
     def lending(self, key: FlavorResource) -> dict[str, Lending]:
         """What passes between the queues and cohorts of every tree."""
         roots = [name for name, node in self.nodes.items() if not node.parent]
-        found = {name: Lending(0.0, 0.0) for name in roots}
+        found = {name: Lending(0.0, {}) for name in roots}
         for root in roots:
-            found |= self._lent_below(root, key, 0.0)
+            found |= self._lent_below(root, key, {})
         return found
 
-    def _lent_below(self, name: str, key: FlavorResource, lent_beyond: float) -> dict[str, Lending]:
-        """Under a cohort that lends so much to others: its own quota serves like that of its members."""
+    def _lent_below(self, name: str, key: FlavorResource, beyond: Mapping[str, float]) -> dict[str, Lending]:
+        """Under a cohort of which queues beyond it borrow so much: its own quota serves like that of its members."""
         members = [each.name for each in self._children[name]]
-        borrowed = {each: self.borrowed(each, key) for each in members}
+        borrowed = {each: self._borrowed_by_queue(each, key) for each in members}
         lendable = {each: self.lendable(each, key) for each in members}
-        wanted, stock = sum(borrowed.values()), _nominal(self.nodes[name], key) + sum(lendable.values())
-        ratio = min(1.0, (min(wanted, stock) + lent_beyond) / stock) if stock > 0 else 0.0
-        found = {each: Lending(lendable[each] * ratio, wanted - borrowed[each] + lent_beyond) for each in members}
+        wanted, stock = sum(map(_total, borrowed.values())), _nominal(self.nodes[name], key) + sum(lendable.values())
+        served = min(wanted, stock)
+        lent_all = served + _total(beyond)
+        found: dict[str, Lending] = {}
         for each in members:
-            found |= self._lent_below(each, key, found[each].lent)
+            inside = {queue: amount for other in members if other != each for queue, amount in borrowed[other].items()}
+            found[each] = Lending(lendable[each] * min(1.0, lent_all / stock) if stock > 0 else 0.0, {**inside, **beyond})
+            part = found[each].lent / lent_all if lent_all > 0 else 0.0
+            users = {**{queue: amount * served / wanted for queue, amount in inside.items()}, **beyond}
+            found |= self._lent_below(each, key, {queue: amount * part for queue, amount in users.items() if part > 0})
         return found
+
+    def _borrowed_by_queue(self, name: str, key: FlavorResource) -> dict[str, float]:
+        """By queue what a queue borrows, or those under a cohort beyond what the cohort has for them."""
+        amount, below = self.borrowed(name, key), self._children[name]
+        if amount <= 0 or not below:
+            return {name: amount} if amount > 0 else {}
+        found = {queue: part for each in below for queue, part in self._borrowed_by_queue(each.name, key).items()}
+        return {queue: part * amount / _total(found) for queue, part in found.items()}
 
     def weighted_share(self, name: str) -> WeightedShare:
         """Its largest borrowed part of a resource, of what its cohort can lend of it.
@@ -167,6 +185,10 @@ class Cohorts:
         for (_, resource), amount in amounts.items():
             found[resource] = found.get(resource, 0.0) + amount
         return found
+
+
+def _total(amounts: Mapping[str, float]) -> float:
+    return sum(amounts.values())
 
 
 def _has_root(node: Node, nodes: Mapping[str, Node]) -> bool:

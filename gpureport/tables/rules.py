@@ -70,6 +70,7 @@ QUOTA_LENDING = Table(
         *_span("the step"),
         Column("lent_native", pa.float64(), "its own that others use, inferred: first within its cohort, then beyond it"),
         Column("others_borrowed_native", pa.float64(), "what siblings borrow, and others of what its cohort lent them"),
+        Column("borrowers", pa.map_(pa.string(), pa.float64()), "the same by the queue that borrows"),
     ),
 )
 QUOTA_POD_LABEL = Table(

@@ -3,9 +3,9 @@
 -- What a quota is short of is laid at the borrowers' doors in proportion to what each borrows, up to all that they borrow.
 --
 -- grain:  cluster, system, resource, flavor, quota, borrower, hour_start_at
--- reads:  facts.quota_step
+-- reads:  facts.quota_lending, facts.quota_step
 -- params:
--- source: facts.quota_step
+-- source: facts.quota_step, facts.quota_lending
 -- columns:
 --   cluster                 cluster name
 --   system                  quota system
@@ -19,21 +19,19 @@
 --   together_seconds        s in which the one was short while the other borrowed
 --   contested_native_hours  ∫ the borrower's part of what the quota was short of
 --   contested_native_max    largest part at one instant
-with pair as (
+with starved as (
+    select *
+    from facts.quota_step
+    where unmet_native > 0 and others_borrowed_native > 0 and not is_parent
+),
+
+-- In a tree of cohorts only a part of what a queue elsewhere borrows may be this one's.
+borrowed as (
     select
-        starved.cluster,
-        starved.system,
-        starved.resource,
-        starved.flavor,
-        starved.quota,
+        starved.*,
         borrower.quota as borrower,
-        starved.start_at,
-        starved.gpus_per_native,
-        starved.native_unit,
-        epoch_ms(starved.end_at - starved.start_at) / 1000 as seconds,
-        least(starved.unmet_native, starved.others_borrowed_native)
-        * borrower.borrowed_native / starved.others_borrowed_native as contested_native
-    from facts.quota_step as starved
+        borrower.borrowed_native as part_native
+    from starved
     inner join facts.quota_step as borrower
         on
             starved.cluster = borrower.cluster
@@ -43,11 +41,37 @@ with pair as (
             and starved.pool = borrower.pool
             and starved.start_at = borrower.start_at
             and starved.quota != borrower.quota
-    where
-        starved.unmet_native > 0
-        and borrower.borrowed_native > 0
-        and not starved.is_parent
-        and not borrower.is_parent
+    anti join facts.quota_lending as lending
+        on
+            starved.cluster = lending.cluster
+            and starved.system = lending.system
+            and starved.resource = lending.resource
+            and starved.flavor = lending.flavor
+            and starved.quota = lending.quota
+            and starved.start_at = lending.start_at
+    where borrower.borrowed_native > 0 and not borrower.is_parent
+    union all by name
+    select
+        starved.*,
+        unnest(map_keys(lending.borrowers)) as borrower,
+        unnest(map_values(lending.borrowers)) as part_native
+    from starved
+    inner join facts.quota_lending as lending
+        on
+            starved.cluster = lending.cluster
+            and starved.system = lending.system
+            and starved.resource = lending.resource
+            and starved.flavor = lending.flavor
+            and starved.quota = lending.quota
+            and starved.start_at = lending.start_at
+),
+
+pair as (
+    select
+        *,
+        epoch_ms(end_at - start_at) / 1000 as seconds,
+        least(unmet_native, others_borrowed_native) * part_native / others_borrowed_native as contested_native
+    from borrowed
 )
 
 select

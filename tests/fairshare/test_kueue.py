@@ -70,6 +70,19 @@ def test_what_passes_between_the_queues_of_a_tree_goes_through_its_cohorts():
     }
 
 
+def test_who_has_what_a_queue_might_have_back_is_told_by_queue():
+    """As before, and beside b a cohort c of which two queues borrow 1 and 2.
+
+    The root's members borrow 3 + 3, for which there are 2 + 2: 4 of 6 are served. Of these a lends 2: 1 to b1, 1 to c's queues.
+    """
+    nodes = [Node("root", "", {GPU: Terms(2)}), Node("a", "root"), Node("b", "root"), Node("c", "root")]
+    others = [queue("b1", 2, 5, "b"), queue("c1", 0, 1, "c"), queue("c2", 0, 2, "c")]
+    found = Cohorts([*nodes, queue("a1", 4, 1, "a"), queue("a2", 4, 5, "a"), *others]).lending(GPU)
+    assert found["a1"].borrowers == pytest.approx({"a2": 1, "b1": 1, "c1": 1 / 3, "c2": 2 / 3})
+    assert found["c1"].borrowers == {"c2": 2}
+    assert (found["a"].lent, found["a1"].lent) == (2, pytest.approx(3))
+
+
 def test_a_cohort_lends_no_more_than_its_limit():
     """As before, but a lends 1 at most: the root's own 2 and this 1 are b's 3; a1 lends 1 within a and 1 beyond."""
     nodes = [Node("root", "", {GPU: Terms(2)}), Node("a", "root", {GPU: Terms(lending_limit=1)}), Node("b", "root")]
