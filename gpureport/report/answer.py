@@ -39,8 +39,9 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _spelled(share: str) -> str:
-    """A share as words can begin with it."""
+def spelled(ratio: float | None) -> str:
+    """A share as a sentence can begin with it."""
+    share = formats.percent(ratio)
     return share.replace("> ", "more than ").replace("< ", "less than ")
 
 
@@ -71,7 +72,7 @@ def _most_idle(tables: Mapping[str, Result]) -> str:
 
 def _doubt(whole: Balance, header: Header) -> str:
     """What is not known, and what could not be used."""
-    text = f"{_spelled(formats.percent(header.coverage_ratio))} of the expected device time was seen"
+    text = f"{spelled(header.coverage_ratio)} of the expected device time was seen"
     unknown, down = whole.of("unknown"), whole.of("unavailable")
     known = f"what became of {formats.gpu_hours(unknown)} is unknown" if unknown else "no GPU-hour is left unexplained"
     reason = f" (mostly: {REASONS.get(header.unseen[0].reason, header.unseen[0].reason)})" if unknown and header.unseen else ""

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import duckdb
+import polars as pl
 
 from gpureport import formats
 from gpureport.report import charts
 from gpureport.report.cards import Card, Row, container_card, device_card
 from gpureport.report.ground import Ground, Places, effective_told, held, hours_told, read_ground
-from gpureport.report.ledger import BUCKETS, Balance, added
+from gpureport.report.ledger import BUCKETS, HELD, Balance, added
 from gpureport.report.results import Result
 from gpureport.report.timelines import CONTAINER, DEVICE, Key, courses, step_hours
 from gpureport.report.unknown import cell
@@ -22,6 +23,8 @@ from gpureport.window import Window
 WORKLOADS_OF_A_TEAM = 10
 CONTAINERS_OF_A_TEAM = 20
 COURSES_SHOWN = 30
+_ROUNDING = 1e-6
+"""Of a sum, what may be missing because its parts have nine digits."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class DrillDown:
 
     teams: tuple[Team, ...] = ()
     team_count: int = 0
+    together: str = ""
+    """What all teams held, and what was held by nobody known."""
     containers: tuple[Card, ...] = ()
     container_count: int = 0
     devices: tuple[Card, ...] = ()
@@ -66,6 +71,7 @@ def drill_down(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Result], win
     return DrillDown(
         teams=tuple(_team(ground, key, anchor) for key, anchor in places.teams.items()),
         team_count=len({key[:2] for key in ground.keys}),
+        together=_together(ground),
         containers=tuple(container_card(ground, key, shown[CONTAINER].get(key, [])) for key in places.containers),
         container_count=len(ground.keys),
         devices=tuple(device_card(ground, key, shown[DEVICE].get(key, [])) for key in places.devices),
@@ -74,6 +80,18 @@ def drill_down(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Result], win
         meanings=meanings(),
         places=places,
     )
+
+
+def _together(ground: Ground) -> str:
+    """The sum of all teams, shown or not, and what is missing to the ledger's held hours."""
+    named = sum(map(held, ground.hours.values()))
+    if "gpu_hour_ledger" not in ground.tables:
+        return ""
+    rows = ground.tables["gpu_hour_ledger"].rows
+    whole = float(rows.filter(pl.col("bucket").is_in(HELD))["gpu_hours"].sum())
+    rest = whole - named
+    more = f", and holders without a name {formats.gpu_hours(rest)} more" if rest > _ROUNDING * whole else ""
+    return f"Together they held {formats.gpu_hours(named)}{more}."
 
 
 def _wanted(places: Places) -> tuple[tuple[str, tuple[str, ...], list[Key]], ...]:

@@ -15,6 +15,7 @@ from gpureport.report.header import Header
 from gpureport.report.ledger import BUCKETS, HELD, Balance, balances, total
 from gpureport.report.results import Result
 from gpureport.report.tiles import DAYS_FOR_A_COURSE, Tile, effective, tiles
+from gpureport.report.unknown import Unknown, told_whys
 
 FINDINGS_SHOWN = 8
 _RANKS = {"critical": 0, "warning": 1, "info": 2}
@@ -57,6 +58,11 @@ class FirstScreen:
     days: str
     findings: tuple[Line, ...] | None
     finding_count: int
+
+    @property
+    def finding_why(self) -> str:
+        """Why hours at stake of findings are unknown."""
+        return told_whys(cell for line in self.findings or () for cell in line.cells)
 
 
 def first_screen(tables: Mapping[str, Result], header: Header) -> FirstScreen:
@@ -116,7 +122,14 @@ def _closing(whole: Balance) -> str:
     return (
         f"The nine add up to {formats.gpu_hours(summed)}; capacity, reckoned apart from them, is "
         f"{formats.gpu_hours(whole.capacity_gpu_hours)}; difference {formats.significant(whole.difference_gpu_hours)}."
+        f"{_rounding(whole)}"
     )
+
+
+def _rounding(whole: Balance) -> str:
+    """A note where the shares as printed do not add up to 100; what is below a tenth is not printed as a number."""
+    tenths = sum(round(1000 * (whole.share(bucket.name) or 0.0)) for bucket in BUCKETS)
+    return "" if tenths == 1000 else f" Each is rounded by itself: as printed the shares add up to {tenths / 10:.1f} %."
 
 
 def _model_line(each: Balance) -> Line:
@@ -128,21 +141,23 @@ def _model_line(each: Balance) -> Line:
 
 def finding_lines(findings: Result) -> tuple[Line, ...]:
     """By code what is not suppressed: the gravest first, of one severity those with the most GPU-hours at stake."""
-    rows = [row for row in findings.rows.iter_rows(named=True) if row["suppressed_until"] is None]
-    codes = [(code, [row for row in rows if row["code"] == code]) for code in sorted({row["code"] for row in rows})]
+    told = zip(findings.rows.iter_rows(named=True), findings.reasons, strict=True)
+    rows = [(row, reasons.get("gpu_hours", "")) for row, reasons in told if row["suppressed_until"] is None]
+    whys = {row["code"]: why for row, why in rows}
+    codes = [(code, [row for row, _ in rows if row["code"] == code]) for code in sorted(whys)]
     codes.sort(key=lambda each: (min(_RANKS.get(row["severity"], 0) for row in each[1]), -_at_stake(each[1])))
-    return tuple(Line(_finding_cells(code, found)) for code, found in codes[:FINDINGS_SHOWN])
+    return tuple(Line(_finding_cells(code, found, whys[code])) for code, found in codes[:FINDINGS_SHOWN])
 
 
 def _at_stake(rows: Sequence[Mapping[str, Any]]) -> float:
     return sum(row["gpu_hours"] or 0.0 for row in rows)
 
 
-def _finding_cells(code: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Code, severity, what it is, how often, GPU-hours, owners, confidence."""
+def _finding_cells(code: str, rows: Sequence[Mapping[str, Any]], why: str) -> tuple[str, ...]:
+    """Code, severity, what it is, how often, GPU-hours (``why`` they are unknown), owners, confidence."""
     first = min(rows, key=lambda row: _RANKS.get(row["severity"], 0))
     is_known = any(row["gpu_hours"] is not None for row in rows)
-    hours = formats.significant(_at_stake(rows)) if is_known else formats.UNKNOWN
+    hours = formats.significant(_at_stake(rows)) if is_known else Unknown(why or "the rule counts no GPU-hours")
     owners = sorted({row["owner"] for row in rows} - {""})
     named = ", ".join(owners[:2]) + (f" and {len(owners) - 2} more" if len(owners) > 2 else "")
     confidences = ", ".join(sorted({row["confidence"] for row in rows}))

@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from gpureport import formats
 from gpureport.figures import FIGURES, REASONS
+from gpureport.report.answer import spelled
 from gpureport.report.drill_down import drill_down
 from gpureport.report.figures import GROUP_ORDER, LONG_TEXT, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
 from gpureport.report.first_screen import FirstScreen
@@ -157,6 +158,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         percent=formats.percent,
+        spelled=spelled,
         duration=formats.duration,
         words=formats.words,
         instant=rfc3339,

@@ -9,7 +9,7 @@ from typing import Any
 from gpureport import formats
 from gpureport.report.figures import is_on_page
 from gpureport.report.results import Result
-from gpureport.report.unknown import cell
+from gpureport.report.unknown import cell, told_whys
 
 ROWS_SHOWN = 8
 _COLUMNS_SHOWN = 8
@@ -38,6 +38,11 @@ class Listing:
     headings: tuple[tuple[str, str, bool], ...]
     rows: tuple[tuple[str, ...], ...]
     row_count: int
+
+    @property
+    def why(self) -> str:
+        """Why figures are unknown."""
+        return told_whys(cell for row in self.rows for cell in row)
 
     @property
     def is_wide(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from gpureport import formats
@@ -20,6 +20,11 @@ class Unknown(str):
         made = super().__new__(cls, formats.UNKNOWN)
         made.why = REASONS.get(reason, formats.words(reason))
         return made
+
+
+def told_whys(cells: Iterable[str]) -> str:
+    """Why those of the cells that are unknown are, each reason once; '' where none is."""
+    return "; ".join(dict.fromkeys(each.why for each in cells if isinstance(each, Unknown)))
 
 
 def cell(row: Mapping[str, Any], reasons: Mapping[str, str], name: str) -> str:
