@@ -57,7 +57,7 @@ with joined as (
         capacity.capacity_native,
         lending.lent_native as tree_lent_native,
         lending.others_borrowed_native as tree_others_borrowed_native,
-        free.free_gpus / unit.gpus_per_native as fitting_native,
+        if(moment.start_at < free.end_at, free.free_gpus, null) / unit.gpus_per_native as fitting_native,
         case moment.system
             when 'kueue' then coalesce(nullif(moment.parent, ''), moment.quota)
             when 'koordinator' then moment.tree
@@ -92,12 +92,11 @@ with joined as (
             and moment.resource = capacity.resource
             and moment.start_at >= capacity.start_at
             and moment.start_at < capacity.end_at
-    left join facts.quota_free as free
+    asof left join facts.quota_free as free
         on
             moment.cluster = free.cluster
             and round(moment.waiting_native * unit.gpus_per_native, 6) = free.request_gpus
             and moment.start_at >= free.start_at
-            and moment.start_at < free.end_at
 ),
 
 -- Volcano keeps a guarantee for its queue alone: what is guaranteed and not used is not lent.
