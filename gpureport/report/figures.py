@@ -137,6 +137,8 @@ GROUP_ORDER = (*(group for group, _ in _GROUPS), "what and how known")
 ROW_LABELS = ("code", "bucket", "value", "pod", "signal", "device_uuid")
 """The key that names a row, the first of these that the table has; it stands first and stays in sight."""
 KEPT_SECONDS = frozenset({"observed_seconds", "unheld_seconds", "expected_device_seconds", "unknown_device_seconds"})
+LEADING = {"finding": ("title", "severity", "evidence", "gpu_hours", "action")}
+"""Columns that stand beside the row's name, before the keys: what a reader came for."""
 MOST_FIRST = {
     "coverage": "unknown_device_seconds",
     "finding": "gpu_hours",
@@ -148,7 +150,7 @@ MOST_FIRST = {
 }
 """Tables that the page sorts by a figure, the largest first."""
 FILES_ONLY = frozenset({"sql"})
-LONG_TEXT = frozenset({"title", "evidence", "rule", "thresholds", "action", "suppression", "boundness", "sharing_evidence"})
+LONG_TEXT = frozenset({"evidence", "rule", "thresholds", "action", "suppression", "boundness", "sharing_evidence"})
 """Columns of sentences, which a narrow column breaks."""
 
 

@@ -21,7 +21,7 @@ from gpureport import formats
 from gpureport.figures import FIGURES, REASONS
 from gpureport.report.answer import spelled
 from gpureport.report.drill_down import drill_down
-from gpureport.report.figures import GROUP_ORDER, LONG_TEXT, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
+from gpureport.report.figures import GROUP_ORDER, LEADING, LONG_TEXT, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
 from gpureport.report.first_screen import FirstScreen
 from gpureport.report.glossary import GLOSSARY
 from gpureport.report.ground import Places
@@ -242,13 +242,15 @@ def _formula(name: str) -> str:
 
 
 def _headings(result: Result) -> list[Heading]:
-    """The row's name, the other keys, then the figures group by group in the query's order."""
+    """The row's name, what the table is read for, the other keys, then the figures group by group in the query's order."""
     shown = [name for name in result.rows.columns if is_on_page(name) and not _says_nothing(result, name)]
     label = next((name for name in ROW_LABELS if name in shown), "")
+    leading = [name for name in LEADING.get(result.name, ()) if name in shown]
     keys = sorted((name for name in shown if name in result.query.grain), key=lambda name: name != label)
-    figures = sorted((name for name in shown if name not in keys), key=lambda name: GROUP_ORDER.index(group_of(name)))
+    rest = [name for name in shown if name not in (*keys, *leading)]
+    figures = (*keys[1:], *sorted(rest, key=lambda name: GROUP_ORDER.index(group_of(name))))
     kinds = result.rows.schema  # Polars makes it anew each time that it is asked for
-    return [_heading(result, name, is_number=not str(kinds[name]).startswith(_TEXT)) for name in (*keys, *figures)]
+    return [_heading(result, name, is_number=not str(kinds[name]).startswith(_TEXT)) for name in (*keys[:1], *leading, *figures)]
 
 
 def _says_nothing(result: Result, name: str) -> bool:
