@@ -31,13 +31,15 @@ _NAMED = re.compile(r"""\b(lake|facts|report)"?\."?(\w+)""", re.IGNORECASE)
 def sql(config: Config, statement: str | None, output: Output, now: datetime) -> None:
     """One statement's rows on standard output, or a prompt; report.* spans all days that have facts.
 
-    Of a lake on object storage only the tables that a statement names are fetched.
+    Of a lake on object storage only the tables that a statement names are fetched; of one in a folder the report is
+    made unless a statement names other tables alone.
     """
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         tables = _Tables(con, config, lake, now)
         if not isinstance(config.lake, ObjectAddress):
-            tables.open({"report", *_STORED})
+            names_its_tables = statement and _NAMED.search(statement)
+            tables.open(_STORED if names_its_tables else {"report", *_STORED})
         if statement:
             tables.open_named(statement)
             answer(con, statement, output, sys.stdout)
@@ -58,8 +60,9 @@ class _Tables:
     def open_named(self, statement: str) -> None:
         """Open those that a statement names; facts that no lake holds are made for the report."""
         named = [(schema.lower(), table.lower()) for schema, table in _NAMED.findall(statement)]
-        stored = {table if schema == "lake" else f"{schema}/{table}" for schema, table in named}
-        self.open({name if name in _STORED else "report" for name in stored})
+        files = {table for schema, table in named if schema == "lake"}.intersection(_STORED)
+        made = {f"{schema}/{table}" for schema, table in named if schema != "lake"}
+        self.open(files | {name if name in _STORED else "report" for name in made})
 
     def open(self, names: Collection[str]) -> None:
         """Open tables, unless they are; report.* first, for it leaves views of its own window behind."""

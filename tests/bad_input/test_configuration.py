@@ -57,3 +57,21 @@ def test_sql_does_not_change_the_lake(statement: str, lake: Path) -> None:
     before = digests(lake)
     main(["sql", statement, "--lake", str(lake)], environ={}, now=NOW)
     assert digests(lake) == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "wants_a_report"),
+    [
+        ("from lake.device_sample", False),
+        ('from facts."device_hour" limit 1', False),
+        ("from facts.window_sum", True),
+        ("show tables", True),
+    ],
+)
+def test_only_a_statement_that_may_want_the_report_waits_for_it(
+    statement: str, wants_a_report: bool, lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Facts of another threshold make none, which is said where one was tried."""
+    config = write(tmp_path / "half.toml", "[saturation]\nmemory_threshold_ratio = 0.5\n")
+    main(["--config", str(config), "sql", statement, "--lake", str(lake)], environ={}, now=NOW)
+    assert ("no report.* here" in capsys.readouterr().err) == wants_a_report
