@@ -40,7 +40,7 @@ COLUMNS = {
         "memory_seen_seconds",
     ),
     "memory_total": ("memory_total_bytes",),
-    "gpu_util": ("gpu_util_ratio_avg",),
+    "gpu_util": ("gpu_util_ratio_avg", "gpu_util_seen_seconds"),
     "pcie": (
         "pcie_tx_bytes_per_second_avg",
         "pcie_rx_bytes_per_second_avg",

@@ -11,19 +11,21 @@ from built_once import built_once
 
 from .killed_run import Night, fill, tonight
 
+KILLS = 10
+"""How often the suite kills the nightly run; `make soak` does 200 times."""
 KILLS_OF_A_CHAIN = 5
-"""How often a night is killed before it is let go; a chain is what the suite has, `make soak` has 40."""
+"""How often one night is killed before it is let go."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Known where this folder is named on the command line."""
-    parser.addoption("--kills", type=int, default=KILLS_OF_A_CHAIN)
+    parser.addoption("--kills", type=int, default=KILLS)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A chain of kills for every seed."""
     if "chain_seed" in metafunc.fixturenames:
-        kills = metafunc.config.getoption("--kills", KILLS_OF_A_CHAIN)
+        kills = metafunc.config.getoption("--kills", KILLS)
         metafunc.parametrize("chain_seed", range(-(-kills // KILLS_OF_A_CHAIN)))
 
 
