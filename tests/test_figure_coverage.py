@@ -30,6 +30,7 @@ PARAMS = {
     "saturation_enabled": True,
     "idle_watts": "{}",
     "links": "{}",
+    "gpu_models": "[]",
 }
 
 
