@@ -22,7 +22,7 @@ from gpureport.window import Window
 
 WORKLOADS_OF_A_TEAM = 10
 CONTAINERS_OF_A_TEAM = 20
-COURSES_SHOWN = 30
+COURSES_SHOWN = 25
 _ROUNDING = 1e-6
 """Of a sum, what may be missing because its parts have nine digits."""
 

@@ -16,7 +16,7 @@ from gpureport.report.unknown import Unknown
 from gpureport.report.workloads import Workload
 
 TEAMS_SHOWN = 40
-CARDS_SHOWN = 60
+CARDS_SHOWN = 40
 TEAM = ("cluster", "namespace")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 ROWS_ON_PAGE = 500
-CELLS_ON_PAGE = 15_000
+CELLS_ON_PAGE = 13_000
 """More rows of a table than this, or cells of all tables together, are in the CSV only; it holds the page under 3 MB."""
 
 

@@ -20,7 +20,7 @@ _UNHEARD = re.compile(
 )
 """What Vega writes for screen readers, who are kept out of the drawing, and what draws nothing."""
 STRETCHES_MAX = 28
-"""Of a course on a card: there are sixty of them, and each stretch costs a hundred bytes of the page."""
+"""Of a course on a card: there are fifty of them, and each stretch costs a hundred bytes of the page."""
 
 
 def titled(drawing: str) -> str:
