@@ -2,7 +2,7 @@
 
 import sys
 
-from gpureport.imports import imported
+from gpureport.garbage import imported
 
 
 def run() -> None:

@@ -14,7 +14,7 @@ import click
 from gpureport import __version__
 from gpureport.commands.options import Invocation
 from gpureport.errors import GpureportError, UsageError
-from gpureport.imports import imported
+from gpureport.garbage import imported
 from gpureport.log import Log
 
 _HOME = {

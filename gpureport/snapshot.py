@@ -5,14 +5,13 @@ Objects are shaped page by page and forgotten; only rows are kept until all list
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from gpureport.errors import AuthError, SourceError
+from gpureport.garbage import uncollected
 from gpureport.lake import Lake, open_lake
 from gpureport.provenance import Listed, listed_table
 from gpureport.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
@@ -47,7 +46,7 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, observed_at
     """
     lake = open_lake(place, create=True)
     observation = Observation(to_ms(observed_at))
-    with _without_cycle_collection():
+    with uncollected():
         listed, refused = [], []
         for kind in KINDS:
             try:
@@ -73,18 +72,6 @@ def _list(cluster: Cluster, kind: Kind, observation: Observation) -> Listed:
     return Listed(kind.asked, cluster.name, version, observation.count(kind), warnings)
 
 
-@contextmanager
-def _without_cycle_collection() -> Iterator[None]:
-    """JSON holds no cycles, and looking for them in it takes three times as long as parsing it."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetime, now: datetime) -> Snapshot:
     """The replies of a folder into the lake; the same folder twice changes nothing.
 
@@ -97,7 +84,7 @@ def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetim
     lake = open_lake(place, create=True)
     observation = Observation(to_ms(observed_at))
     gathered = _Gathered(observation)
-    with _without_cycle_collection():
+    with uncollected():
         for reply in read_folder(folder):
             gathered.take(reply)
     if not gathered.pages and not gathered.has_kubelet_files:

@@ -21,7 +21,7 @@ from gpureport.catalog import Catalog
 from gpureport.engines import Engine, Processes, Progress
 from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list
 from gpureport.export.settings import ExportSettings, window_asked
-from gpureport.imports import uncollected
+from gpureport.garbage import uncollected
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, SeriesBatch, concatenate
