@@ -46,7 +46,7 @@ def write_owner_pages(
     for rank, owner in enumerate(ranked, 1):
         own = [_owned(result, owners, owner) for result in results if {"cluster", "namespace"} <= set(result.rows.columns)]
         first = _screen(owner, by_owner, rank, own)
-        second = owner_panels(con, {result.name: result for result in own}, workloads, header.window)
+        second = owner_panels(con, {result.name: result for result in own}, workloads)
         written[owner] = write_html(con, own, header, first, folder / f"{file_name(owner)}.html", second=second)
     return written
 

@@ -18,7 +18,6 @@ from gpureport.report.results import Result
 from gpureport.report.tiles import DAYS_FOR_A_COURSE
 from gpureport.report.timelines import Key
 from gpureport.report.workloads import Workload, workload_of
-from gpureport.window import Window, plain
 
 _GPU_HOURS = ("held", "effective", "held idle", "reserved idle")
 _WORKLOADS = (("workload", "", False), ("kind", "", False), ("pods", "", True), *((name, "GPU-h", True) for name in _GPU_HOURS))
@@ -26,12 +25,12 @@ _WAITS = (("pod", "", False), ("asked for", "", False), ("waited", "", False), (
 
 
 def owner_panels(
-    con: duckdb.DuckDBPyConnection, tables: Mapping[str, Result], workloads: Mapping[Key, Workload], window: Window
+    con: duckdb.DuckDBPyConnection, tables: Mapping[str, Result], workloads: Mapping[Key, Workload]
 ) -> tuple[Panel, ...]:
     """Every panel of an owner's own tables; its pods' waits are read from the facts of the open database."""
     ledger = tables.get("gpu_hour_ledger")
     lists = (listed(tables, name) for name in LISTS if name in tables)
-    panels = (_days(ledger), _waits(con, ledger, window), _workloads(ledger, workloads), *lists)
+    panels = (_days(ledger), _waits(con, ledger), _workloads(ledger, workloads), *lists)
     return tuple(panel for panel in panels if panel.chart or panel.listing or panel.missing)
 
 
@@ -90,10 +89,10 @@ def _workload(each: Workload, pods: int, hours: Mapping[str, float]) -> tuple[st
     return (each.name, each.told_kind, f"{pods:,}", formats.significant(held(hours)), effective_told(hours), *idle)
 
 
-def _waits(con: duckdb.DuckDBPyConnection, ledger: Result | None, window: Window) -> Panel:
+def _waits(con: duckdb.DuckDBPyConnection, ledger: Result | None) -> Panel:
     """The longest, each pod once; a pod that waits at the end of the window has waited until then."""
     namespaces = [] if ledger is None else ledger.rows.select(*HOLDER[:2]).unique().sort(*HOLDER[:2]).rows()
-    waits = _read_waits(con, namespaces, window)
+    waits = _read_waits(con, namespaces)
     placed = pl.Series([seconds for *_, seconds, is_placed in waits if is_placed], dtype=pl.Float64)
     told = f"{formats.counted(len(placed), 'pod')} {'was' if len(placed) == 1 else 'were'} given a place"
     if len(placed):
@@ -114,40 +113,18 @@ def _wait(pod: str, resource: str, units: float, seconds: float, is_placed: bool
 
 
 def _read_waits(
-    con: duckdb.DuckDBPyConnection, namespaces: Sequence[tuple[str, ...]], window: Window
+    con: duckdb.DuckDBPyConnection, namespaces: Sequence[tuple[str, ...]]
 ) -> list[tuple[str, str, float, float, bool]]:
     """Pods placed in the window or waiting in it, the longest wait first: name, resource, units, seconds, whether placed."""
-    there = "select 1 from information_schema.tables where table_schema = 'facts' and table_name = 'pod_wait'"
+    there = "select 1 from information_schema.tables where table_schema = 'facts' and table_name = 'window_pod_wait'"
     if not namespaces or not con.execute(there).fetchone():
         return []
     return con.execute(
         """
-        with own as (
-            select unnest($namespaces) as own
-        ),
-
-        last_told as (
-            select pod_wait.*
-            from facts.pod_wait as pod_wait
-            inner join own on pod_wait.cluster = own.own[1] and pod_wait.namespace = own.own[2]
-            qualify row_number() over (
-                partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last
-            ) = 1
-        )
-
-        select
-            pod, resource, requested_units,
-            epoch_ms(coalesce(scheduled_at, least(waiting_until_at, $until_at)) - created_at) / 1000 as seconds,
-            scheduled_at is not null
-        from last_told
-        where
-            (scheduled_at >= $since_at and scheduled_at < $until_at)
-            or (scheduled_at is null and waiting_until_at > $since_at and created_at < $until_at)
+        select pod, resource, requested_units, if(is_placed, placing_seconds, waiting_seconds) as seconds, is_placed
+        from facts.window_pod_wait
+        where (is_placed or is_waiting) and list_contains($namespaces, [cluster, namespace])
         order by seconds desc, pod, pod_uid, resource
         """,
-        {
-            "namespaces": [list(each) for each in namespaces],
-            "since_at": plain(window.start_at),
-            "until_at": plain(window.end_at),
-        },
+        {"namespaces": [list(each) for each in namespaces]},
     ).fetchall()

@@ -4,9 +4,9 @@
 -- interpolated between pods.
 --
 -- grain:  cluster, gpu_model, resource, requested_units
--- reads:  facts.pod_wait
--- params: since_at, until_at
--- source: facts.pod_wait
+-- reads:  facts.window_pod_wait
+-- params:
+-- source: facts.window_pod_wait
 -- columns:
 --   cluster                     cluster name
 --   gpu_model                   model of the GPUs that they were given; '' while they wait, or where unknown
@@ -25,24 +25,6 @@
 --   waiting_pod_count           pods that were last seen waiting for a place
 --   waiting_seconds_max         s from created until then, the longest
 --   refused_pod_count           those of all these for which the scheduler found no place at some time
-with last_told as (
-    select *
-    from facts.pod_wait
-    qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1
-),
-
-judged as (
-    select
-        *,
-        scheduled_at >= $since_at and scheduled_at < $until_at as is_placed,
-        running_at >= $since_at and running_at < $until_at and scheduled_at is not null as is_started,
-        scheduled_at is null and waiting_until_at > $since_at and created_at < $until_at as is_waiting,
-        epoch_ms(scheduled_at - created_at) / 1000 as placing_seconds,
-        epoch_ms(running_at - scheduled_at) / 1000 as starting_seconds,
-        epoch_ms(least(waiting_until_at, $until_at) - created_at) / 1000 as waiting_seconds
-    from last_told
-)
-
 select
     cluster,
     gpu_model,
@@ -61,6 +43,5 @@ select
     count(*) filter (where is_waiting) as waiting_pod_count,
     max(waiting_seconds) filter (where is_waiting) as waiting_seconds_max,
     count(*) filter (where is_refused) as refused_pod_count
-from judged
-where is_placed or is_started or is_waiting
+from facts.window_pod_wait
 group by all

@@ -10,19 +10,20 @@ import duckdb
 import polars as pl
 import pytest
 
-from gpureport.query import load
+from gpureport.query import build, load
 from gpureport.report.owner_panels import owner_panels
 from gpureport.report.panels import Panel
 from gpureport.report.results import Result
 from gpureport.report.unknown import Unknown
 from gpureport.report.workloads import Workload
-from gpureport.window import Window, parse_instant
+from gpureport.window import Window, parse_instant, plain
 
 WINDOW = Window(parse_instant("2026-03-02T00:00:00Z"), parse_instant("2026-03-05T00:00:00Z"))
 HELD = {"cluster": "c", "namespace": "lab", "pod": "train-0", "pod_uid": "u", "bucket": "effective", "gpu_hours": 4.0}
 WAIT_COLUMNS = (
     *("cluster varchar", "namespace varchar", "pod varchar", "pod_uid varchar", "resource varchar", "requested_units double"),
     *("created_at timestamp", "scheduled_at timestamp", "waiting_until_at timestamp", "end_at timestamp"),
+    *("running_at timestamp", "gpu_model varchar", "is_refused boolean"),
 )
 
 
@@ -40,14 +41,19 @@ def ledger(*rows: Mapping[str, Any]) -> dict[str, Result]:
 
 def panel(con: duckdb.DuckDBPyConnection, tables: Mapping[str, Result], anchor: str) -> Panel:
     known = {("c", "lab", "train-0", "u"): Workload("Job", "train"), ("c", "lab", "train-1", "v"): Workload("Job", "train")}
-    return next(each for each in owner_panels(con, tables, known, WINDOW) if each.anchor == anchor)
+    return next(each for each in owner_panels(con, tables, known) if each.anchor == anchor)
 
 
 def wait(con: duckdb.DuckDBPyConnection, pod: str, created: str, placed: str | None, until: str, namespace: str = "lab") -> None:
     con.execute(
-        "insert into facts.pod_wait values ('c', $1, $2, $2, 'nvidia.com/gpu', 2, $3, $4, $5, coalesce($4, $5))",
+        "insert into facts.pod_wait values ('c', $1, $2, $2, 'nvidia.com/gpu', 2, $3, $4, $5, coalesce($4, $5), null, '', false)",
         [namespace, pod, created, placed, until],
     )
+
+
+def judge(con: duckdb.DuckDBPyConnection) -> None:
+    """The waits as the window has them."""
+    build(con, load()["facts.window_pod_wait"], {"since_at": plain(WINDOW.start_at), "until_at": plain(WINDOW.end_at)})
 
 
 def test_days_without_use_stand_between_those_with_it(con: duckdb.DuckDBPyConnection) -> None:
@@ -83,6 +89,7 @@ def test_waits_are_of_its_own_pods_in_the_window_each_once_the_longest_first(con
     wait(con, "still", "2026-03-04T23:00:00", None, "2026-03-05T06:00:00")  # an hour until the window's end
     wait(con, "before", "2026-03-01T01:00:00", "2026-03-01T02:00:00", "2026-03-01T02:00:00")
     wait(con, "others", "2026-03-02T01:00:00", "2026-03-02T09:00:00", "2026-03-02T09:00:00", namespace="theirs")
+    judge(con)
     found = panel(con, ledger({}), "own-waits")
     assert found.listing is not None
     assert found.listing.rows == (
@@ -95,6 +102,7 @@ def test_waits_are_of_its_own_pods_in_the_window_each_once_the_longest_first(con
 
 
 def test_without_waits_it_says_what_would_tell_of_them(con: duckdb.DuckDBPyConnection) -> None:
+    judge(con)
     assert panel(con, ledger({}), "own-waits").listing is None
-    con.execute("drop table facts.pod_wait")
+    con.execute("drop table facts.window_pod_wait")
     assert "kube-state-metrics" in panel(con, ledger({}), "own-waits").missing
