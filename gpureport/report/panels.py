@@ -61,7 +61,7 @@ def _supply(tables: Mapping[str, Result]) -> Panel:
         title="Supply and use over time",
         sentence="GPUs that could be used, and how many of them were held, active and effective."
         + (f" Above: {wait.resource} that pods wait for in vain." if is_waited else ""),
-        missing=f"Needs {_HOURS_FOR_A_COURSE} hours or more to be a course; the window has {hours}.",
+        missing=f"Needs {_HOURS_FOR_A_COURSE} hours or more to be a course; something is known of {hours}.",
         table="gpu_hour_course",
     )
     if hours < _HOURS_FOR_A_COURSE:
@@ -114,7 +114,7 @@ def _week(tables: Mapping[str, Result]) -> Panel:
         anchor="week",
         title="When GPUs are held for nothing",
         sentence="Part of the usable GPUs held and not active, by weekday and hour (UTC): the fuller the colour, the more.",
-        missing=f"Needs {_HOURS_FOR_A_WEEK} hours or more to show a habit; the window has {hours}.",
+        missing=f"Needs {_HOURS_FOR_A_WEEK} hours or more to show a habit; something is known of {hours}.",
         table="hour_of_week",
     )
     if hours < _HOURS_FOR_A_WEEK:
