@@ -79,11 +79,22 @@ def test_every_setting_stands_in_the_operations_page() -> None:
         assert [key for key in inner if key not in page] == []
 
 
-@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT) for path in [*DOCS.glob("*.md"), ROOT / "README.md"]), ids=str)
+def heading_anchors(page: Path) -> set[str]:
+    """The anchors that a forge makes of a page's headings: lower case, without punctuation, hyphens for spaces."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+PAGES = sorted([*DOCS.glob("*.md"), *ROOT.glob("*.md"), ROOT / "queries/README.md", ROOT / "data/fixtures/README.md"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
-    text = (ROOT / page).read_text()
-    targets = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]
-    assert [target for target in targets if not (ROOT / page.parent / target).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text())
+    near = [(page.parent / target if target else page, anchor) for target, anchor in links if "://" not in target]
+    assert [target for target, _ in near if not target.exists()] == []
+    assert [(target.name, anchor) for target, anchor in near if anchor and anchor not in heading_anchors(target)] == []
 
 
 def test_the_benchmarks_page_has_the_table_of_make_bench_between_its_marks() -> None:
