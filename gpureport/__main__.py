@@ -2,7 +2,7 @@
 
 import sys
 
-from gpureport.garbage import imported
+from gpureport.runtime.garbage import imported
 
 
 def run() -> None:

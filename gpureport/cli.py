@@ -14,8 +14,8 @@ import click
 from gpureport import __version__
 from gpureport.commands.options import Invocation
 from gpureport.errors import GpureportError, UsageError
-from gpureport.garbage import imported
 from gpureport.log import Log
+from gpureport.runtime.garbage import imported
 
 _HOME = {
     "asking": ("diff", "schema", "sql"),

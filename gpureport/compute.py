@@ -30,7 +30,7 @@ from gpureport.facts.restatement import footer_entries
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.lake.layout import partition_folder
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
-from gpureport.spill import spill_folder
+from gpureport.runtime.spill import spill_folder
 
 _SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from gpureport.errors import AuthError, SourceError
-from gpureport.garbage import uncollected
 from gpureport.lake import Lake, open_lake
 from gpureport.provenance import Listed, listed_table
+from gpureport.runtime.garbage import uncollected
 from gpureport.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
 from gpureport.state import KINDS, Kind, Observation, kubelet_rows
 from gpureport.store import Place

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import pytest
 
-from gpureport.compiled import compiled
+from gpureport.runtime.compiled import compiled
 
 
 def doubled() -> object:

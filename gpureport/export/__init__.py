@@ -21,9 +21,9 @@ from gpureport.catalog import Catalog
 from gpureport.engines import Engine, Processes, Progress
 from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list
 from gpureport.export.settings import ExportSettings, window_asked
-from gpureport.garbage import uncollected
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
+from gpureport.runtime.garbage import uncollected
 from gpureport.series import METRIC_LABEL, SeriesBatch, concatenate
 from gpureport.shape import Reading, Tally, reading_of, shape
 from gpureport.sources.prometheus import Group, Server, open_connection, probe, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.compiled import Number, compiled
+from gpureport.runtime.compiled import Number, compiled
 
 
 def scaled(values: NDArray[np.float64], factor: float, limit: float) -> NDArray[np.int64] | None:

@@ -5,7 +5,7 @@ A stage's modules are imported when one of its functions is first asked for: an 
 
 from typing import TYPE_CHECKING, Any
 
-from gpureport.garbage import imported
+from gpureport.runtime.garbage import imported
 
 if TYPE_CHECKING:
     from gpureport.pipeline.asking import schema, sql

@@ -105,7 +105,7 @@ def open_report(
     queries = report_tables(con, lake, window, settings, made_with)
     views(con, lake, ["source"], dates=list(window.days()))
     if salt:
-        from gpureport.anonymous import anonymise  # nobody else should wait for it
+        from gpureport.report_tables.anonymous import anonymise  # nobody else should wait for it
 
         anonymise(con, load(), salt)
     shown = {

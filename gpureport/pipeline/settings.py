@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gpureport import findings
-from gpureport.carbon import intensities
 from gpureport.compute import ComputeSettings
 from gpureport.config import Config
 from gpureport.engines import Engine, RayCluster, Threads
 from gpureport.report_tables import ReportSettings
+from gpureport.report_tables.carbon import intensities
 
 REPORT_THREADS = 1
 """Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from gpureport.query import Query
-from gpureport.spill import spill_folder
+from gpureport.runtime.spill import spill_folder
 
 REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.compiled import compiled
+from gpureport.runtime.compiled import compiled
 from gpureport.series import SeriesBatch
 from gpureport.shape.spans import Flags, Times, Values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.compiled import Number, compiled
+from gpureport.runtime.compiled import Number, compiled
 
 Times = NDArray[np.int64]
 Values = NDArray[np.float64]

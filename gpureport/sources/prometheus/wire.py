@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.compiled import Number, compiled
+from gpureport.runtime.compiled import Number, compiled
 
 Octets = NDArray[np.uint8]
 Places = NDArray[np.int64]

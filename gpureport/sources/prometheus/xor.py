@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.compiled import Number, compiled, inlined
 from gpureport.errors import SourceError
+from gpureport.runtime.compiled import Number, compiled, inlined
 
 Octets = NDArray[np.uint8]
 Ints = NDArray[np.int64]
