@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -77,6 +78,16 @@ def test_every_setting_stands_in_the_operations_page() -> None:
         inner = getattr(field.annotation, "model_fields", {})
         assert name in page
         assert [key for key in inner if key not in page] == []
+
+
+def test_the_configuration_of_the_operations_page_is_valid_and_gives_the_defaults_that_it_says() -> None:
+    block = re.search(r"^## Configuration.*?```toml\n(.*?)^```", (DOCS / "operations.md").read_text(), re.MULTILINE | re.DOTALL)
+    shown = Config.model_validate(tomllib.loads(block[1] if block else ""))
+    default = Config()
+    of_all = {"cluster", "lake", "out", "clusters", "prometheus", "retention", "suppressions", "signals"}
+    examples = of_all | {"power", "prices", "carbon", "links"}
+    assert {name for name in Config.model_fields if getattr(shown, name) != getattr(default, name)} == examples
+    assert shown.prometheus.model_copy(update={"url": "", "headers": {}, "match": {}}) == default.prometheus
 
 
 def heading_anchors(page: Path) -> set[str]:
