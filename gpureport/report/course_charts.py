@@ -21,6 +21,20 @@ _PARTS = (
     ("active_gpu_hours", "var(--ineffective)", "active"),
     ("effective_gpu_hours", "var(--effective)", "effective"),
 )
+_DAY_AMOUNTS = ("held_gpu_hours", "usable_gpu_hours", "low_gpu_hours", "expected_gpu_hours", "high_gpu_hours")
+_DAY_LINES = (
+    # figure of report.demand_trend, colour, dash
+    ("usable_gpu_hours", "var(--soft)", [2, 2]),
+    ("held_gpu_hours", "var(--effective)", [1, 0]),
+    ("expected_gpu_hours", "var(--idle)", [5, 3]),
+)
+_DAYS = {
+    "field": "day",
+    "type": "temporal",
+    "scale": {"type": "utc"},
+    "axis": {"title": None, "grid": False, "format": "%-d %b"},
+}
+_MODEL_HEADER = {"labelAngle": 0, "labelAlign": "left", "labelOrient": "top"}
 
 
 def supply(rows: Sequence[Mapping[str, Any]], waiting: Mapping[datetime, float]) -> str:
@@ -114,51 +128,37 @@ def _axis(title: str) -> dict[str, Any]:
 
 def trend(rows: Sequence[Mapping[str, Any]]) -> str:
     """By model (those held most), days: held and usable as lines, from then on what is expected within a band."""
-    named = ("held_gpu_hours", "usable_gpu_hours", "low_gpu_hours", "expected_gpu_hours", "high_gpu_hours")
     ranked = sorted({row["gpu_model"] for row in rows}, key=lambda model: (-_held(rows, model), model))
-    values = [
-        {
-            "model": row["gpu_model"] or "unknown model",
-            "day": row["day"].isoformat(),
-            **{name: row[name] for name in named},
-            **_around(row),
-        }
-        for row in rows
-        if row["kind"] != "left out" and row["gpu_model"] in ranked[:MODELS_SHOWN]
-    ]
-    x = {"field": "day", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": None, "grid": False, "format": "%-d %b"}}
-
-    def line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:
-        mark = {"type": "line", "color": colour, "strokeWidth": 1.5, "strokeDash": dash, "invalid": "break-paths-show-domains"}
-        return {"mark": mark, "encoding": {"x": x, "y": {"field": name, "type": "quantitative", "axis": _axis("GPU-h a day")}}}
-
-    band = {
-        "mark": {"type": "area", "color": "var(--ineffective)", "opacity": 0.6, "invalid": "break-paths-show-domains"},
-        "encoding": {"x": x, "y": {"field": "low_gpu_hours", "type": "quantitative"}, "y2": {"field": "high_gpu_hours"}},
-    }
-    layers = [
-        band,
-        line("usable_gpu_hours", "var(--soft)", [2, 2]),
-        line("held_gpu_hours", "var(--effective)", [1, 0]),
-        line("expected_gpu_hours", "var(--idle)", [5, 3]),
-        bands(),
-    ]
-    facet = {
-        "row": {
-            "field": "model",
-            "type": "nominal",
-            "title": None,
-            "header": {"labelAngle": 0, "labelAlign": "left", "labelOrient": "top"},
-        }
-    }
+    shown = ranked[:MODELS_SHOWN]
+    values = [_day(row) for row in rows if row["kind"] != "left out" and row["gpu_model"] in shown]
+    lines = (_day_line(name, colour, dash) for name, colour, dash in _DAY_LINES)
     return svg(
         {
             "data": {"values": values},
-            "facet": facet,
-            "spec": {"width": 560, "height": 90, "layer": layers},
+            "facet": {"row": {"field": "model", "type": "nominal", "title": None, "header": _MODEL_HEADER}},
+            "spec": {"width": 560, "height": 90, "layer": [_day_band(), *lines, bands()]},
             "resolve": {"scale": {"y": "independent"}},
         }
     )
+
+
+def _day(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's day as the chart reads it."""
+    amounts = {name: row[name] for name in _DAY_AMOUNTS}
+    return {"model": row["gpu_model"] or "unknown model", "day": row["day"].isoformat(), **amounts, **_around(row)}
+
+
+def _day_line(name: str, colour: str, dash: Sequence[int]) -> dict[str, Any]:
+    mark = {"type": "line", "color": colour, "strokeWidth": 1.5, "strokeDash": dash, "invalid": "break-paths-show-domains"}
+    y = {"field": name, "type": "quantitative", "axis": _axis("GPU-h a day")}
+    return {"mark": mark, "encoding": {"x": _DAYS, "y": y}}
+
+
+def _day_band() -> dict[str, Any]:
+    """Where four days of five are expected."""
+    mark = {"type": "area", "color": "var(--ineffective)", "opacity": 0.6, "invalid": "break-paths-show-domains"}
+    y, y2 = {"field": "low_gpu_hours", "type": "quantitative"}, {"field": "high_gpu_hours"}
+    return {"mark": mark, "encoding": {"x": _DAYS, "y": y, "y2": y2}}
 
 
 def _held(rows: Sequence[Mapping[str, Any]], model: str) -> float:

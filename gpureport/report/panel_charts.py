@@ -110,26 +110,6 @@ def bridge(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         key = (row["position"], row["step"])
         summed[key] = summed.get(key, 0.0) + row["gpu_hours"]
-    values, level = [], 0.0
-    for order, ((_, step), hours) in enumerate(sorted(summed.items())):
-        is_amount = step in ("before", "after")
-        start = 0.0 if is_amount else level
-        level = hours if is_amount else level + hours
-        kind = "amount" if is_amount else "more" if hours >= 0 else "less"
-        if is_amount or hours:
-            told = formats.significant(hours) if is_amount or hours < 0 else f"+{formats.significant(hours)}"
-            values.append(
-                {
-                    "order": order,
-                    "name": formats.words(step),
-                    "from": start,
-                    "hours": max(start, level),
-                    "to": level,
-                    "kind": kind,
-                    "told": told,
-                    "tip": f"{formats.words(step)}: {told} GPU-h",
-                }
-            )
     colours = {"domain": ["amount", "more", "less"], "range": ["var(--free)", "var(--effective)", "var(--idle)"]}
     bar = {
         "mark": {"type": "bar", "height": 14, "aria": True},
@@ -141,9 +121,30 @@ def bridge(rows: Sequence[Mapping[str, Any]]) -> str:
             "description": TIP,
         },
     }
+    values = _bridge_bars([(step, hours) for (_, step), hours in sorted(summed.items())])
     return svg(
         {**_BESIDE, "data": {"values": values}, "layer": [bar, _text("name", "right", 0, -8), _text("told", "left", None, 8)]}
     )
+
+
+def _bridge_bars(steps: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
+    """A bar for each amount from 0, and for each step that is not 0 from where the one before ended."""
+    bars, level = [], 0.0
+    for order, (step, hours) in enumerate(steps):
+        is_amount = step in ("before", "after")
+        start, level = (0.0, hours) if is_amount else (level, level + hours)
+        if is_amount or hours:
+            bars.append({"order": order, "from": start, "hours": max(start, level), "to": level, **_step_told(step, hours)})
+    return bars
+
+
+def _step_told(step: str, hours: float) -> dict[str, str]:
+    """What a bar is called and coloured by."""
+    is_amount = step in ("before", "after")
+    kind = "amount" if is_amount else "more" if hours >= 0 else "less"
+    told = formats.significant(hours) if is_amount or hours < 0 else f"+{formats.significant(hours)}"
+    name = formats.words(step)
+    return {"kind": kind, "name": name, "told": told, "tip": f"{name}: {told} GPU-h"}
 
 
 def bullets(rows: Sequence[Mapping[str, Any]]) -> str:
