@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import duckdb
@@ -154,6 +155,43 @@ def test_mig_profiles_fit_on_their_gpu_as_often_as_told_and_no_more_often() -> N
 def test_every_gpu_model_has_a_source_and_a_date() -> None:
     assert all(row["source"] and row["as_of"] and float(row["fp16_tensor_teraflops"]) > 0 for row in gpu_models())
     assert len({row["gpu_model"] for row in gpu_models()}) == len(gpu_models())
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"),
+    [
+        ("NVIDIA B200", "B200"),
+        ("NVIDIA GH200 480GB", "GH200 96GB"),
+        ("NVIDIA GH200 120GB", "GH200 96GB"),
+        ("NVIDIA GH200 144G HBM3e", None),
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA H200 NVL", "H200 NVL"),
+        ("NVIDIA H100 80GB HBM3", "H100 SXM"),
+        ("NVIDIA-H100-80GB-HBM3", "H100 SXM"),
+        ("NVIDIA H100 NVL", "H100 NVL"),
+        ("NVIDIA H100 PCIe", "H100 PCIe"),
+        ("NVIDIA A100-SXM4-80GB", "A100 80GB SXM"),
+        ("A100-SXM-80GB", "A100 80GB SXM"),
+        ("NVIDIA A100 80GB PCIe", "A100 80GB PCIe"),
+        ("NVIDIA A100-SXM4-40GB", "A100 40GB"),
+        ("NVIDIA A100-PCIE-40GB", "A100 40GB"),
+        ("NVIDIA A30", "A30"),
+        ("NVIDIA RTX A3000 Laptop GPU", None),
+        ("NVIDIA A40", "A40"),
+        ("NVIDIA A40-8Q", None),  # a virtual GPU of 8 of its 48 GB
+        ("NVIDIA RTX A4000", None),  # another board, of 16 GB
+        ("NVIDIA L40S", "L40S"),
+        ("NVIDIA L40", "L40"),
+        ("NVIDIA L4", "L4"),
+        ("NVIDIA A10", "A10"),
+        ("NVIDIA A10G", None),
+        ("Tesla V100-SXM2-32GB", "V100 32GB"),
+        ("Tesla V100-SXM2-16GB", None),
+        ("Tesla T4", "T4"),
+    ],
+)
+def test_a_model_is_known_by_the_name_that_its_driver_gives_and_no_other_is_taken_for_it(printed: str, name: str | None) -> None:
+    assert [row["name"] for row in gpu_models() if fnmatchcase(printed, row["gpu_model"])] == ([name] if name else [])
 
 
 def test_what_a_model_cannot_have_are_signals_and_no_speed_is_told_of_them() -> None:

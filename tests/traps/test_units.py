@@ -66,9 +66,9 @@ def test_dcgm_exporter_87_pcie_bytes_are_a_rate_however_they_are_declared(said: 
 
 
 @samples("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL{$gpu} 0 25000 25000 10000")
-def test_dcgm_exporter_195_nvlink_bandwidth_total_is_a_rate_in_mb_per_second(said: Said) -> None:
+def test_dcgm_exporter_195_nvlink_bandwidth_total_is_a_rate_in_thousands_of_kib_per_second(said: Said) -> None:
     values = [row["nvlink_bytes_per_second"] for row in sorted(said.lake_rows("device_sample"), key=lambda row: row["seen_at"])]
-    assert values == [0, 25e9, 25e9, 10e9]
+    assert values == [0, 25.6e9, 25.6e9, 10.24e9]  # DCGM makes "MB/s" of KiB/s by a division by 1000, so 1 is 1,024,000 bytes/s
 
 
 @samples("""
