@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import accumulate
 from pathlib import Path
 
 import duckdb
@@ -33,7 +35,9 @@ from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
 from gpureport.runtime.spill import spill_folder
 
 _SAMPLES_AT_ONCE = 3_000_000
-"""Rows per DuckDB run: enough to make planning cheap, few enough for the memory limit."""
+"""Rows per DuckDB run at most, about: enough to make planning cheap, few enough for the memory limit."""
+_SAMPLES_WORTH_TWO_RUNS = 500_000
+"""From here on two threads with half the rows each gain more than planning twice costs."""
 _OF_PARTS = tuple(table for table in KEPT if table not in (*KEPT_ONCE, *QUOTA_FACTS))
 """Facts that are made part by part."""
 
@@ -113,17 +117,23 @@ def compute_day(
 
 
 def batches(partition: Partition) -> list[list[Path]]:
-    """The partition's parts, some at a time: neighbours, up to a number of samples."""
-    found: list[list[Path]] = []
-    room = 0
-    for file in partition.files:
-        count = footer(file).num_rows
-        if not found or count > room:
-            found.append([])
-            room = _SAMPLES_AT_ONCE
-        found[-1].append(file)
-        room -= count
-    return found
+    """The partition's parts, neighbours together, in runs of about as many samples each.
+
+    The lake alone decides, so the facts lie in the same files whatever the machine.
+    """
+    counts = [footer(file).num_rows for file in partition.files]
+    run_count, total = _run_count(sum(counts)), max(sum(counts), 1)
+    found: dict[int, list[Path]] = {}
+    for file, count, through in zip(partition.files, counts, accumulate(counts), strict=True):
+        middle = through - count / 2
+        found.setdefault(int(middle * run_count / total), []).append(file)
+    return list(found.values())
+
+
+def _run_count(samples: int) -> int:
+    """One for few samples; else an even number, for a last run alone would leave one of two cores idle."""
+    count = max(math.ceil(samples / _SAMPLES_AT_ONCE), 2 if samples >= _SAMPLES_WORTH_TWO_RUNS else 1)
+    return count if count == 1 else count + count % 2
 
 
 @dataclass(frozen=True)

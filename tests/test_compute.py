@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +19,7 @@ from gpureport.engines import Threads
 from gpureport.errors import LakeError, QueryError
 from gpureport.facts.day_state import KEPT_ONCE
 from gpureport.facts.quotas import QUOTA_FACTS
-from gpureport.lake import Lake, open_lake
+from gpureport.lake import Lake, Partition, open_lake
 from gpureport.query import load
 from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
@@ -255,3 +256,23 @@ def test_facts_of_different_settings_are_refused_by_name(tmp_path):
     compute_day(lake, "c", DAY, ComputeSettings(), version="2.0")
     with connection() as con:
         report_tables(con, lake, window, ReportSettings())
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([400_000], [[0]]),
+        ([100_000, 399_999], [[0, 1]]),  # less than half a million: one run
+        ([2_000_000], [[0]]),
+        ([500_000] * 6, [[0, 1, 2], [3, 4, 5]]),
+        ([500_000] * 7, [[0, 1, 2], [3, 4, 5, 6]]),
+        ([500_000] * 13, [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9], [10, 11, 12]]),  # three would do, but leave a core idle
+        ([1_000_000, 0, 0], [[0], [1, 2]]),
+    ],
+)
+def test_parts_are_run_in_even_shares_on_two_cores(tmp_path, counts, expected):
+    files = [tmp_path / f"part-{number}.parquet" for number in range(len(counts))]
+    for file, count in zip(files, counts, strict=True):
+        pq.write_table(pa.table({"n": np.zeros(count, np.int8)}), file)
+    runs = compute.batches(Partition("device_sample", "c", DAY, tuple(files)))
+    assert [[files.index(file) for file in run] for run in runs] == expected

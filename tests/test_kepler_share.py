@@ -23,7 +23,7 @@ WATTS = {1: ("a", 45.0), 2: ("b", 15.0), 3: ("c", 60.0)}
 def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path, monkeypatch):
     apart = _filled(tmp_path / "apart", ["part-0000", "part-0001", "part-0002"])
     together = _filled(tmp_path / "together", ["part-0000", "part-0000", "part-0000"])
-    monkeypatch.setattr(compute, "_SAMPLES_AT_ONCE", 0)
+    monkeypatch.setattr(compute, "_SAMPLES_AT_ONCE", 1)
     for lake in (apart, together):
         compute_day(lake, "c", DAY, ComputeSettings())
     # 60 W above the lowest seen for 1800 s: three quarters of GPU-a's are a's; GPU-b has one holder.
