@@ -24,13 +24,14 @@ with detail as (
         series.signal,
         try_cast(series.labels['xid'] as integer) as xid_code,
         sample.seen_at::timestamp as seen_at,
-        max(sample.value) as value
+        max(sample.value) as value,
+        bool_and(sample.is_carried) as is_carried
     from lake.sample as sample
     inner join lake.series as series
         on
             sample.cluster = series.cluster
             and sample.series_id = series.series_id
-    where series.signal in ('xid_error_count', 'xid_error_window_count') and not sample.is_carried
+    where series.signal in ('xid_error_count', 'xid_error_window_count')
     group by all
 ),
 
@@ -41,6 +42,19 @@ best as (
         min(signal) as signal
     from detail
     group by all
+),
+
+-- What the day before hands over at midnight are that day's errors.
+handed_over as (
+    select
+        cluster,
+        device_uuid,
+        signal,
+        xid_code,
+        arg_min(value, seen_at) as value
+    from detail
+    group by all
+    having arg_min(is_carried, seen_at)
 ),
 
 first_seen as (
@@ -60,9 +74,12 @@ first_seen as (
 step as (
     select
         detail.*,
-        lag(detail.value) over (
-            partition by detail.cluster, detail.device_uuid, detail.signal, detail.xid_code
-            order by detail.seen_at
+        coalesce(
+            lag(detail.value) over (
+                partition by detail.cluster, detail.device_uuid, detail.signal, detail.xid_code
+                order by detail.seen_at
+            ),
+            handed_over.value
         ) as previous,
         first_seen.device_seen_at
     from detail
@@ -75,6 +92,13 @@ step as (
         on
             detail.cluster = first_seen.cluster
             and detail.device_uuid = first_seen.device_uuid
+    left join handed_over
+        on
+            detail.cluster = handed_over.cluster
+            and detail.device_uuid = handed_over.device_uuid
+            and detail.signal = handed_over.signal
+            and detail.xid_code = handed_over.xid_code
+    where not detail.is_carried
 ),
 
 rise as (
