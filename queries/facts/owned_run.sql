@@ -55,7 +55,9 @@ matched as (
         if(run.pod_uid = '', least(run.end_at, bearer.named_until_at), run.end_at) as end_at,
         bearer.started_at,
         bearer.ended_at,
-        bearer.listed_until_at
+        -- Its series' last look may reach past the next pod of its name, and its life does not.
+        coalesce(bearer.ended_at, bearer.listed_until_at) as until_at,
+        if(bearer.named_until_at < until_at, bearer.named_until_at, until_at) as known_until_at
     from clean.owner_run as run
     inner join bearer
         on
@@ -120,7 +122,7 @@ found as (
         end_at,
         'labels+kube-state' as source,
         started_at,
-        coalesce(ended_at, listed_until_at) as known_until_at
+        known_until_at
     from cut
     where start_at < end_at
     union all
