@@ -29,7 +29,7 @@ DEVICE_FIGURES = {
     "sw_thermal_ratio": reason_bits("0x20", "sw_thermal_active_ratio"),
     "hw_thermal_ratio": reason_bits("0x40", "hw_thermal_active_ratio"),
     "hw_power_brake_ratio": reason_bits("0x80", "hw_power_brake_active_ratio"),
-    "any_throttle_ratio": reason_bits("any bit of 0x2fc"),
+    "any_throttle_ratio": reason_bits("any bit of 0xfc"),
     "any_throttle_ratio_min": Figure(
         "largest of the four violation ratios",
         VIOLATIONS,

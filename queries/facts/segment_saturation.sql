@@ -106,7 +106,7 @@
 --   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
 --   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
 --   hw_power_brake_seconds              s with 0x80, hardware power brake
---   any_throttle_seconds                s with any of these six bits or the one of the board limit (0x200)
+--   any_throttle_seconds                s with any of these six bits
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
 --   power_violation_seconds             s, growth of the power violation counter over those seconds
 --   power_violation_sample_count        rows that carry the power violation counter
@@ -329,8 +329,7 @@ select
         sum(hw_power_brake_active_ratio * held_ms),
         if(count(reasons) > 0, coalesce(sum(case when reasons & 128 != 0 then held_ms end), 0), null)
     ) / 1000 as hw_power_brake_seconds,
-    -- 0x200 is the board limit's bit in drivers that tell it, as its violation counter is one of the four.
-    if(count(reasons) > 0, coalesce(sum(case when reasons & 764 != 0 then held_ms end), 0), null) / 1000 as any_throttle_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 252 != 0 then held_ms end), 0), null) / 1000 as any_throttle_seconds,
     sum(case when power_violation_seconds_increase is not null then held_ms end) / 1000 as power_violation_seen_seconds,
     sum(power_violation_seconds_increase) as power_violation_seconds,
     nullif(count(power_violation_seconds), 0) as power_violation_sample_count,

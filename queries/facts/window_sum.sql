@@ -85,7 +85,7 @@
 --   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
 --   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
 --   hw_power_brake_seconds              s with 0x80, hardware power brake
---   any_throttle_seconds                s with any of these six bits or the one of the board limit (0x200)
+--   any_throttle_seconds                s with any of these six bits
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
 --   power_violation_seconds             s, growth of the power violation counter over those seconds
 --   power_violation_sample_count        rows that carry the power violation counter

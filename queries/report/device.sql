@@ -32,7 +32,7 @@
 --   sw_thermal_ratio                    0..1, share of time with 0x20, software thermal slowdown
 --   hw_thermal_ratio                    0..1, share of time with 0x40, hardware thermal slowdown
 --   hw_power_brake_ratio                0..1, share of time with 0x80, hardware power brake
---   any_throttle_ratio                  0..1, share of time with any of the six reasons or the board limit
+--   any_throttle_ratio                  0..1, share of time with any of the six reasons
 --   memory_used_ratio_avg               0..1, mean of used / (used + free)
 --   memory_used_ratio_max               0..1, largest used / (used + free) of one instant
 --   memory_pressure_ratio               0..1, share of time with used / (used + free) at or above the threshold
