@@ -6,7 +6,7 @@
   const rank = (cell) => {
     if (cell.classList.contains("unknown") || cell.textContent === "—") return null;
     if (!cell.classList.contains("number")) return cell.textContent.trim().toLowerCase();
-    const number = Number.parseFloat(cell.dataset.rank ?? cell.textContent.replaceAll(",", ""));
+    const number = Number.parseFloat(cell.dataset.rank ?? cell.textContent.replaceAll(/[<>≤≥,]/g, ""));
     return Number.isNaN(number) ? null : number;
   };
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gpureport import formats
 from gpureport.figures import REASONS
+from gpureport.report.bounds import is_trace
 from gpureport.report.header import Header
 from gpureport.report.ledger import HELD, Balance, added, by_holder
 from gpureport.report.panels import waiting
@@ -18,10 +19,13 @@ def answer(whole: Balance, tables: Mapping[str, Result], header: Header) -> tupl
 
 
 def _use(whole: Balance) -> str:
-    """How much was held, and how much of it did work; a lower bound is said to be one."""
-    held = formats.percent(whole.share(*HELD))
+    """How much was held, and how much of it did work; a lower bound is said to be one, and none known is not zero."""
     capacity = formats.gpu_hours(whole.capacity_gpu_hours)
-    return _sentence(f"{_least(whole, 'unknown')}{held} of {capacity} were allocated, {_depth(whole)}")
+    if not whole.of(*HELD):
+        known = "is known to have been" if whole.shows("unknown") else "was"
+        return _sentence(f"none of {capacity} {known} allocated")
+    held = "more than 0 %" if is_trace(whole, *HELD) else f"{_least(whole, 'unknown')}{spelled(whole.share(*HELD))}"
+    return _sentence(f"{held} of {capacity} were allocated, {_depth(whole)}")
 
 
 def _depth(whole: Balance) -> str:
@@ -30,8 +34,9 @@ def _depth(whole: Balance) -> str:
         return f"{busy} of them busy; how effectively is unknown, for SM activity is not measured"
     if not whole.of("effective") and whole.shows("allocated_busy", "unknown"):
         return "none of it known to be effective, with half of the SMs or more at work"
-    share, hours = formats.percent(whole.share("effective")), formats.gpu_hours(whole.of("effective"))
-    told = f"{_least(whole, 'allocated_busy', 'unknown')}{share} effective: {hours} with half of the SMs or more at work"
+    least = f"{_least(whole, 'allocated_busy', 'unknown')}{spelled(whole.share('effective'))}"
+    share = "more than 0 %" if is_trace(whole, "effective") else least
+    told = f"{share} effective: {formats.gpu_hours(whole.of('effective'))} with half of the SMs or more at work"
     return f"{told} (of {busy} more that were busy SM activity is not known)" if whole.shows("allocated_busy") else told
 
 
@@ -50,12 +55,18 @@ def _least(whole: Balance, *names: str) -> str:
 
 
 def _waste(whole: Balance, tables: Mapping[str, Result]) -> str:
-    idle, free = whole.of("allocated_idle", "reserved_idle"), whole.of("free", "stranded")
-    unused = f"{_least(whole, 'unknown')}{formats.gpu_hours(idle)} were held without being used"
-    text = f"{unused}{_most_idle(tables)}, {formats.gpu_hours(free)} were free"
+    unused = f"{_hours(whole, 'allocated_idle', 'reserved_idle')} held without being used"
+    text = f"{unused}{_most_idle(tables)}, {_hours(whole, 'free', 'stranded')} free"
     stranded, asked = whole.of("stranded"), waiting(tables).device_hours
     placeless = f", of which nothing could be placed on {formats.gpu_hours(stranded)}" if stranded else ""
     return _sentence(f"{text}{placeless}{f'; pods waited for {formats.significant(asked)} device-hours' if asked else ''}")
+
+
+def _hours(whole: Balance, *names: str) -> str:
+    """GPU-hours of buckets and their verb; at least these, or none that is known, where others are unknown."""
+    if not whole.of(*names) and whole.shows("unknown"):
+        return "none are known to have been"
+    return f"{_least(whole, 'unknown')}{formats.gpu_hours(whole.of(*names))} were"
 
 
 def _most_idle(tables: Mapping[str, Result]) -> str:
@@ -75,6 +86,7 @@ def _doubt(whole: Balance, header: Header) -> str:
     text = f"{spelled(header.coverage_ratio)} of the expected device time was seen"
     unknown, down = whole.of("unknown"), whole.of("unavailable")
     known = f"what became of {formats.gpu_hours(unknown)} is unknown" if unknown else "no GPU-hour is left unexplained"
-    reason = f" (mostly: {REASONS.get(header.unseen[0].reason, header.unseen[0].reason)})" if unknown and header.unseen else ""
+    why = [REASONS.get(each.reason, each.reason) for each in header.unaccounted[:1]] if unknown else []
+    reason = f" (mostly: {why[0]})" if why else ""
     lost = f", and {formats.gpu_hours(down)} could not be used" if down else ""
     return _sentence(f"{text}; {known}{reason}{lost}")

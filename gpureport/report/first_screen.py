@@ -11,6 +11,7 @@ import polars as pl
 from gpureport import formats
 from gpureport.report import charts
 from gpureport.report.answer import answer
+from gpureport.report.bounds import bounded
 from gpureport.report.header import Header
 from gpureport.report.ledger import BUCKETS, HELD, Balance, balances, total
 from gpureport.report.results import Result
@@ -133,7 +134,7 @@ def _rounding(whole: Balance) -> str:
 
 
 def _model_line(each: Balance) -> Line:
-    held, idle, unknown = (formats.percent(each.share(*names)) for names in (HELD, ("allocated_idle",), ("unknown",)))
+    held, idle, unknown = bounded(each, *HELD), bounded(each, "allocated_idle"), formats.percent(each.share("unknown"))
     size = (each.value or "unknown", f"{each.device_count:,}", formats.significant(each.capacity_gpu_hours))
     cells = (*size, held, effective(each), idle, unknown)
     return Line(cells, charts.ledger_bar(each) if each.capacity_gpu_hours else "")

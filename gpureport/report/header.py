@@ -65,6 +65,8 @@ class Header:
     settings: Mapping[str, Any]
     catalog_versions: tuple[str, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    unaccounted: tuple[Unseen, ...] = ()
+    """Device time of which it is not known who held it; what nobody saw is a part of it."""
     absent: tuple[Absent, ...] = ()
     signal_count: int = 0
     version: str = __version__
@@ -155,7 +157,8 @@ def read_header(
         failures=failures,
         settings=settings,
         catalog_versions=tuple(row[0] for row in catalogs),
-        unseen=_unseen(con),
+        unseen=_unknown_time(con, "any"),
+        unaccounted=_unknown_time(con, "workload"),
         absent=_absent(con),
         signal_count=_signal_count(con),
     )
@@ -172,13 +175,14 @@ def _device_time(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
     return float(expected), float(observed)
 
 
-def _unseen(con: duckdb.DuckDBPyConnection) -> tuple[Unseen, ...]:
+def _unknown_time(con: duckdb.DuckDBPyConnection, signal: str) -> tuple[Unseen, ...]:
     """Rows of whole nodes and days whose unknown time has a reason, the longest first."""
     rows = con.execute(
         """
         select reason, round(sum(unknown_device_seconds), 3) as seconds, count(distinct (cluster, node_name))
-        from report.coverage where signal = 'any' and reason != '' group by reason order by seconds desc, reason
-        """
+        from report.coverage where signal = $signal and reason != '' group by reason order by seconds desc, reason
+        """,
+        {"signal": signal},
     ).fetchall()
     return tuple(Unseen(*row) for row in rows)
 

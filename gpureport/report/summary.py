@@ -23,7 +23,7 @@ def write_summary(first: FirstScreen, header: Header, path: Path) -> Path:
 
 def _lines(first: FirstScreen, header: Header) -> list[str]:
     window = f"{rfc3339(header.window.start_at)} to {rfc3339(header.window.end_at)}"
-    seen = f"seen {formats.percent(header.coverage_ratio)}, unknown {formats.percent(header.unknown_ratio)}"
+    seen = f"seen {formats.percent(header.coverage_ratio)}, not seen {formats.percent(header.unknown_ratio)}"
     tiles = " · ".join(f"{tile.title} {tile.value}{f' ({tile.trend})' if tile.trend else ''}" for tile in first.tiles)
     told = [
         f"# GPU report: {escaped(', '.join(header.clusters))}, {window}",

@@ -10,11 +10,13 @@ import polars as pl
 
 from gpureport import formats
 from gpureport.report import charts
+from gpureport.report.bounds import bounded
 from gpureport.report.header import Header
 from gpureport.report.ledger import HELD, Balance
 from gpureport.report.panels import waiting
 from gpureport.report.results import Result
 from gpureport.report.trends import Trends, read_trends
+from gpureport.report.unknown import Unknown
 
 DAYS_FOR_A_COURSE = 2
 _LEAST_UNSEEN = 0.01
@@ -55,15 +57,18 @@ def tiles(tables: Mapping[str, Result], header: Header, whole: Balance | None, b
 
 def _ledger_tile(title: str, names: Sequence[str], whole: Balance, by_day: Sequence[Balance], trends: Trends) -> Tile:
     course = charts.spark([each.share(*names) for each in by_day]) if len(by_day) >= DAYS_FOR_A_COURSE else ""
-    share = whole.share(*names)
-    return Tile(title, formats.percent(share), formats.gpu_hours(whole.of(*names)), trends.share(names), course)
+    if names == ("unknown",) or not whole.shows("unknown"):
+        return Tile(title, formats.percent(whole.share(*names)), formats.gpu_hours(whole.of(*names)), trends.share(names), course)
+    known = formats.gpu_hours(whole.of(*names)) if whole.of(*names) else "none known"
+    detail = f"{known}; {formats.gpu_hours(whole.of('unknown'))} are unknown"
+    return Tile(title, bounded(whole, *names), detail, trends.share(names) if whole.of(*names) else "", course)
 
 
 def effective(whole: Balance) -> str:
-    """The effective share of capacity; a lower bound where SM activity of some busy hours is not known, "—" where of all."""
+    """The effective share of capacity; a bound where hours or their SM activity are not known, "—" where that of all is not."""
     if not whole.is_depth_known:
-        return formats.UNKNOWN
-    return f"{'≥ ' if whole.shows('allocated_busy') else ''}{formats.percent(whole.share('effective'))}"
+        return Unknown("SM activity is not measured")
+    return bounded(whole, "effective", hidden=("allocated_busy", "unknown"))
 
 
 def _depth_told(tile: Tile, whole: Balance) -> Tile:

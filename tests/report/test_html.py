@@ -111,7 +111,7 @@ def test_the_head_states_window_coverage_sources_and_failed_checks(out: Path) ->
     text = " ".join(Page(out / "report.html").text.split())
     for stated in (
         "2026-11-20T00:00:00Z to 2026-11-20T01:00:00Z (1 h, UTC, end not included)",
-        "Seen: 90.0 %, unknown: 10.0 %",
+        "Seen: 90.0 %, not seen: 10.0 %",
         "Seen90.0 %10.0 % not seen; 1 of 31 signals absent",
         "exporter down0.1 GPU-h on 1 node not seen: the node's devices fell silent together",
         "not collecteddram_active_ratio: the exporter does not publish this metric",

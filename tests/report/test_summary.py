@@ -20,7 +20,7 @@ def test_the_demos_summary_begins_with_the_answer(demo: Path) -> None:
     lines = (demo / "summary.md").read_text().splitlines()
     assert len(lines) <= LINES_MAX
     assert lines[0] == "# GPU report: h200-recording, 2026-11-20T23:51:40Z to 2026-11-20T23:59:40Z"
-    assert lines[2] == "1 × NVIDIA H200: 0.133 GPU-h of capacity; seen 100.0 %, unknown 0 %."
+    assert lines[2] == "1 × NVIDIA H200: 0.133 GPU-h of capacity; seen 100.0 %, not seen 0 %."
     assert lines[4].startswith("- 84.6 % of 0.133 GPU-h were allocated, 31.5 % effective")  # 406 and 151 of 480 s
     assert any("difference 0." in line for line in lines)
 
