@@ -14,7 +14,6 @@ from functools import cached_property
 from gpureport.fairshare.model import Holding, Terms
 
 FlavorResource = tuple[str, str]
-NO_SHARE = "no_such_notion"
 MAX_WEIGHTED_SHARE = 2**63 - 1
 """What the status says of a queue of weight 0 that borrows."""
 _INFINITY_SINCE = ((0, 17, 5), (0, 18, 1))

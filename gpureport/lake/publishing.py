@@ -134,19 +134,14 @@ def _edited(
     """The lake with the edits; what earlier attempts wrote in vain is to be removed like what the edits replace."""
     days, dropped = dict(latest.days), list(in_vain)
     objects: dict[str, bytes] = {}
-    by_day: dict[str, list[Edit]] = defaultdict(list)
-    for edit in edits:
-        by_day[edit.key].append(edit)
-    for key, own in by_day.items():
-        old = latest.days.get(key)
+    for key, own in _by_day(edits).items():
+        old = days.pop(key, None)
         index, gone = _edit_day(stock, stock.read_index(old) if old else {}, own, stored)
         dropped += gone + ([old.index] if old else [])
-        days.pop(key, None)
         if index:
             name = f"{CHANGES}/{change}/index-{attempt}/{key}.json"
             objects[name] = encode_index(index)
-            is_replaced = any(edit.is_replacing for edit in own)
-            days[key] = Day(name, change if is_replaced else old.replaced_by if old else "", _held(index))
+            days[key] = Day(name, _replaced_by(change, own, old), _held(index))
     lists = latest.dropped
     if dropped:
         lists = (*lists, f"{CHANGES}/{change}/dropped-{attempt}.json")
@@ -154,6 +149,20 @@ def _edited(
     changes = (*latest.changes, change)
     root = msgspec.structs.replace(latest, generation=latest.generation + 1, days=days, changes=changes, dropped=lists)
     return _Outcome(root, objects)
+
+
+def _by_day(edits: Sequence[Edit]) -> dict[str, list[Edit]]:
+    found: dict[str, list[Edit]] = defaultdict(list)
+    for edit in edits:
+        found[edit.key].append(edit)
+    return found
+
+
+def _replaced_by(change: str, edits: Sequence[Edit], old: Day | None) -> str:
+    """The last change that replaced any of the day: this one, or the one before; '' for none."""
+    if any(edit.is_replacing for edit in edits):
+        return change
+    return old.replaced_by if old else ""
 
 
 def _edit_day(stock: Stock, index: Index, edits: Sequence[Edit], stored: Mapping[Path, Stored]) -> tuple[Index, list[str]]:

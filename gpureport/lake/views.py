@@ -27,30 +27,31 @@ def views(
 ) -> list[str]:
     """Create a view per table over the chosen clusters, days and parts; the names made, in order.
 
-    Parts are of devices; an observation of the whole cluster belongs to every one of them.
-
-    A lake table without files becomes an empty table of its schema; facts without files are left out.
+    Parts are of devices; an observation of the whole cluster belongs to every one of them. A lake table without files becomes
+    an empty table of its schema; facts without files are left out. LakeError where a file is no Parquet.
     """
     con.execute("create schema if not exists lake; create schema if not exists facts")
-    made = []
     chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
     lake.bring(partition for partitions in chosen.values() for partition in partitions)
-    for table, partitions in chosen.items():
-        files = [
-            str(file)
-            for partition in partitions
-            for file in partition.files
-            if parts is None or file.stem in parts or is_observation(file)
-        ]
-        name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
-        if files:
-            create_view(con, name, files, _doubles(TABLE_BY_NAME.get(table)))
-        elif table in TABLE_BY_NAME:
-            _create_empty(con, name, TABLE_BY_NAME[table].schema)
-        else:
-            continue
-        made.append(name)
-    return made
+    made = (_open(con, table, _files(partitions, parts)) for table, partitions in chosen.items())
+    return [name for name in made if name]
+
+
+def _files(partitions: Iterable[Partition], parts: Collection[str] | None) -> list[str]:
+    found = (file for partition in partitions for file in partition.files)
+    return [str(file) for file in found if parts is None or file.stem in parts or is_observation(file)]
+
+
+def _open(con: duckdb.DuckDBPyConnection, table: str, files: list[str]) -> str:
+    """The name under which a table of the lake stands now; '' for facts without files."""
+    name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
+    if files:
+        create_view(con, name, files, _doubles(TABLE_BY_NAME.get(table)))
+    elif table in TABLE_BY_NAME:
+        _create_empty(con, name, TABLE_BY_NAME[table].schema)
+    else:
+        return ""
+    return name
 
 
 def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Collection[date] | None) -> bool:

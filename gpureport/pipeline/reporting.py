@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duckdb import DuckDBPyConnection
 
@@ -14,9 +14,9 @@ from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.delivering import deliver
-from gpureport.pipeline.settings import REPORT_THREADS, carbon_of, compute_engine, compute_settings, prices_of, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, compute_engine, compute_settings, report_settings
 from gpureport.query import Query, load
-from gpureport.report_tables import failed_checks, report_tables
+from gpureport.report_tables import ReportSettings, failed_checks, report_tables
 from gpureport.store import Place
 from gpureport.window import Window
 
@@ -108,19 +108,21 @@ def open_report(
         from gpureport.report_tables.anonymous import anonymise  # nobody else should wait for it
 
         anonymise(con, load(), salt)
-    shown = {
+    shown = _shown_settings(config, settings)
+    return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries
+
+
+def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
+    """The settings that its figures stand on, as the page names them; prices and factors only where there are any."""
+    carbon = config.carbon.model_dump(mode="json") if settings.carbon else {}
+    return {
         "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "idle_policy": config.report.idle_policy,
-        **{f"price of {name}": value for name, value in prices_of(config).items()},
-        **(
-            {f"carbon {name}": value for name, value in config.carbon.model_dump(mode="json").items()}
-            if carbon_of(config)
-            else {}
-        ),
+        **{f"price of {name}": value for name, value in settings.prices.items()},
+        **{f"carbon {name}": value for name, value in carbon.items()},
         "team_label": config.owners.team_label,
         "saturation_enabled": config.saturation.enabled,
         **{f"links of {model}": link for model, link in settings.links.items()},
         **config.thresholds.model_dump(),
     }
-    return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries

@@ -42,20 +42,20 @@ def report_settings(config: Config) -> ReportSettings:
         links,
         config.report.idle_policy,
         findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
-        prices=prices_of(config),
-        carbon=carbon_of(config),
+        prices=_prices(config),
+        carbon=_carbon(config),
         team_label=config.owners.team_label,
         scheduler_gauges=config.scheduler.model_dump(),
     )
 
 
-def prices_of(config: Config) -> dict[str, Any]:
+def _prices(config: Config) -> dict[str, Any]:
     """The price book; empty where nothing is configured."""
     return {name: value for name, value in config.prices.model_dump().items() if value not in ({}, None)}
 
 
-def carbon_of(config: Config) -> dict[str, Any]:
+def _carbon(config: Config) -> dict[str, Any]:
     """Factors of energy; empty where nothing that needs them is configured."""
     carbon = config.carbon
     grams = [*intensities("location", carbon.grams_per_kwh), *intensities("market", carbon.market_grams_per_kwh)]
-    return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or prices_of(config) else {}
+    return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or _prices(config) else {}

@@ -33,9 +33,19 @@ def courses(
     """
     if not wanted:
         return {}
+    step = step_hours(window)
+    found: dict[Key, dict[datetime, tuple[float | None, ...]]] = {}
+    for row in _shares(con, table, keys, wanted, window, step):
+        found.setdefault(tuple(row[: len(keys)]), {})[row[len(keys)]] = row[len(keys) + 1 :]
+    return {key: _points(by_time, timedelta(hours=step)) for key, by_time in found.items() if len(by_time) > 1}
+
+
+def _shares(
+    con: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str], wanted: Sequence[Key], window: Window, step: int
+) -> list[tuple[Any, ...]]:
+    """Rows of the keys, the start of a step of so many hours, and the three shares of its time in percent."""
     con.execute(f"create or replace temp table wanted ({', '.join(f'{key} varchar' for key in keys)})")
     con.executemany(f"insert into wanted values ({', '.join('?' for _ in keys)})", [list(key) for key in wanted])
-    step = step_hours(window)
     rows = con.execute(
         f"""
         select {", ".join(keys)},
@@ -51,10 +61,7 @@ def courses(
         {"since_at": plain(window.start_at), "until_at": plain(window.end_at)},
     ).fetchall()
     con.execute("drop table wanted")
-    found: dict[Key, dict[datetime, tuple[float | None, ...]]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[: len(keys)]), {})[row[len(keys)]] = row[len(keys) + 1 :]
-    return {key: _points(by_time, timedelta(hours=step)) for key, by_time in found.items() if len(by_time) > 1}
+    return rows
 
 
 def _points(by_time: dict[datetime, tuple[float | None, ...]], step: timedelta) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpureport.series import METRIC_LABEL
 from gpureport.shape.devices import DeviceSignals
-from gpureport.shape.identity import DeviceKey, DeviceLabels, Workload
+from gpureport.shape.identity import DeviceKey, DeviceLabels, Identity, Workload
 from gpureport.shape.long import LongRows
 from gpureport.shape.owners import Run
 from gpureport.shape.prepare import Prepared
@@ -115,20 +115,8 @@ def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mappin
         if count := counted.within(each.raw_times_ms):
             found.append((each, scope, count))
     identities = [each.identity for each, _, _ in found]
-    devices = [identity.device or identity.holder_device or DeviceKey("", "") for identity in identities]
-    texts = {
-        "metric": [identity.meaning.metric for identity in identities],
-        "signal": [identity.meaning.signal for identity in identities],
-        "scope": [scope for _, scope, _ in found],
-        "device_uuid": [device.device_uuid for device in devices],
-        "gpu_instance_id": [device.gpu_instance_id for device in devices],
-        "namespace": [identity.workload.namespace for identity in identities],
-        "pod": [identity.workload.pod for identity in identities],
-        "pod_uid": [identity.workload.pod_uid for identity in identities],
-        "container": [identity.workload.container for identity in identities],
-        "node_name": [identity.device_labels.node_name for identity in identities],
-    }
     own = [sorted((name, value) for name, value in each.labels.items() if value and name != METRIC_LABEL) for each in identities]
+    texts = {**_identity_columns(identities), "scope": [scope for _, scope, _ in found]}
     return _table(
         SERIES,
         {
@@ -139,6 +127,22 @@ def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mappin
             "sample_count": pa.array([count for _, _, count in found], pa.int64()),
         },
     )
+
+
+def _identity_columns(identities: Sequence[Identity]) -> dict[str, list[str]]:
+    """What each series is of: metric, device, workload, node; '' for what its labels do not tell."""
+    devices = [identity.device or identity.holder_device or DeviceKey("", "") for identity in identities]
+    return {
+        "metric": [identity.meaning.metric for identity in identities],
+        "signal": [identity.meaning.signal for identity in identities],
+        "device_uuid": [device.device_uuid for device in devices],
+        "gpu_instance_id": [device.gpu_instance_id for device in devices],
+        "namespace": [identity.workload.namespace for identity in identities],
+        "pod": [identity.workload.pod for identity in identities],
+        "pod_uid": [identity.workload.pod_uid for identity in identities],
+        "container": [identity.workload.container for identity in identities],
+        "node_name": [identity.device_labels.node_name for identity in identities],
+    }
 
 
 class _Counted:
