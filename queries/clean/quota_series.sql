@@ -62,7 +62,7 @@ series as (
     left join shown_as
         on
             series.cluster = shown_as.cluster
-            and series.metric like 'kai%'
+            and series.metric = 'kai_queue_fair_share_gpu'
             and labels['queue_name'] = shown_as.display_name
     where signal in (
         'quota_guaranteed',
