@@ -1,12 +1,13 @@
 -- Which resource claims pods used, and when, as kube-state-metrics tells it.
 --
--- A pod uses its claims from when it was bound, and until it was done, though the series stay until the pod is deleted. They tell
+-- A pod uses its claims from when it was bound, and until it was done, though the series stay until the pod is deleted. It was done
+-- at its completion time, where it was not seen running after it: one container of several may complete earlier. The series tell
 -- nothing of claims for extended resources, nor which devices a claim has.
 --
 -- grain:  cluster, namespace, claim, pod, pod_uid
 -- reads:  clean.kube_series, lake.sample, lake.series
 -- params:
--- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, kube_pod_completion_time
+-- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, _completion_time, _phase
 -- columns:
 --   cluster    cluster name
 --   namespace  namespace of pod and claim
@@ -39,7 +40,10 @@ time_series as (
         signal
     from clean.kube_series
     where
-        signal in ('kube_pod_status_scheduled_time', 'kube_pod_completion_time')
+        (
+            signal in ('kube_pod_status_scheduled_time', 'kube_pod_completion_time')
+            or (signal = 'kube_pod_status_phase' and phase = 'Running')
+        )
         and (cluster, pod_uid) in (select (series.cluster, series.pod_uid) from series)
 ),
 
@@ -49,6 +53,7 @@ look as (
         series_id,
         min(seen_at)::timestamp as first_at,
         make_timestamp_ms(max(epoch_ms(seen_at) + round(held_seconds * 1000)::bigint)) as last_until_at,
+        make_timestamp_ms(max(epoch_ms(seen_at) + round(held_seconds * 1000)::bigint) filter (where value = 1)) as true_until_at,
         make_timestamp_ms(round(max(value) * 1000)::bigint) as value_at
     from lake.sample
     where
@@ -67,7 +72,10 @@ life as (
         time_series.cluster,
         time_series.pod_uid,
         max(look.value_at) filter (where time_series.signal = 'kube_pod_status_scheduled_time') as bound_at,
-        max(look.value_at) filter (where time_series.signal = 'kube_pod_completion_time') as ended_at
+        max(look.value_at) filter (where time_series.signal = 'kube_pod_completion_time') as completed_at,
+        max(look.true_until_at) filter (where time_series.signal = 'kube_pod_status_phase') as running_until_at,
+        -- Three minutes, for a look at the phase is held on for a while.
+        if(completed_at < running_until_at - interval 3 minutes, null, completed_at) as ended_at
     from time_series
     inner join look
         on
