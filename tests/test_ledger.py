@@ -58,7 +58,7 @@ def con() -> duckdb.DuckDBPyConnection:
         con.execute(
             "create schema facts; create table facts.ledger_hour (cluster varchar, device_uuid varchar, gpu_instance_id varchar, "
             "hour_start_at timestamp, outage varchar, is_reserved boolean, is_unsliced boolean, stranding varchar, "
-            "activity varchar, namespace varchar, pod varchar, pod_uid varchar, gpu_seconds double)"
+            "activity varchar, namespace varchar, pod varchar, pod_uid varchar, hours_method varchar, gpu_seconds double)"
         )
         con.execute(
             "create table facts.window_capacity (cluster varchar, node_name varchar, device_uuid varchar, day date, "
@@ -68,7 +68,8 @@ def con() -> duckdb.DuckDBPyConnection:
         for number, (outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause) in enumerate(STATES):
             pod = "p" if is_held or is_reserved else ""
             con.execute(
-                "insert into facts.ledger_hour values ('c', $1, '1', '2026-03-01 05:00', $2, $3, $4, $5, $6, $7, $7, '', 3600)",
+                "insert into facts.ledger_hour "
+                "values ('c', $1, '1', '2026-03-01 05:00', $2, $3, $4, $5, $6, $7, $7, '', 'exclusive', 3600)",
                 [str(number), outage, is_reserved, is_unsliced, stranding, activity, pod],
             )
             con.execute(

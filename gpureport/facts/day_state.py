@@ -39,7 +39,7 @@ _OF_THE_DAY = (
     "clean.pod_maker",
     "facts.outage",
 )
-_AROUND_THE_DAY = (*_KEPT, "facts.reservation", "facts.stated_use", "facts.stranding")
+_AROUND_THE_DAY = (*_KEPT, "facts.granted_share", "facts.reservation", "facts.stated_use", "facts.stranding")
 """What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
 
 

@@ -54,7 +54,9 @@ ENERGY_FIGURES = {
     "never_active_joules": Figure(
         "held_joules + idle_joules of holders on days on which they never were active on the device", POWERS, POWER, EITHER
     ),
-    "allocated_gpu_hours": Figure("Σ s held × part of the GPU (1 ÷ sharers, compute slices ÷ 7) ÷ 3600"),
+    "allocated_gpu_hours": Figure(
+        "Σ s held × part of the GPU (of sharers what each was given ÷ Σ, else 1 ÷ sharers; compute slices ÷ 7) ÷ 3600"
+    ),
     "used_gpu_hours": Figure(
         "allocated_gpu_hours × mean of engine activity, else of GPU utilisation, of what was held, hour by hour",
         ("gr_engine_active_ratio", "gpu_util_ratio"),

@@ -13,7 +13,7 @@ HOUR_FIGURES = {
         absent="of a GPU split into instances: see theirs; where a GPU in use names nobody",
     ),
     "gpu_hours": Figure(
-        "h of whole GPUs: of several holders equal parts, of a MIG instance its compute slices of 7 (of 4 on an A30)"
+        "h of whole GPUs: of several holders as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)"
     ),
     "capacity_gpu_hours": Figure("h of GPUs, seen and expected together; reckoned without the buckets"),
     "effective_gpu_hours": Figure("h held and active with SM activity of 0.5 or more", ("sm_active_ratio",)),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 GLOSSARY = (
-    ("GPU-hour", "one whole GPU for an hour; a MIG instance counts its compute slices of 7, sharers of a GPU equal parts"),
+    (
+        "GPU-hour",
+        "one whole GPU for an hour; a MIG instance counts its slices of 7, sharers what each was given of it, else equal parts",
+    ),
     ("capacity", "the GPUs that were seen, or expected by evidence, times the window; replicas of time slicing are no GPUs"),
     ("held, allocated", "a running container had the GPU, whatever it did with it"),
     ("active", "held, and some signal says that it worked: utilisation, engine, SMs or the links"),

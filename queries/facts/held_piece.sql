@@ -1,9 +1,12 @@
--- Who held a GPU in each of its pieces: hours, and the pieces of those in which owners change.
+-- Who held a GPU in each of its pieces: hours, and the pieces of those in which owners change; and how its hours are shared out.
+--
+-- Where Kubernetes says what part of it each of several was given, by more grants than one, the hours go by these parts; what nobody was
+-- given of it is theirs too, for it is not free. Else pods have equal parts, and the containers of a pod equal parts of its.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
--- reads:  facts.ownership, facts.piece
+-- reads:  facts.granted_share, facts.ownership, facts.piece
 -- params:
--- source: facts.ownership
+-- source: facts.ownership, facts.granted_share
 -- columns:
 --   cluster          cluster name
 --   device_uuid      UUID of the physical GPU
@@ -19,6 +22,8 @@
 --   owner_count      holders of the GPU and of its instances in the piece
 --   instance_owner_count  those of the same instance, or of the whole GPU
 --   pod_owner_count  those of the same pod among the latter
+--   hours_ratio      0..1, its part of the hours of the GPU or instance; 1 together
+--   hours_method     exclusive, granted_share or equal_share
 with owned_hour as (
     select
         *,
@@ -47,12 +52,84 @@ held as (
             and owned_hour.device_uuid = piece.device_uuid
             and owned_hour.hour_start_at = piece.hour_start_at
     where piece.start_at is null or (owned_hour.start_at < piece.end_at and owned_hour.end_at > piece.start_at)
+),
+
+numbered as (
+    select
+        *,
+        row_number() over (order by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid, container)::uinteger as holder_number,
+        count(*) over (partition by device_uuid, start_at) as owner_count,
+        count(*) over (partition by device_uuid, start_at, gpu_instance_id) as instance_owner_count,
+        count(*) over (partition by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid) as pod_owner_count
+    from held
+),
+
+sharer as (
+    select *
+    from numbered
+    where instance_owner_count > 1
+),
+
+-- A grant that several have is shared out equally among them.
+granted as (
+    select
+        sharer.holder_number,
+        part.grant_key,
+        part.share_ratio / count(*) over (
+            partition by sharer.device_uuid, sharer.gpu_instance_id, sharer.start_at, part.grant_key
+        ) as share_ratio
+    from sharer
+    inner join facts.granted_share as part
+        on
+            sharer.cluster = part.cluster
+            and sharer.device_uuid = part.device_uuid
+            and sharer.gpu_instance_id = part.gpu_instance_id
+            and sharer.namespace = part.namespace
+            and sharer.pod = part.pod
+            and sharer.pod_uid = part.pod_uid
+            and sharer.container = part.container
+),
+
+part as (
+    select
+        sharer.device_uuid,
+        sharer.gpu_instance_id,
+        sharer.start_at,
+        sharer.holder_number,
+        (sharer.namespace, sharer.pod, sharer.pod_uid) as holder_pod,
+        string_agg(granted.grant_key, ', ' order by granted.grant_key) as grants,
+        if(count(granted.share_ratio) = count(*), sum(granted.share_ratio), null) as share_ratio
+    from sharer
+    left join granted on sharer.holder_number = granted.holder_number
+    group by all
+),
+
+shared as (
+    select
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        count(distinct holder_pod) as pod_count,
+        if(count(share_ratio) = count(*) and count(distinct grants) > 1, nullif(sum(share_ratio), 0), null) as all_share_ratio
+    from part
+    group by device_uuid, gpu_instance_id, start_at
 )
 
 select
-    *,
-    row_number() over (order by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid, container)::uinteger as holder_number,
-    count(*) over (partition by device_uuid, start_at) as owner_count,
-    count(*) over (partition by device_uuid, start_at, gpu_instance_id) as instance_owner_count,
-    count(*) over (partition by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid) as pod_owner_count
-from held
+    numbered.*,
+    case
+        when shared.pod_count is null then 1
+        else coalesce(part.share_ratio / shared.all_share_ratio, 1 / shared.pod_count / numbered.pod_owner_count)
+    end::double as hours_ratio,
+    case
+        when shared.pod_count is null then 'exclusive'
+        when shared.all_share_ratio is null then 'equal_share'
+        else 'granted_share'
+    end as hours_method
+from numbered
+left join part on numbered.holder_number = part.holder_number
+left join shared
+    on
+        part.device_uuid = shared.device_uuid
+        and part.gpu_instance_id = shared.gpu_instance_id
+        and part.start_at = shared.start_at

@@ -1,13 +1,14 @@
 -- The GPU-seconds of each hour by all that decides on their bucket: usable, held, reserved, wanted, active, how effectively.
 --
 -- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of stands
--- beside them as unsliced. Several holders of one unit have equal parts. Hours are cut where holders change and where the GPU becomes
+-- beside them as unsliced. Several holders of one unit have their parts of it (facts.held_piece), several claims on one that nobody holds
+-- the parts that they take of it, or equal ones where that is not known. Hours are cut where holders change and where the GPU becomes
 -- unusable, so that each span has one state of all these; activity comes sample by sample (facts.segment_saturation).
 --
 -- An instance counts for as long as its labels stood, which is how it is known that one was not seen. What the samples of an instance
 -- go beyond the GPU's own, or beyond its slices while it is partitioned anew, is cut.
 --
--- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid
+-- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  clean.device_run, facts.device_hour, facts.device_outage, facts.held_piece, facts.piece_saturation, facts.reservation, facts.segment_saturation, facts.stranded_gpu
 -- params:
 -- source: facts.segment_saturation, facts.piece_saturation; slices by GPU_I_PROFILE
@@ -24,6 +25,7 @@
 --   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
 --   pod_uid          its uid; '' where unknown
+--   hours_method     how its hours are shared out: exclusive, granted_share, equal_share; '' where nobody has it
 --   gpu_seconds      s of whole GPUs
 with stretch as (
     select
@@ -226,26 +228,33 @@ unit as (
 ),
 
 holder as (
-    select distinct
+    select
         cluster,
         device_uuid,
         gpu_instance_id,
         start_at,
         namespace,
         pod,
-        pod_uid
+        pod_uid,
+        sum(hours_ratio) as hours_ratio,
+        any_value(hours_method) as hours_method
     from facts.held_piece
+    group by all
 ),
 
 claimant as (
-    select distinct
+    select
         piece.cluster,
         piece.device_uuid,
         reservation.gpu_instance_id,
         piece.start_at,
         reservation.namespace,
         reservation.pod,
-        reservation.pod_uid
+        reservation.pod_uid,
+        reservation.share_ratio,
+        count(*) over same_unit as claim_count,
+        if(count(reservation.share_ratio) over same_unit = claim_count, nullif(sum(reservation.share_ratio) over same_unit, 0), null)
+            as all_share_ratio
     from piece
     inner join facts.reservation
         on
@@ -259,20 +268,32 @@ claimant as (
             and piece.device_uuid = holder.device_uuid
             and reservation.gpu_instance_id = holder.gpu_instance_id
             and piece.start_at = holder.start_at
+    window same_unit as (partition by piece.cluster, piece.device_uuid, reservation.gpu_instance_id, piece.start_at)
 ),
 
 taken as (
     select
         *,
-        false as is_reserved,
-        count(*) over (partition by cluster, device_uuid, gpu_instance_id, start_at) as holder_count
+        false as is_reserved
     from holder
     union all by name
     select
-        *,
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        namespace,
+        pod,
+        pod_uid,
         true as is_reserved,
-        count(*) over (partition by cluster, device_uuid, gpu_instance_id, start_at) as holder_count
+        sum(coalesce(share_ratio / all_share_ratio, 1 / claim_count)) as hours_ratio,
+        case
+            when any_value(claim_count) = 1 then 'exclusive'
+            when any_value(all_share_ratio) is null then 'equal_share'
+            else 'granted_share'
+        end as hours_method
     from claimant
+    group by all
 ),
 
 seen as (
@@ -289,7 +310,8 @@ seen as (
         coalesce(taken.namespace, '') as namespace,
         coalesce(taken.pod, '') as pod,
         coalesce(taken.pod_uid, '') as pod_uid,
-        unit.seconds / coalesce(taken.holder_count, 1) as gpu_seconds
+        coalesce(taken.hours_method, '') as hours_method,
+        unit.seconds * coalesce(taken.hours_ratio, 1) as gpu_seconds
     from unit
     left join facts.device_outage as outage
         on
@@ -358,6 +380,7 @@ select
     namespace,
     pod,
     pod_uid,
+    hours_method,
     sum(gpu_seconds) as gpu_seconds
 from seen
 group by all
@@ -375,6 +398,7 @@ select
     '' as namespace,
     '' as pod,
     '' as pod_uid,
+    '' as hours_method,
     sum(outage_seconds - seen_seconds) as gpu_seconds
 from lost
 where outage_seconds > seen_seconds

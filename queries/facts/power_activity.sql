@@ -21,6 +21,7 @@
 --   hour_start_at             UTC, start of the hour
 --   instance_owner_count      its holders; 0 of an instance that nobody holds
 --   slice_count               its compute slices
+--   gpu_ratio                 0..1, its part of the GPU: compute slices of 7 (of 4 on an A30)
 --   observed_seconds          s in which the GPU was seen
 --   measured_seconds          s whose energy is known
 --   active_joules             J above idle in active spans, by activity x compute slices
@@ -42,6 +43,7 @@ with instance_hour as (
         gpu_instance_id,
         hour_start_at,
         greatest(1, coalesce(try_cast(regexp_extract(gpu_instance_profile, '^(\d+)g', 1) as bigint), 1)) as slice_count,
+        if(gpu_model like '%A30%', 4, 7) as whole_slice_count,
         gr_engine_active_seen_seconds is not null as has_engine,
         sm_active_seen_seconds is not null as has_sm,
         coalesce(gr_engine_active_ratio_seconds, 0) as engine_ratio_seconds,
@@ -125,6 +127,7 @@ placed as (
         coalesce(holder.instance_owner_count, 0) as instance_owner_count,
         told.start_at is not null as has_util,
         coalesce(instance_hour.slice_count, 1) as slice_count,
+        coalesce(instance_hour.whole_slice_count, 7) as whole_slice_count,
         coalesce(choice.signal, 'none') as signal,
         piece.owner_count,
         coalesce(piece.slice_count, 1) as board_slice_count
@@ -414,6 +417,7 @@ select
     instance.hour_start_at,
     instance.instance_owner_count,
     instance.slice_count,
+    least(1, instance.slice_count / instance.whole_slice_count) as gpu_ratio,
     piece.observed_seconds,
     piece.measured_seconds,
     summed.slice_joules * instance.slice_count + piece.untold_joules * instance.slice_share_ratio as active_joules,

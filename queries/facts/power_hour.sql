@@ -3,7 +3,8 @@
 -- One holder of a whole GPU has all above idle; several share it, by their own utilisation where that is measured, else by what
 -- Kepler shows of them (facts.power_util), else in equal parts; holders of MIG instances by activity (facts.power_activity),
 -- several of one as those of a whole GPU (facts.instance_util). Where the baseline is unknown all that was measured counts as
--- above it. Idle is shared out beside it, in equal parts or by compute slices.
+-- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
+-- compute slices.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  facts.held_piece, facts.instance_util, facts.power_activity, facts.power_piece, facts.power_util
@@ -19,7 +20,7 @@
 --   gpu_instance_id           MIG instance; '' for the whole GPU
 --   hour_start_at             UTC, start of the hour
 --   observed_seconds          s in which the GPU was seen while held
---   gpu_seconds               s x its part of the GPU: of sharers an equal one, of a MIG instance its compute slices of seven
+--   gpu_seconds               s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
 --   measured_seconds          s of them whose energy is known; null where none is
 --   active_joules             J above idle in active time; null where no energy is known
 --   active_joules_unweighted  J, the same with MIG activity not weighted by compute slices
@@ -34,11 +35,14 @@
 --   clamped_count             samples in which the instance's activity was outside 0..1
 --   idle_watts                the whole GPU's power at idle; null where it is unknown
 --   idle_source               configured, observed, same_model, lowest_seen or unknown
+--   hours_method              how gpu_seconds and idle_joules are shared out (facts.held_piece): exclusive, granted_share, equal_share; several are listed
 --   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
 --   scope                     whose activity was measured: device, pod or container
 with held as (
     select
         held.*,
+        -- Of a GPU; beside holders of its instances, of their part.
+        held.hours_ratio * held.instance_owner_count / held.owner_count as gpu_ratio,
         piece.share,
         piece.idle_watts,
         piece.idle_source,
@@ -70,14 +74,15 @@ told as (
         hour_start_at,
         idle_watts,
         idle_source,
+        hours_method,
         observed_seconds,
-        observed_seconds / owner_count as gpu_seconds,
+        observed_seconds * gpu_ratio as gpu_seconds,
         measured_seconds,
         active_joules / owner_count as active_joules,
         active_joules / owner_count as active_joules_unweighted,
         (active_joules + held_joules) / owner_count as active_joules_kepler,
         held_joules / owner_count as held_joules,
-        idle_joules / owner_count as idle_joules,
+        idle_joules * gpu_ratio as idle_joules,
         active_seconds,
         activity_unknown_seconds,
         if(share = 'equal', active_seconds, 0) as equal_seconds,
@@ -99,8 +104,9 @@ told as (
         held.hour_start_at,
         held.idle_watts,
         held.idle_source,
+        held.hours_method,
         util.* exclude (cluster, holder_number),
-        util.observed_seconds / held.owner_count as gpu_seconds,
+        util.observed_seconds * held.gpu_ratio as gpu_seconds,
         util.active_joules as active_joules_unweighted,
         0 as clamped_count
     from held
@@ -117,14 +123,15 @@ told as (
         held.hour_start_at,
         held.idle_watts,
         held.idle_source,
+        held.hours_method,
         activity.observed_seconds,
-        activity.observed_seconds * least(7, activity.slice_count) / 7 / held.instance_owner_count as gpu_seconds,
+        activity.observed_seconds * activity.gpu_ratio * held.hours_ratio as gpu_seconds,
         activity.measured_seconds,
         coalesce(util.active_joules, activity.active_joules / held.instance_owner_count) as active_joules,
         coalesce(util.active_joules_unweighted, activity.active_joules_unweighted / held.instance_owner_count) as active_joules_unweighted,
         coalesce(util.active_joules_kepler, activity.active_joules_kepler / held.instance_owner_count) as active_joules_kepler,
         activity.held_joules / held.instance_owner_count as held_joules,
-        activity.idle_joules / held.instance_owner_count as idle_joules,
+        activity.idle_joules * held.hours_ratio as idle_joules,
         activity.active_seconds,
         activity.activity_unknown_seconds,
         greatest(activity.equal_seconds, util.equal_seconds) as equal_seconds,
@@ -168,6 +175,7 @@ select
     sum(clamped_count)::bigint as clamped_count,
     max(idle_watts) as idle_watts,
     any_value(idle_source) as idle_source,
+    string_agg(distinct hours_method, ', ' order by hours_method) as hours_method,
     string_agg(distinct method, ', ' order by method) as method,
     max(scope) as scope
 from told

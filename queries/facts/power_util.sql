@@ -1,7 +1,7 @@
 -- The energy of GPUs of whose sharers it is told what each does, span by span, by that.
 --
 -- Above idle in an active span goes by the sharers' utilisation in force at its start; in equal parts where that of one of them is
--- unknown, or is 0 for all. Above idle in other spans, and idle itself, is in equal parts at all times.
+-- unknown, or is 0 for all. Above idle in other spans is in equal parts; idle goes as hours do (facts.held_piece).
 -- Where Kepler's watts tell, one whom Kepler shows at other times has none while it shows another; watts are no sign of activity.
 -- Kepler's shares: the same, active or not; a sharer without a value has 0.
 --
@@ -40,6 +40,7 @@ sharer as (
         held.cluster,
         held.holder_number,
         held.owner_count,
+        held.hours_ratio * held.instance_owner_count / held.owner_count as idle_ratio,
         piece.piece_number,
         named.method,
         named.scope,
@@ -245,7 +246,7 @@ select
     summed.joules + piece.untold_joules / sharer.owner_count as active_joules,
     summed.kepler_joules + piece.untold_kepler_joules / sharer.owner_count as active_joules_kepler,
     piece.held_joules / sharer.owner_count as held_joules,
-    piece.idle_joules / sharer.owner_count as idle_joules,
+    piece.idle_joules * sharer.idle_ratio as idle_joules,
     piece.active_seconds,
     piece.activity_unknown_seconds,
     piece.equal_seconds,

@@ -17,6 +17,7 @@
 --   end_at           UTC, its end, outside it
 --   pod              pod that reserved it; '' where none did, or a group of pods
 --   pod_uid          its uid
+--   share_ratio      0..1, part of the GPU or instance that the claim has; null where its size is unknown
 with allocated as (
     select
         cluster,
@@ -25,6 +26,7 @@ with allocated as (
         namespace,
         claim,
         claim_uid,
+        share_ratio,
         start_at,
         end_at
     from facts.claim_device as held
@@ -71,6 +73,7 @@ stretch as (
         namespace,
         claim,
         claim_uid,
+        if(count(share_ratio) = count(*), least(1, sum(share_ratio)), null) as share_ratio,
         min(start_at) as start_at,
         max(end_at) as end_at
     from numbered
@@ -106,7 +109,8 @@ select
     stretch.start_at,
     stretch.end_at,
     coalesce(consumer.first.pod, '') as pod,
-    coalesce(consumer.first.pod_uid, '') as pod_uid
+    coalesce(consumer.first.pod_uid, '') as pod_uid,
+    stretch.share_ratio
 from stretch
 left join consumer
     on

@@ -1,6 +1,7 @@
 -- The energy of GPUs that stood reserved by a resource claim while no container held them, hour by hour.
 --
--- It is a part of what nobody used; of several claims on one GPU each has an equal part.
+-- It is a part of what nobody used; of several claims on one GPU each has the part that it takes, as all parts are to 1; an equal one where
+-- the part of one of them is not known.
 --
 -- grain:  cluster, device_uuid, namespace, claim_uid, hour_start_at
 -- reads:  facts.power_piece, facts.reservation
@@ -23,7 +24,10 @@ with reserved as (
         piece.hour_start_at,
         piece.measured_joules,
         piece.observed_seconds,
-        count(*) over (partition by piece.cluster, piece.piece_number) as claim_count
+        count(*) over same_piece as claim_count,
+        if(count(reservation.share_ratio) over same_piece = claim_count, nullif(sum(reservation.share_ratio) over same_piece, 0), null)
+            as all_share_ratio,
+        coalesce(reservation.share_ratio / all_share_ratio, 1 / claim_count) as hours_ratio
     -- Pieces are cut where a reservation begins or ends.
     from facts.power_piece as piece
     inner join facts.reservation
@@ -33,6 +37,7 @@ with reserved as (
             and piece.start_at >= reservation.start_at
             and piece.end_at <= reservation.end_at
     where piece.owner_count = 0 and reservation.gpu_instance_id = ''
+    window same_piece as (partition by piece.cluster, piece.piece_number)
 )
 
 select
@@ -41,7 +46,7 @@ select
     namespace,
     claim_uid,
     hour_start_at,
-    sum(measured_joules / claim_count) as reserved_joules,
+    sum(measured_joules * hours_ratio) as reserved_joules,
     sum(observed_seconds) as reserved_seconds
 from reserved
 group by cluster, device_uuid, namespace, claim_uid, hour_start_at

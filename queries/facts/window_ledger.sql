@@ -8,7 +8,8 @@
 -- allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known. reserved_idle: a claim has it and no
 -- container. stranded: nobody has it, and nothing that is asked for can be placed on it. free: nobody has it.
 --
--- Hours of a GPU that several hold are shared out in equal parts; a MIG instance counts its compute slices of 7 (of 4 on an A30).
+-- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
+-- MIG instance counts its compute slices of 7 (of 4 on an A30).
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  facts.ledger_hour, facts.window_capacity, facts.window_holder_day
@@ -27,6 +28,7 @@
 --   pod_uid          its uid; '' where unknown
 --   gpu_model        model, '' where unknown
 --   first_hour_at    UTC, the first hour of the day that has any; null for what was not seen
+--   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared); several are listed; '' where nobody holds it
 --   gpu_hours        h of whole GPUs
 with daily as (
     select
@@ -42,6 +44,7 @@ with daily as (
         namespace,
         pod,
         pod_uid,
+        hours_method,
         min(hour_start_at) as first_hour_at,
         sum(gpu_seconds) as gpu_seconds
     from facts.ledger_hour
@@ -110,6 +113,7 @@ placed as (
         '' as namespace,
         '' as pod,
         '' as pod_uid,
+        '' as hours_method,
         gpu_model,
         '' as label_cause,
         unseen_cause,
@@ -193,6 +197,12 @@ select
     pod_uid,
     any_value(gpu_model) as gpu_model,
     min(first_hour_at) as first_hour_at,
+    concat_ws(
+        ', ',
+        if(bool_or(hours_method = 'equal_share'), 'equal_share', null),
+        if(bool_or(hours_method = 'exclusive'), 'exclusive', null),
+        if(bool_or(hours_method = 'granted_share'), 'granted_share', null)
+    ) as hours_method,
     sum(gpu_seconds) / 3600 as gpu_hours
 from bucketed
 group by all

@@ -28,6 +28,7 @@
 --   idle_watts                the whole GPU's power at idle, mean over the time held
 --   idle_source               where that comes from; several are listed
 --   method                    how the energy was shared; several are listed
+--   hours_method              how idle_joules and hours are shared out: exclusive, granted_share, equal_share; several are listed
 --   scope                     whose activity was measured: device, pod or container
 with hour as (
     select
@@ -75,6 +76,12 @@ select
     sum(hour.idle_watts * hour.observed_seconds) / sum(if(hour.idle_watts is null, null, hour.observed_seconds)) as idle_watts,
     string_agg(distinct hour.idle_source, ', ' order by hour.idle_source) as idle_source,
     any_value(method.method) as method,
+    concat_ws(
+        ', ',
+        if(bool_or(contains(hour.hours_method, 'equal_share')), 'equal_share', null),
+        if(bool_or(contains(hour.hours_method, 'exclusive')), 'exclusive', null),
+        if(bool_or(contains(hour.hours_method, 'granted_share')), 'granted_share', null)
+    ) as hours_method,
     max(hour.scope) as scope
 from facts.power_hour as hour
 inner join method

@@ -16,13 +16,14 @@
 --   gpu_instance_id           MIG instance; '' for the whole GPU
 --   active_joules             J above idle in active time: its share of the device's
 --   held_joules               J above idle while held and not active: equal parts for all holders
---   idle_joules               J of the device's idle baseline while it held the device: equal parts, by compute slices under MIG
+--   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
 --   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
 --   active_watts_avg          W, active_joules over the seconds whose energy is known
 --   idle_watts                W, the whole device's power at idle
 --   idle_source               configured, observed, same_model, lowest_seen or unknown; several are listed
 --   observed_seconds          s in which the device was seen while held
 --   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share or equal_share; several are listed
+--   hours_method              how idle_joules are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; none
 --   scope                     whose activity was measured to share by: device, pod or container
 --   active_joules_unweighted  J, active_joules with MIG activity not weighted by compute slices (activity_share)
 --   charged_joules            J that count for it by --idle-policy: active and held, with its part of idle (holder) or of the pool's (pool)
@@ -139,6 +140,7 @@ select
     coalesce(judged.idle_source, 'unknown') as idle_source,
     figure.observed_seconds,
     coalesce(judged.method, 'none') as method,
+    coalesce(judged.hours_method, 'none') as hours_method,
     coalesce(judged.scope, 'device') as scope,
     judged.active_joules_unweighted,
     judged.charged_joules,
@@ -161,7 +163,7 @@ select
         { 'figure': 'charged_joules', 'reason': if(judged.charged_joules is null, coalesce(judged.idle_reason, 'not_collected'), null) },
         { 'figure': 'active_watts_max', 'reason': case
             when judged.active_joules is null then 'not_collected'
-            when judged.active_watts_max is null then 'not_active'
+            when judged.active_watts_max is null then if(judged.active_seconds > 0, 'not_collected', 'not_active')
         end },
         { 'figure': 'sm_active_watts', 'reason': if(judged.active_joules is null, 'not_collected', judged.sm_reason) }
     ] if entry.reason is not null]) as unknown_reasons

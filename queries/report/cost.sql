@@ -1,7 +1,7 @@
 -- What the GPUs cost and emitted, by the configured prices and factors; without any of them this table is not made.
 --
 -- Two bases: allocated is the time a GPU was held, whatever was done with it; used is that time weighted by the GPU's activity.
--- A sharer holds its part of a GPU, a MIG instance its compute slices of seven. Energy is its own line, the same on both bases.
+-- A sharer holds its part of a GPU, a MIG instance its compute slices of 7 (of 4 on an A30). Energy is its own line, the same on both bases.
 -- Where a grid's intensity changes within an hour, the hour has the mean of its time.
 --
 -- grain:  cluster, day, namespace, gpu_model

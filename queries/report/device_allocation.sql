@@ -28,7 +28,8 @@
 --   gpu_model              model; '' where unknown
 --   allocated_seconds      s in which the container had it
 --   observed_seconds       s of them in which the device was seen
---   allocated_gpu_hours    h of whole GPUs held: of sharers equal parts, of a MIG instance its compute slices
+--   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
+--   hours_method           how hours are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; '' where not known
 --   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
 --   gpu_usage_avg          0..1, mean share of time with the graphics or compute engine active
 --   sm_active_avg          0..1, mean SM activity
@@ -210,6 +211,12 @@ hour as (
         power.device_uuid,
         power.gpu_instance_id,
         sum(power.gpu_seconds) / 3600 as allocated_gpu_hours,
+        concat_ws(
+            ', ',
+            if(bool_or(contains(power.hours_method, 'equal_share')), 'equal_share', null),
+            if(bool_or(contains(power.hours_method, 'exclusive')), 'exclusive', null),
+            if(bool_or(contains(power.hours_method, 'granted_share')), 'granted_share', null)
+        ) as hours_method,
         sum(power.gpu_seconds * coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
             activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
@@ -249,6 +256,7 @@ joined as (
         coalesce(place.gpu_model, '') as gpu_model,
         if(granted.is_found, coalesce(figure.observed_seconds, 0), null) as observed_seconds,
         hour.allocated_gpu_hours,
+        coalesce(hour.hours_method, '') as hours_method,
         hour.used_gpu_hours,
         figure.gpu_usage_avg,
         figure.sm_active_avg,
@@ -327,6 +335,7 @@ select
     allocated_seconds,
     observed_seconds,
     allocated_gpu_hours,
+    hours_method,
     used_gpu_hours,
     gpu_usage_avg,
     sm_active_avg,

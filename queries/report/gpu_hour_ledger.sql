@@ -7,7 +7,8 @@
 -- allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known. reserved_idle: a claim has it and no
 -- container. stranded: nobody has it, and nothing that is asked for can be placed on it. free: nobody has it.
 --
--- Hours of a GPU that several hold are shared out in equal parts; a MIG instance counts its compute slices of 7 (of 4 on an A30).
+-- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
+-- MIG instance counts its compute slices of 7 (of 4 on an A30).
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  facts.window_ledger
@@ -25,6 +26,7 @@
 --   pod              holder's pod; '' likewise
 --   pod_uid          its uid; '' where unknown
 --   gpu_model        model, '' where unknown
+--   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared); several are listed; '' where nobody holds it
 --   gpu_hours        h of whole GPUs
 select * exclude (first_hour_at)
 from facts.window_ledger
