@@ -300,7 +300,7 @@ select
     if(measured_seconds is null, null, rest_joules - least(begun_joules, rest_joules)) as held_joules,
     if(measured_seconds is null, null, active_seconds) as active_seconds,
     if(measured_seconds is null, null, activity_unknown_seconds) as activity_unknown_seconds,
-    greatest(0, active_watts_max - coalesce(idle_watts, 0)) as active_watts_max,
+    if(active_watts_max is null, null, greatest(0, active_watts_max - coalesce(idle_watts, 0))) as active_watts_max,
     power_watts_min,
     power_watts_max
 from split
