@@ -11,7 +11,7 @@ UNKNOWN = "—"
 _SI = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _UUID_CHARACTERS = 8
 _IEC = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
-_ABBREVIATED = ("_bytes_per_second_avg", "_joules", "_hertz_avg", "_hertz_max")
+_ABBREVIATED = ("_bytes_per_second_avg", "_joules", "_joules_kepler", "_joules_unweighted", "_hertz_avg", "_hertz_max")
 _SPELLED = {word.lower(): word for word in ("GPU", "SM", "DRAM", "PCIe", "NVLink", "XID", "UUID", "UID", "MIG", "PCI", "ID")} | {
     "tx": "sent",
     "rx": "received",
@@ -41,6 +41,8 @@ _UNITS = (
     ("_gpu_hours", "GPU-h"),
     ("_seconds", "s"),
     ("_joules", "J"),
+    ("_joules_kepler", "J"),
+    ("_joules_unweighted", "J"),
     ("_watts", "W"),
     ("_bytes", "B"),
     ("_ratio", "%"),

@@ -16,8 +16,10 @@ from bench.written import BEGIN, END, written_into
 from gpureport.catalog import load_catalog
 from gpureport.cli import cli
 from gpureport.config import Config
+from gpureport.documents.figures import render_figures
 from gpureport.documents.findings import render_findings
-from gpureport.documents.schema import render_figures, render_metrics, render_schema
+from gpureport.documents.metrics import render_metrics
+from gpureport.documents.schema import render_schema
 from gpureport.query import load
 from gpureport.tables import TABLES
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpureport.catalog import load_catalog
+from gpureport.documents.figures import render_figures
 from gpureport.documents.findings import render_findings
+from gpureport.documents.metrics import render_metrics
 from gpureport.documents.queries import render_index
-from gpureport.documents.schema import render_figures, render_metrics, render_schema
+from gpureport.documents.schema import render_schema
 from gpureport.query import load
 from gpureport.resources import QUERIES
 

@@ -7,23 +7,28 @@ from gpureport.findings import Thresholds, rules, xid_classes
 
 _INTRO = """# Findings
 
-Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpureport/findings.py`.
-`report.finding` has a row for each thing that deserves a look, with its evidence, what is at stake and the statement that
-shows it. A code keeps its meaning for good. What was not seen for long enough gives no finding.
-`gpureport report --fail-on warning` (or a code, or `report.fail_on`) ends with exit code 3 where there is one.
+`report.finding` has a row for each thing that deserves a look, with its evidence, what is at stake, what to do about it, and
+the SQL that shows it. Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpureport/findings.py`.
+
+- A code never changes its meaning.
+- What was not seen for long enough gives no finding.
+- `gpureport report --fail-on warning` ends with exit code 3 if there is a warning or worse; a code (`GR101`) works too, and so
+  does `report.fail_on` in the configuration.
+- Words in the third column such as `idle_ratio` are [thresholds](#thresholds). Known findings can be
+  [suppressed](#suppressions), and the [classes of XID errors](#xid-errors) are at the end.
 
 """
 _THRESHOLDS = """
 ## Thresholds
 
-Each can be set in the configuration's `[thresholds]`; the ones in force stand beside each finding.
+Each one can be set under `[thresholds]` in the configuration. The thresholds in force stand beside each finding.
 
 """
 _SUPPRESSIONS = """
-## What is known already
+## Suppressions
 
-A finding that is known is listed, and fails no run, until a day. `*` and `?` stand for letters; what is
-left out matches everything.
+A finding that is known and accepted can be suppressed until a day: it is still listed, but does not fail a run. `*` and `?` are
+wildcards; what is left out matches everything.
 
 ```toml
 [[suppressions]]
@@ -37,7 +42,7 @@ pod = "server-*"
 _XIDS = """
 ## XID errors
 
-What an XID tells of, as `report.finding` classes it; a code that is not here counts as of no known class.
+The class that `report.finding` gives to an XID. A code that is not listed here has no known class.
 
 """
 
@@ -51,7 +56,7 @@ def render_findings() -> str:
     ]
     return (
         _INTRO
-        + markdown_table(("code", "finding", "severity", "said when", "what to do"), codes)
+        + markdown_table(("code", "finding", "severity", "reported when", "what to do"), codes)
         + _THRESHOLDS
         + markdown_table(("threshold", "default", "meaning"), thresholds)
         + _SUPPRESSIONS

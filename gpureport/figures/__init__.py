@@ -13,7 +13,16 @@ from gpureport.figures.reasons import REASONS
 from gpureport.figures.scheduler import SCHEDULER_FIGURES
 from gpureport.figures.telemetry import DEVICE_FIGURES
 
-__all__ = ["FIGURES", "REASONS", "Figure"]
+__all__ = ["FIGURES", "GROUPS", "REASONS", "Figure"]
 
-FIGURES = {**HOUR_FIGURES, **DEVICE_FIGURES, **ENERGY_FIGURES, **SCHEDULER_FIGURES, **QUOTA_FIGURES}
+GROUPS = {
+    "GPU-hours, coverage and forecast": HOUR_FIGURES,
+    "Activity, throttling, memory, links and power": DEVICE_FIGURES,
+    "Energy and cost": ENERGY_FIGURES,
+    "Scheduler and free capacity": SCHEDULER_FIGURES,
+    "Quotas": QUOTA_FIGURES,
+}
+"""The figures by what they are about, under the headings of ``docs/figures.md``."""
+
+FIGURES = {name: figure for group in GROUPS.values() for name, figure in group.items()}
 """Every figure of the report tables, in the order of the tables; seconds behind a ratio are named after it."""

@@ -6,16 +6,16 @@ from gpureport.figures.figure import Figure
 
 QUOTA_REASONS = {
     "no_such_notion": "the quota's system has no such number",
-    "preemption_not_read": "its scheduler takes pods back by settings of its own, which are not read",
-    "capacity_unknown": "how much there is to share is not known: no nodes were looked at, or they are another tree's",
-    "demand_unknown": "what waits is not known: the scheduler's pods cannot be told by their queue, and it does not say",
-    "no_limit": "there is no hard limit, or none that is known",
-    "unlimited": "all is guaranteed: the quota names no number",
-    "contains_others": "what the quota has is that of those that it contains: see theirs",
-    "nothing_due": "nothing was guaranteed and asked for, or nothing was shared out",
-    "no_reclaim": "it was never short while others borrowed, or that was not seen to end",
-    "not_observed": "nothing that was read tells of it",
-    "not_held_by_pods": "no telemetry of GPUs that its pods are known to have held",
+    "preemption_not_read": "its scheduler preempts by settings of its own, which are not read",
+    "capacity_unknown": "how much there is to share is unknown: no nodes were looked at, or they belong to another tree",
+    "demand_unknown": "what waits is unknown: pods cannot be assigned to queues, and the scheduler does not say",
+    "no_limit": "there is no hard limit, or none is known",
+    "unlimited": "everything is guaranteed: the quota names no number",
+    "contains_others": "what the quota has is what the quotas within it have; see their rows",
+    "nothing_due": "nothing was both guaranteed and asked for, or nothing was shared out",
+    "no_reclaim": "it was never short while others borrowed, or the end of that was not seen",
+    "not_observed": "nothing that was read says it",
+    "not_held_by_pods": "there is no telemetry of GPUs that its pods are known to have held",
 }
 _SYSTEM = "its scheduler has no such notion"
 _SHARE = "its scheduler has no such number, or demand or capacity is not known"

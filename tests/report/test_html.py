@@ -113,7 +113,7 @@ def test_the_head_states_window_coverage_sources_and_failed_checks(out: Path) ->
         "2026-11-20T00:00:00Z to 2026-11-20T01:00:00Z (1 h, UTC, end not included)",
         "Seen: 90.0 %, not seen: 10.0 %",
         "Seen90.0 %10.0 % not seen; 1 of 31 signals absent",
-        "exporter down0.1 GPU-h on 1 node not seen: the node's devices fell silent together",
+        "exporter down0.1 GPU-h on 1 node not seen: all devices and signals of the node fell silent together",
         "not collecteddram_active_ratio: the exporter does not publish this metric",
         "Check failed. checks.overlap: Two rows at once. 3 row(s)",
         "prometheus 2.53 warned: one store is missing",

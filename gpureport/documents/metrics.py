@@ -1,0 +1,49 @@
+"""docs/metrics.md, written from the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpureport.catalog import Catalog, Meaning
+from gpureport.documents.markdown import anchor, markdown_table
+from gpureport.tables import SIGNALS
+
+_INTRO = """# Metrics
+
+Which metrics of which exporters carry each signal. Generated from `queries/catalog/signal.csv`.
+
+- **Order**: the preferred metric comes first. If several are there, the first one serves, and the next ones only while it
+  is silent. `lake.device_signal` and `source_metrics` say which one served. Your own rows (`[[signals]]` in the
+  configuration) come before these.
+- **Factor**: a value times the factor is in the unit that the signal's name ends in.
+- **Read as**: gauge (holds until the next sample), counter (grows), rate (a gauge that calls itself a counter), bitmask,
+  bit (a flag worth one bit of the mask), code, info (only its labels count), growth per second or over another counter's
+  growth (a gauge made from counters).
+- **Scope**: board (the whole GPU, even if every MIG instance repeats it), instance, detail (a device's value split
+  further), pod, cluster.
+- `{name=*}` means that the series must have this label.
+
+Not read, though an exporter has it: `xpum_memory_ratio` (XPU Manager 1.x), a percentage of a total that the exporter does
+not publish. With `xpum_memory_used_bytes` alone, the bytes are known and the share of the memory is not.
+"""
+_OTHERS = "Everything else"
+
+
+def render_metrics(catalog: Catalog) -> str:
+    """docs/metrics.md."""
+    columns = [signal.name for signal in SIGNALS]
+    others = [signal for signal in dict.fromkeys(row.signal for row in catalog.rows) if signal not in columns]
+    signals = [signal for signal in columns if catalog.candidates(signal)]
+    contents = " · ".join(f"[{name}](#{anchor(name)})" for name in [*signals, _OTHERS])
+    tables = [f"### {signal}\n\n" + _metrics(catalog.candidates(signal)) for signal in signals]
+    beside = _metrics([row for signal in others for row in catalog.candidates(signal)])
+    return "\n".join([_INTRO, f"Signals: {contents}\n", "## Device signals\n", *tables, f"## {_OTHERS}\n", beside])
+
+
+def _metrics(rows: Iterable[Meaning]) -> str:
+    def line(row: Meaning) -> tuple[str, ...]:
+        name = f"{row.metric}{{{row.labels}}}" if row.labels else row.metric
+        read = f"growth per {row.per}" if row.per == "second" else f"growth over that of {row.per}" if row.per else row.kind
+        return name, f"{row.factor:g}", read, row.scope, f"{row.exporter} {row.versions}", row.needs, row.source
+
+    return markdown_table(("metric", "factor", "read as", "scope", "exporter", "needs", "source"), map(line, rows))
