@@ -21,6 +21,8 @@ _PARTS = (
     ("active_gpu_hours", "var(--ineffective)", "active"),
     ("effective_gpu_hours", "var(--effective)", "effective"),
 )
+_Hour = list[float | None]
+"""An hour's amounts, in the order of the parts."""
 _DAY_AMOUNTS = ("held_gpu_hours", "usable_gpu_hours", "low_gpu_hours", "expected_gpu_hours", "high_gpu_hours")
 _DAY_LINES = (
     # figure of report.demand_trend, colour, dash
@@ -39,11 +41,7 @@ _MODEL_HEADER = {"labelAngle": 0, "labelAlign": "left", "labelOrient": "top"}
 
 def supply(rows: Sequence[Mapping[str, Any]], waiting: Mapping[datetime, float]) -> str:
     """Areas within each other: GPUs usable, held, active, effective; ``waiting``, units by hour, a line on top of held."""
-    by_hour: dict[datetime, list[float]] = {}
-    for row in rows:
-        sums = by_hour.setdefault(row["hour_start_at"], [0.0] * len(_PARTS))
-        for number, (name, *_) in enumerate(_PARTS):
-            sums[number] += row[name]
+    by_hour = _by_hour(rows)
     points = _closed([_point(start, found, waiting) for start, found in _steps(by_hour)], max(by_hour) + timedelta(hours=1))
     layers = [_area(number, colour) for number, (_, colour, _) in enumerate(_PARTS)]
     return svg(
@@ -64,7 +62,20 @@ def supply(rows: Sequence[Mapping[str, Any]], waiting: Mapping[datetime, float])
     )
 
 
-def _steps(by_hour: Mapping[datetime, list[float]]) -> list[tuple[datetime, list[tuple[datetime, list[float]]]]]:
+def _by_hour(rows: Sequence[Mapping[str, Any]]) -> dict[datetime, _Hour]:
+    """Each hour's amounts, models added up; None where no model's is known."""
+    found: dict[datetime, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["hour_start_at"], []).append(row)
+    return {at: [_sum([row[name] for row in models]) for name, *_ in _PARTS] for at, models in found.items()}
+
+
+def _sum(amounts: Sequence[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
+
+
+def _steps(by_hour: Mapping[datetime, _Hour]) -> list[tuple[datetime, list[tuple[datetime, _Hour]]]]:
     """The hours from the first to the last in steps of equal length; hours that were not seen are absent from theirs."""
     first, last = min(by_hour), max(by_hour)
     count = round((last - first) / timedelta(hours=1)) + 1
@@ -74,12 +85,12 @@ def _steps(by_hour: Mapping[datetime, list[float]]) -> list[tuple[datetime, list
     return [(start, [(at, by_hour[at]) for at in found]) for start, found in zip(starts, inside, strict=True)]
 
 
-def _point(start: datetime, hours: Sequence[tuple[datetime, list[float]]], waiting: Mapping[datetime, float]) -> dict[str, Any]:
+def _point(start: datetime, hours: Sequence[tuple[datetime, _Hour]], waiting: Mapping[datetime, float]) -> dict[str, Any]:
     """Means over the step's hours; None, a gap, where none was seen."""
     point: dict[str, Any] = {"at": f"{start.isoformat()}Z"}
     for number in range(len(_PARTS)):
         point[f"y{number}"] = _mean([found[number] for _, found in hours])
-    asked = [(found[1], waiting[at]) for at, found in hours if at in waiting]
+    asked = [(found[1] or 0.0, waiting[at]) for at, found in hours if at in waiting]
     return {**point, "waiting": _mean([sum(each) for each in asked]), "waited": _mean([units for _, units in asked])}
 
 
@@ -97,14 +108,20 @@ def _tip(point: Mapping[str, Any]) -> str:
     start = moment(datetime.fromisoformat(point["at"]))
     if point["y0"] is None:
         return f"{start}: not seen"
-    told = [f"{formats.significant(point[f'y{number}'])} {word}" for number, (_, _, word) in enumerate(_PARTS)]
+    told = [_amount(point[f"y{number}"], word) for number, (_, _, word) in enumerate(_PARTS)]
     if point["waited"] is not None:
         told.append(f"{formats.significant(point['waited'])} waited for")
     return f"{start}: GPUs {', '.join(told)}"
 
 
-def _mean(found: Sequence[float]) -> float | None:
-    return round(sum(found) / len(found), 3) if found else None
+def _amount(found: float | None, word: str) -> str:
+    return f"{word} unknown" if found is None else f"{formats.significant(found)} {word}"
+
+
+def _mean(found: Sequence[float | None]) -> float | None:
+    """Over those that are known."""
+    known = [amount for amount in found if amount is not None]
+    return round(sum(known) / len(known), 3) if known else None
 
 
 def _area(number: int, colour: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@
 --   usable_gpu_hours          h seen in which the GPU could be used
 --   held_gpu_hours            h of these held by a container
 --   active_gpu_hours          h held and active
---   effective_gpu_hours       h held and active with SM activity of 0.5 or more
+--   effective_gpu_hours       h held and active with SM activity of 0.5 or more; null where none of the active time has SM activity
 --   allocated_idle_gpu_hours  h held and not active
 with model as (
     select
@@ -57,7 +57,11 @@ select
     coalesce(
         sum(gpu_seconds) filter (where is_held and activity in ('effective', 'ineffective', 'busy')), 0
     ) / 3600 as active_gpu_hours,
-    coalesce(sum(gpu_seconds) filter (where is_held and activity = 'effective'), 0) / 3600 as effective_gpu_hours,
+    if(
+        bool_or(is_held and activity = 'busy') and not bool_or(is_held and activity in ('effective', 'ineffective')),
+        null,
+        coalesce(sum(gpu_seconds) filter (where is_held and activity = 'effective'), 0) / 3600
+    ) as effective_gpu_hours,
     coalesce(sum(gpu_seconds) filter (where is_held and activity = 'inactive'), 0) / 3600 as allocated_idle_gpu_hours
 from span
 group by all

@@ -55,6 +55,15 @@ def test_a_course_tells_each_hour_and_that_one_was_not_seen() -> None:
     assert "<title>2 Mar 02:00: GPUs 8 usable, 6 held, 4 active, 1.5 effective</title>" in drawn
 
 
+def test_a_course_without_sm_activity_does_not_say_that_nothing_was_effective() -> None:
+    seen = {"usable_gpu_hours": 8.0, "held_gpu_hours": 6.0, "active_gpu_hours": 4.0}
+    rows = [{"hour_start_at": MONDAY + timedelta(hours=hour), **seen, "effective_gpu_hours": None} for hour in (0, 1)]
+    other = {"hour_start_at": MONDAY, **seen, "effective_gpu_hours": 1.5}  # another model's first hour
+    drawn = supply([*rows, other], {})
+    assert "<title>2 Mar 00:00: GPUs 16 usable, 12 held, 8 active, 1.5 effective</title>" in drawn
+    assert "<title>2 Mar 01:00: GPUs 8 usable, 6 held, 4 active, effective unknown</title>" in drawn
+
+
 def test_a_cards_course_tells_all_its_signals() -> None:
     points = [{**point, "sm": None, "memory": 50.0} for point in course(10.0, 20.0)]
     assert "engine active 10.0 to 20.0 %, SMs active unknown, memory held 50.0 %</title>" in timeline(points)
