@@ -1,6 +1,7 @@
 -- A GPU's hour over which its energy counter and its power differ by more than 1 %.
 --
--- One of the two is wrong, or power changes faster than it is sampled.
+-- One of the two is wrong, or power changed between two samples: it is taken to hold until the next, so where scrapes failed when work began or ended
+-- the counter knows what power does not. Energy is the counter's then.
 --
 -- severity: warn
 -- grain:  cluster, device_uuid, hour_start_at
