@@ -12,6 +12,7 @@ from gpureport.export.settings import ExportSettings, window_asked
 from gpureport.series import METRIC_LABEL, Labels
 from gpureport.shape import DEVICE_LABELS, device_uuid, relabelled_jobs
 from gpureport.sources.prometheus import (
+    HOST_LABELS,
     Connection,
     Glimpse,
     Group,
@@ -82,11 +83,17 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
 
 
 def _groups(connection: Connection, settings: ExportSettings, outline: Outline, example: Labels, day: date) -> list[Group]:
-    """Groups by a budget of samples; how dense they are is seen on one series."""
+    """Groups by a budget of samples; how dense they are is seen on one series or device."""
     window = window_asked(day)
-    hourly = samples_per_hour(connection, example, window) or ASSUMED_SAMPLES_PER_HOUR
+    hourly = samples_per_hour(connection, _lasting(example), window) or ASSUMED_SAMPLES_PER_HOUR
     groups = plan_groups(outline, settings.samples_per_group, round(hourly * window.seconds / 3600))
     return [_within(group, settings.scope) for group in groups]
+
+
+def _lasting(example: Labels) -> Labels:
+    """What one metric's series of a device have in common whatever its pods: the example's own pod may soon have ended."""
+    common = {name: value for name, value in example.items() if name in (METRIC_LABEL, *HOST_LABELS, *DEVICE_LABELS)}
+    return common if common.keys() & set(DEVICE_LABELS) else example
 
 
 def _within(group: Group, scope: tuple[Matcher, ...]) -> Group:

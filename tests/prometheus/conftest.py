@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from . import edges, fleet, moved
+from . import churn, edges, fleet, moved
 from .programs import fill_blocks, program, prometheus, victoria_metrics
 
 RECORDING = Path(__file__).parents[2] / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
@@ -77,8 +77,8 @@ def any_prometheus(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def fleet_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prometheus that holds a day of several nodes, and one on which a card moved."""
+    """A Prometheus that holds a day of several nodes, one on which a card moved, and one on which pods followed each other."""
     folder = tmp_path_factory.mktemp("fleet")
-    fill_blocks(folder / "blocks", fleet.TEXT, moved.TEXT)
+    fill_blocks(folder / "blocks", fleet.TEXT, moved.TEXT, churn.TEXT)
     with prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url:
         yield url

@@ -18,7 +18,7 @@ from gpureport.series import Labels
 from gpureport.sources.prometheus import Labelled, Matcher, PrometheusSettings, glimpse, plan_groups, probe
 from gpureport.window import Window
 
-from . import moved
+from . import churn, moved
 from .samples import connect
 from .test_paths import assert_same_rows
 from .test_plan_groups import DEVICE_METRICS, KUBE_METRICS, UUID_LABELS, device_of, fleets, is_match, members
@@ -40,6 +40,9 @@ class Indexed(Labelled):
 
     def series(self, matchers: Sequence[Matcher]) -> list[Labels]:
         return [labels for labels in self.known if all(is_match(matcher, labels) for matcher in matchers)]
+
+    def at_a_time(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
+        return Counter(labels.get(label, "") for labels in self.series(matchers))
 
 
 @settings(max_examples=200)
@@ -91,3 +94,13 @@ def test_an_outline_of_another_clusters_series_is_empty(fleet_prometheus: str) -
 def test_a_day_without_samples_has_no_outline(fleet_prometheus: str) -> None:
     connection = connect(fleet_prometheus)
     assert plan_from_glimpse(connection, probe(connection), settings_of(fleet_prometheus), date(2020, 1, 1)) is None
+
+
+def test_pods_that_follow_each_other_do_not_make_a_group_large(fleet_prometheus: str) -> None:
+    connection = connect(fleet_prometheus)
+    chosen = settings_of(fleet_prometheus)
+    plan = plan_from_glimpse(connection, probe(connection), chosen, churn.DAY)
+    assert plan is not None
+    # Four series at a time for the day and half an hour around it; 48 series would be twelve times as many.
+    expected = sum(group.expected_samples for group in plan.groups)
+    assert churn.SAMPLE_COUNT <= expected <= 1.1 * churn.SAMPLE_COUNT

@@ -4,13 +4,14 @@ from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.sources.prometheus.connection import Connection, NoApiError, NotServedError, TooMuchError, open_connection
 from gpureport.sources.prometheus.glimpse import Glimpse, Labelled, glimpse
 from gpureport.sources.prometheus.matcher import Matcher, one_of
-from gpureport.sources.prometheus.outline import DeviceOf, Outline, listed
+from gpureport.sources.prometheus.outline import HOST_LABELS, DeviceOf, Outline, listed
 from gpureport.sources.prometheus.plan import Group, Question, plan_groups
 from gpureport.sources.prometheus.probe import Server, external_labels, probe
 from gpureport.sources.prometheus.reading import Reading, read
 from gpureport.sources.prometheus.series_list import label_values, list_series, samples_per_hour
 
 __all__ = [
+    "HOST_LABELS",
     "Connection",
     "DeviceOf",
     "Glimpse",

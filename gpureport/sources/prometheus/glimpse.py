@@ -1,11 +1,13 @@
 """The outline of many series from a few questions about labels, where listing each series would take the server seconds.
 
-Hosts and metrics are told exactly. How many series a host has is estimated from one metric's, and so are the devices: one that
-this metric does not show at a host is not known there, so whoever reads by such an outline looks whether it came twice.
+Hosts and metrics are told exactly. How many series a host has at a time is estimated from one metric's, and so are the devices:
+one that this metric does not show at a host is not known there, so whoever reads by such an outline looks whether it came twice.
 """
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,9 @@ from gpureport.sources.prometheus.matcher import Matcher, one_of, selector
 from gpureport.sources.prometheus.outline import HOST_LABELS, DeviceOf, Family, Outline, absent
 from gpureport.sources.prometheus.series_list import list_series
 from gpureport.window import Window
+
+_LOOKS = (0.125, 0.375, 0.625, 0.875)
+"""Where in the window series are counted, as shares of it."""
 
 
 class PartialAnswerError(SourceError):
@@ -53,6 +58,16 @@ class Labelled:
         """The series themselves."""
         found, warnings = list_series(self.connection, matchers, self.window)
         return self._told({"data": found, "warnings": warnings})
+
+    def at_a_time(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
+        """By the label's values how many of the series there are at an instant: the mean of a few."""
+        found: dict[str, float] = defaultdict(float)
+        for part in _LOOKS:
+            at = self.window.start_ms + part * (self.window.end_ms - self.window.start_ms)
+            form = {"query": f"count by ({label}) ({selector(matchers)})", "time": f"{at / 1000:.3f}"}
+            for each in (self.connection.json("/api/v1/query", form).get("data") or {}).get("result") or []:
+                found[each["metric"].get(label, "")] += float(each["value"][1]) / len(_LOOKS)
+        return dict(found)
 
     def _form(self, matchers: Sequence[Matcher]) -> dict[str, Any]:
         bounds = {"start": self.window.start_ms / 1000, "end": self.window.end_ms / 1000}
@@ -105,6 +120,8 @@ def _add_devices(
     seen = labelled.series([one_of(METRIC_LABEL, [one_metric]), *own])
     sketch = Outline(outline.uuid_labels)
     sketch.add(seen, device_of)
+    if len(seen) > len(set(map(device_of, seen))):
+        _count_at_a_time(sketch, labelled, [one_of(METRIC_LABEL, [one_metric]), *own])
     for content in sketch.places.values():
         content.series_count *= len(found)
         content.metrics.update(found)
@@ -118,3 +135,12 @@ def _add_devices(
             seen += more
     outline.places.update(sketch.places)
     return seen
+
+
+def _count_at_a_time(sketch: Outline, labelled: Labelled, matchers: Sequence[Matcher]) -> None:
+    """Have places count the series of an instant: of pods that follow each other on a device only one has samples then."""
+    for family in {place.family for place in sketch.places}:
+        counted = labelled.at_a_time(family.key, [*matchers, *family.conditions(sketch.uuid_labels)])
+        for place, content in sketch.places.items():
+            if place.family == family and place.value in counted:
+                content.series_count = min(content.series_count, math.ceil(counted[place.value]))

@@ -45,7 +45,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Content:
-    """What a place holds: how many series, of which metrics and devices."""
+    """What a place holds: how many series, if known at a time, of which metrics and devices."""
 
     series_count: int = 0
     metrics: set[str] = field(default_factory=set)
