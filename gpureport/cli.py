@@ -17,23 +17,32 @@ from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
 from gpureport.runtime.garbage import imported
 
-_HOME = {
-    "asking": ("diff", "schema", "sql"),
-    "collecting": ("export", "import", "simulate", "snapshot"),
-    "doctor": ("doctor",),
-    "nightly": ("migrate", "prune", "run"),
-    "reporting": ("compute", "demo", "report"),
-    "whatif": ("whatif",),
+_HOME_OF = {
+    "demo": "reporting",
+    "doctor": "doctor",
+    "export": "collecting",
+    "snapshot": "collecting",
+    "import": "collecting",
+    "compute": "reporting",
+    "report": "reporting",
+    "run": "nightly",
+    "diff": "asking",
+    "whatif": "whatif",
+    "sql": "asking",
+    "schema": "asking",
+    "prune": "nightly",
+    "migrate": "nightly",
+    "simulate": "collecting",
 }
-_HOME_OF = {name: home for home, names in _HOME.items() for name in names}
+"""The module of each command, in the order in which somebody new needs them."""
 
 
 class _Commands(click.Group):
     """Commands whose modules are imported when they are asked for: half of an export's start was what other commands need."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in order."""
-        return sorted(_HOME_OF)
+        """All names, in the order in which the help lists them."""
+        return list(_HOME_OF)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name; None where there is none."""
@@ -45,13 +54,26 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gpureport")
-@click.option("--config", "config_path", type=click.Path(path_type=Path), help="Configuration file (default: gpureport.toml).")
+@click.option(
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    help="Configuration file (default: gpureport.toml in the working folder).",
+)
 @click.pass_context
 def cli(context: click.Context, config_path: Path | None) -> None:
     """What became of yesterday's GPU-hours.
 
-    Three stages, each rerunnable alone: export (or import) fills a lake of Parquet files, compute turns a day of it into
-    hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three.
+    There are three stages, and each can be run again alone: export (or import) fills a lake of Parquet files, compute turns a day
+    of it into hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three, every night.
+
+    Settings come from gpureport.toml, then from the environment (GPUREPORT_SECTION__KEY), then from flags, which win. Data goes
+    to standard output, the log to standard error.
+
+    Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 --fail-on matched, 4 less seen than --min-coverage, 5 a
+    source could not be read.
+
+    Example: gpureport demo
     """
     environ, now, log = context.obj or (os.environ, datetime.now(UTC), _new_log(os.environ))
     log.command = context.invoked_subcommand or ""

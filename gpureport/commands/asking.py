@@ -22,7 +22,7 @@ from gpureport.window import Window, parse_instant
 @FORMAT
 @click.pass_obj
 def sql(invocation: Invocation, /, statement: str | None, output: Output, **flags: Any) -> None:
-    """Ask DuckDB over lake.*, facts.* and report.*; without a statement, an interactive prompt.
+    """Run SQL over lake.*, facts.* and report.*, or open a prompt.
 
     Example: gpureport sql "select pod, sum(observed_seconds) / 3600 from facts.container_hour group by pod"
     """
@@ -32,23 +32,25 @@ def sql(invocation: Invocation, /, statement: str | None, output: Output, **flag
 
 @click.command()
 @click.argument("reports", nargs=-1, type=PLACE)
-@click.option("--since", help="Start of the later window: a UTC day, or a time.")
-@click.option("--until", help="Its end (default: a day after the start).")
+@click.option("--since", help="Start of the later window: a UTC day or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.")
+@click.option("--until", help="Its end, not included (default: one day after the start).")
+@click.option("--earlier-since", help="Start of the earlier window (default: as long before the later one as that is long).")
+@click.option("--earlier-until", help="Its end, not included (default: the start of the later window).")
 @click.option(
-    "--earlier-since", help="Start of the earlier window (default: so that it is as long, and ends where the later begins)."
+    "--show", type=click.Choice(["bridge", "namespaces", "findings", "periods", "restated"]), help="Print only this part."
 )
-@click.option("--earlier-until", help="Its end (default: the start of the later window).")
-@click.option("--show", type=click.Choice(["bridge", "namespaces", "findings", "periods", "restated"]), help="Only this part.")
 @LAKE
 @FORMAT
 @click.pass_obj
 def diff(
     invocation: Invocation, /, reports: Sequence[Place], show: str | None, output: Output, lake: Place | None, **times: str | None
 ) -> None:
-    """Say what changed: between two windows of the lake, or between two reports (their folders, the earlier first).
+    """Say what changed between two windows, or between two reports.
 
-    A bridge leads from the earlier GPU-hours to the later ones, allocated, effective and capacity, and adds up; then whose hours
-    changed, which findings are new or resolved, and which days were stated anew. CSV holds one part, the bridge if none is
+    REPORTS are the folders of two reports, the earlier one first. Without them, give the windows of the lake.
+
+    Prints a bridge from the earlier GPU-hours to the later ones (allocated, effective and capacity), which adds up; then whose
+    hours changed, which findings are new or resolved, and which days were restated. CSV holds one part: the bridge, or the one
     named with --show.
 
     Example: gpureport diff --since 2026-11-08 --until 2026-11-15
@@ -80,5 +82,5 @@ def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window |
 
 @click.command()
 def schema() -> None:
-    """Print the documented schema of every table, as Markdown."""
+    """Print every table, column and unit, as Markdown."""
     click.echo(pipeline.schema(), nl=False)

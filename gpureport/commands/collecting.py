@@ -41,7 +41,9 @@ from gpureport.window import parse_instant
 @LOG_FORMAT
 @click.pass_obj
 def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
-    """Fetch one UTC day from a Prometheus-compatible server into the lake, and the cluster's state of this moment.
+    """Copy one UTC day from Prometheus into the lake.
+
+    Reads Prometheus, Mimir, Thanos or VictoriaMetrics. Also takes a snapshot of the Kubernetes cluster, if one is found.
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
     """
@@ -64,7 +66,9 @@ def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], n
 @LOG_FORMAT
 @click.pass_obj
 def snapshot(invocation: Invocation, /, **flags: Any) -> None:
-    """Read the Kubernetes state of this moment into the lake; run it every few minutes, for claims vanish with their pods.
+    """Copy the present Kubernetes state into the lake.
+
+    Run it every few minutes: resource claims vanish with their pods, and what no snapshot saw stays unknown.
 
     Example: gpureport snapshot --kubeconfig ~/.kube/config --context prod --cluster prod --lake lake
     """
@@ -79,16 +83,18 @@ def snapshot(invocation: Invocation, /, **flags: Any) -> None:
 @click.command("import")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "--kubernetes", type=click.Path(path_type=Path), help="Folder of raw list replies: pods.json, resourceclaims.json, …"
+    "--kubernetes", type=click.Path(path_type=Path), help="Folder with raw list replies: pods.json, resourceclaims.json, …"
 )
-@click.option("--observed-at", help="When those were saved (default: what its observed_at.txt says).")
+@click.option("--observed-at", help="When these were saved (default: the time in observed_at.txt of that folder).")
 @LAKE
 @CLUSTER
 @click.pass_obj
 def import_(
     invocation: Invocation, /, files: Sequence[Path], kubernetes: Path | None, observed_at: str | None, **flags: Any
 ) -> None:
-    """Read OpenMetrics text with timestamps (plain or .gz), and Kubernetes list replies, into the lake; no server needed.
+    """Read metrics and Kubernetes replies from files into the lake.
+
+    FILES are OpenMetrics text with timestamps, plain or .gz. No server is needed.
 
     Example: gpureport import metrics.openmetrics.txt.gz --kubernetes state --cluster lab --lake lake
     """
@@ -113,21 +119,29 @@ def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path
 
 
 @click.command()
-@click.option("--gpus", type=int, required=True, help="How many GPUs, eight to a node.")
-@click.option("--days", type=int, default=1, show_default=True, help="How many UTC days.")
-@click.option("--start", "start", help="First day (default: as many days before today as are simulated).")
+@click.option("--gpus", type=int, required=True, help="Number of GPUs, eight to a node.")
+@click.option("--days", type=int, default=1, show_default=True, help="Number of UTC days.")
+@click.option("--start", "start", help="First UTC day (default: so that the last one is yesterday).")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
-@click.option("--step-seconds", type=int, default=30, show_default=True, help="Time between scrapes.")
-@click.option("--signals", default="14", show_default=True, help="How many signals the exporter gives: 14, or all.")
-@click.option("--scenario", default="mixed", show_default=True, help="mixed: trouble at random; review: in known places.")
-@click.option("--mig-share", type=float, default=0.1, show_default=True, help="Share of GPUs split into MIG instances.")
-@click.option("--sharing-share", type=float, default=0.1, show_default=True, help="Share of GPUs with several holders.")
+@click.option("--step-seconds", type=int, default=30, show_default=True, help="Seconds between scrapes.")
+@click.option(
+    "--signals", default="14", show_default=True, help="Signals that the exporter gives: 14, all, or names separated by commas."
+)
+@click.option("--scenario", default="mixed", show_default=True, help="mixed: trouble in random places; review: in known places.")
+@click.option(
+    "--mig-share", type=float, default=0.1, show_default=True, help="Share of the GPUs that are split into MIG instances, 0 to 1."
+)
+@click.option(
+    "--sharing-share", type=float, default=0.1, show_default=True, help="Share of the GPUs that have several holders, 0 to 1."
+)
 @click.option("--out", type=FOLDER, help="Folder for OpenMetrics, Kubernetes JSON and truth.json.")
 @LAKE
 @CLUSTER
 @click.pass_obj
 def simulate(invocation: Invocation, /, out: Path | None, lake: Place | None, cluster: str | None, **plan: Any) -> None:
-    """Make a synthetic cluster: as OpenMetrics and Kubernetes JSON (--out), straight into a lake (--lake), or both.
+    """Make a synthetic cluster, as files or as a lake.
+
+    Writes OpenMetrics and Kubernetes JSON (--out), a lake (--lake), or both.
 
     Example: gpureport simulate --gpus 64 --days 1 --out out/simulated
     """

@@ -31,7 +31,7 @@ from gpureport.window import day_start
 @NO_KUBERNETES
 @LAKE
 @CLUSTER
-@click.option("--date", "day", help="UTC day of the lake (default: yesterday), or of the server (default: now).")
+@click.option("--date", "day", help="UTC day of the lake (default: yesterday) or of the server (default: now).")
 @FORMAT
 @click.pass_obj
 def doctor(
@@ -44,11 +44,15 @@ def doctor(
     no_kubernetes: bool,
     **flags: Any,
 ) -> None:
-    """Say which metrics, labels, series and Kubernetes lists are missing, what that costs, and the exact lines to add.
+    """Say what a report would lack, and the lines to add.
 
-    Looks at a server, without fetching samples in bulk, and at the Kubernetes cluster of the kubeconfig or the pod, at
-    either alone, or with --lake at a day of a lake; where several clusters are configured, at each. Exit code 0: a
-    report would be whole; 4: it would lack figures; 5: a server cannot be read.
+    Looks for metrics, labels, series and Kubernetes lists that are missing, says which figures that costs, and prints the exact
+    lines to add.
+
+    It looks at a Prometheus server (without fetching samples in bulk), at the Kubernetes cluster of the kubeconfig or the pod, at
+    both, or, with --lake, at a day of a lake; if several clusters are configured, at each of them.
+
+    Exit codes: 0 a report would be whole, 4 it would lack figures, 5 a server cannot be read.
 
     Example: gpureport doctor --prometheus-url http://prometheus:9090 --kubeconfig ~/.kube/config
     """

@@ -34,8 +34,14 @@ from gpureport.lake.retention import prune as prune_lake
 def retention_options(command: Any) -> Any:
     """For how long what is kept."""
     for option in (
-        click.option("--keep-facts", "retention__keep_facts", help="Remove facts older than this, as 2y (default: keep all)."),
-        click.option("--keep-samples", "retention__keep_samples", help="Remove samples and state older than this, as 30d."),
+        click.option(
+            "--keep-facts", "retention__keep_facts", help="Remove facts older than this, such as 2y (default: keep all)."
+        ),
+        click.option(
+            "--keep-samples",
+            "retention__keep_samples",
+            help="Remove samples and state older than this, such as 30d (default: keep all).",
+        ),
     ):
         command = option(command)
     return command
@@ -51,12 +57,15 @@ def retention_options(command: Any) -> Any:
 @engine_options
 @NO_KUBERNETES
 @retention_options
-@click.option("--metrics-file", "metrics__file", help="Write the run's own metrics here, for node_exporter's textfile collector.")
-@click.option("--pushgateway-url", "metrics__pushgateway_url", help="Push the run's own metrics there.")
+@click.option("--metrics-file", "metrics__file", help="Write the run's own metrics here (node_exporter textfile).")
+@click.option("--pushgateway-url", "metrics__pushgateway_url", help="Push the run's own metrics to this Pushgateway.")
 @LOG_FORMAT
 @click.pass_obj
 def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
-    """Export, compute and report a day (default: yesterday), filling days that are missing; what a CronJob calls.
+    """Export, compute and report yesterday: the nightly job.
+
+    Also fills in missing days, looks again at recent ones for late samples, and removes what is beyond its retention. A second
+    run over the same lake leaves at once.
 
     Example: gpureport run --prometheus-url http://prometheus:9090 --keep-samples 30d --keep-facts 2y
     """
@@ -69,10 +78,12 @@ def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_k
 @click.command()
 @LAKE
 @retention_options
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @click.pass_obj
 def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
-    """Remove samples and facts that are older than they are to be kept; nothing else, and nothing that gpureport did not write.
+    """Remove samples and facts beyond their retention.
+
+    Nothing else is removed, and nothing that gpureport did not write.
 
     Example: gpureport prune --lake lake --keep-samples 30d --keep-facts 2y --dry-run
     """
@@ -90,10 +101,12 @@ def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
 
 @click.command()
 @LAKE
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @click.pass_obj
 def migrate(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
-    """Bring a lake that an older gpureport wrote to this version's schema; what it does not hold is unknown then.
+    """Bring a lake of an older version to the present schema.
+
+    What the older lake does not hold is unknown afterwards.
 
     Example: gpureport migrate --lake /var/lib/gpureport
     """

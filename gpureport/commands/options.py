@@ -68,11 +68,13 @@ class FolderType(click.ParamType[Path]):
 
 
 PLACE, FOLDER = PlaceType(), FolderType()
-LAKE = click.option("--lake", type=PLACE, help="The lake: a folder, or s3://BUCKET/PREFIX (default: lake).")
-CLUSTER = click.option("--cluster", help="Name under which the cluster stands in the lake.")
-OUT = click.option("--out", type=PLACE, help="Where to write: a folder, or s3://BUCKET/PREFIX (default: out).")
-DATE = click.option("--date", "day", help="UTC day, as 2026-11-20.")
-LOG_FORMAT = click.option("--log-format", type=click.Choice(["text", "json"]), help="How the log on standard error is written.")
+LAKE = click.option("--lake", type=PLACE, help="The lake: a folder or s3://BUCKET/PREFIX (default: lake).")
+CLUSTER = click.option("--cluster", help="The cluster's name in the lake (default: default).")
+OUT = click.option("--out", type=PLACE, help="Where to write: a folder or s3://BUCKET/PREFIX (default: out).")
+DATE = click.option("--date", "day", help="UTC day, such as 2026-11-20 (default: yesterday).")
+LOG_FORMAT = click.option(
+    "--log-format", type=click.Choice(["text", "json"]), help="Form of the log on standard error (default: text)."
+)
 FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_default=True, help="How rows are printed.")
 
 
@@ -80,22 +82,26 @@ def connection_options(command: Any) -> Any:
     """The options that say where Prometheus is; secrets come from files or the environment alone."""
     for option in reversed(
         [
-            click.option("--prometheus-url", "prometheus__url", help="Base URL, as http://prometheus:9090."),
+            click.option("--prometheus-url", "prometheus__url", help="Base URL, such as http://prometheus:9090."),
             click.option(
                 "--read-path",
                 "prometheus__read_path",
                 type=click.Choice(["auto", "remote-read", "matrix", "victoria-metrics"]),
-                help="How samples are fetched (default: auto, by probing).",
+                help="How samples are fetched (default: auto, found by probing).",
             ),
-            click.option("--bearer-token-file", "prometheus__bearer_token_file", help="File with a bearer token."),
-            click.option("--bearer-token-env", "prometheus__bearer_token_env", help="Variable with a bearer token."),
+            click.option("--bearer-token-file", "prometheus__bearer_token_file", help="File that holds a bearer token."),
+            click.option(
+                "--bearer-token-env", "prometheus__bearer_token_env", help="Environment variable that holds a bearer token."
+            ),
             click.option("--username", "prometheus__username", help="User for basic authentication."),
-            click.option("--password-file", "prometheus__password_file", help="File with the user's password."),
-            click.option("--ca-file", "prometheus__ca_file", help="CA certificates to trust, PEM."),
-            click.option("--cert-file", "prometheus__cert_file", help="Client certificate, PEM."),
-            click.option("--key-file", "prometheus__key_file", help="Client key, PEM."),
-            click.option("--header", "headers", multiple=True, help="Extra header, as 'X-Scope-OrgID: team'. Repeatable."),
-            click.option("--http-config", "prometheus__http_config_file", help="promtool's HTTP client file (YAML)."),
+            click.option("--password-file", "prometheus__password_file", help="File that holds the user's password."),
+            click.option("--ca-file", "prometheus__ca_file", help="CA certificates to trust (PEM)."),
+            click.option("--cert-file", "prometheus__cert_file", help="Client certificate (PEM)."),
+            click.option("--key-file", "prometheus__key_file", help="Client key (PEM)."),
+            click.option("--header", "headers", multiple=True, help="Extra header, such as 'X-Scope-OrgID: team'. Repeatable."),
+            click.option(
+                "--http-config", "prometheus__http_config_file", help="An HTTP client file as promtool reads it (YAML)."
+            ),
         ]
     ):
         command = option(command)
@@ -117,21 +123,28 @@ def cluster_options(command: Any) -> Any:
 def engine_options(command: Any) -> Any:
     """The options that say what does the work."""
     for option in (
-        click.option("--ray-address", "engine__ray_address", help="Address of a Ray cluster, as auto or ray-head:6379."),
-        click.option("--engine", "engine__name", type=click.Choice(["local", "ray"]), help="Where the work is done (local)."),
+        click.option("--ray-address", "engine__ray_address", help="Address of a Ray cluster, such as auto or ray-head:6379."),
+        click.option(
+            "--engine", "engine__name", type=click.Choice(["local", "ray"]), help="Where the work is done (default: local)."
+        ),
     ):
         command = option(command)
     return command
 
 
-NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Leave the cluster's state alone: no snapshot, no look at it.")
+NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Do not read the cluster's Kubernetes state.")
 
 
 def prometheus_options(command: Any) -> Any:
     """The options of an export."""
     for option in (
-        click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Keep every raw sample too."),
-        click.option("--concurrency", "prometheus__max_concurrency", type=int, help="Worker processes and connections."),
+        click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample."),
+        click.option(
+            "--concurrency",
+            "prometheus__max_concurrency",
+            type=int,
+            help="Worker processes, each with one connection (default: 2).",
+        ),
     ):
         command = option(command)
     return connection_options(command)

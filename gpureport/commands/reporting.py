@@ -26,12 +26,16 @@ from gpureport.window import Window, parse_instant
 
 
 @click.command()
-@click.option("--out", type=FOLDER, help="Folder to write into (default: out/demo, or out/demo-month).")
-@click.option("--simulated-month", is_flag=True, help="Of 30 simulated days with trouble in known places (a minute).")
-@click.option("--gpus", type=click.IntRange(min=24), default=24, help="How many the simulated month is of (24).")
+@click.option("--out", type=FOLDER, help="Folder to write into (default: out/demo or out/demo-month).")
+@click.option(
+    "--simulated-month", is_flag=True, help="Report on 30 simulated days with trouble in known places (takes a minute)."
+)
+@click.option("--gpus", type=click.IntRange(min=24), default=24, help="Number of GPUs in the simulated month (default: 24).")
 @click.pass_obj
 def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool, gpus: int) -> None:
-    """Report on the bundled recording of a real H200, or on a simulated month; needs no network and no cluster.
+    """Report on a bundled recording, without cluster or network.
+
+    The recording is of a real H200, eight minutes long; --simulated-month shows what a month looks like.
 
     Example: gpureport demo --out out/demo
     """
@@ -48,7 +52,9 @@ def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool, gpu
 @LOG_FORMAT
 @click.pass_obj
 def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
-    """Turn one day of the lake into hourly facts, for every cluster in it.
+    """Turn one day of the lake into hourly facts.
+
+    Does so for every cluster in the lake.
 
     Example: gpureport compute --date 2026-11-20
     """
@@ -59,28 +65,50 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 
 
 @click.command()
-@click.option("--since", required=True, help="Start: a UTC day, or a time as 2026-11-20T23:51:40Z.")
-@click.option("--until", help="End, itself outside the window (default: a day after the start).")
+@click.option("--since", required=True, help="Start: a UTC day or time, such as 2026-11-20 or 2026-11-20T23:51:40Z.")
+@click.option("--until", help="End, not included (default: one day after the start).")
 @LAKE
 @OUT
 @click.option(
     "--idle-policy",
     "report__idle_policy",
     type=click.Choice(["separate", "holder", "pool"]),
-    help="Whom idle energy counts for: nobody, each holder while it holds, or all holders of the model's GPUs (separate).",
+    help="Who is charged for idle energy: nobody (separate, the default), each holder while it holds, all holders of the model.",
 )
-@click.option("--figure-min-coverage", "report__figure_min_coverage_ratio", type=float, help="Print no thinner figure (0.5).")
-@click.option("--min-coverage", "report__min_coverage_ratio", type=float, help="Exit 4 where the report covers less (0).")
-@click.option("--by", "report__by", help="Also a page for each value of this label of namespaces (team), or for each namespace.")
-@click.option("--fail-on", "report__fail_on", help="Exit 3 for findings of a code (GR101) or severity (info, warning, critical).")
-@click.option("--anonymise", "is_anonymous", is_flag=True, help="Pseudonyms for names, and no free text: a report to share.")
-@click.option("--salt-file", type=click.Path(path_type=Path), help="Secret by which pseudonyms are made (default: a new one).")
+@click.option(
+    "--figure-min-coverage",
+    "report__figure_min_coverage_ratio",
+    type=float,
+    help="Share of its time for which a figure must have been seen to be shown (default: 0.5).",
+)
+@click.option(
+    "--min-coverage",
+    "report__min_coverage_ratio",
+    type=float,
+    help="Exit with code 4 if a smaller share of the time was seen (default: 0).",
+)
+@click.option(
+    "--by", "report__by", help="Also write a page for each value of this namespace label (team), or for each namespace."
+)
+@click.option(
+    "--fail-on",
+    "report__fail_on",
+    help="Exit with code 3 for findings with this code (GR101), or of this severity or above (info, warning, critical).",
+)
+@click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")
+@click.option(
+    "--salt-file",
+    type=click.Path(path_type=Path),
+    help="File with the secret that pseudonyms are made with (default: a new secret).",
+)
 @LOG_FORMAT
 @click.pass_obj
 def report(
     invocation: Invocation, /, since: str, until: str | None, is_anonymous: bool, salt_file: Path | None, **flags: Any
 ) -> None:
-    """Write report.html, csv/, report.json and gpureport.duckdb from the facts of a window.
+    """Write the report of a window from its facts.
+
+    Writes report.html, summary.md, csv/, report.json and gpureport.duckdb, and prints their paths.
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
     """

@@ -16,15 +16,28 @@ from gpureport.window import Window, parse_instant
 
 
 @click.command()
-@click.option("--since", required=True, help="Start: a UTC day, or a time as 2026-11-20T23:51:40Z.")
-@click.option("--until", help="End, itself outside the window (default: a day after the start).")
-@click.option("--set", "settings", multiple=True, help="quota.NAME.TERM=VALUE, as quota.team-a.min=20. Repeatable.")
-@click.option("--remove", "removed", multiple=True, help="A quota that is not to be there. Repeatable.")
-@click.option("--add-gpus", "added_gpus", type=float, default=0.0, help="GPUs more than there were.")
-@click.option("--add-nodes", "added_nodes", type=int, default=0, help="Nodes more, of as many GPUs as most nodes have.")
-@click.option("--pod-order", default="", help="nos: order in which pods are counted, as creation,-priority,request,name.")
+@click.option("--since", required=True, help="Start: a UTC day or time, such as 2026-11-20 or 2026-11-20T23:51:40Z.")
+@click.option("--until", help="End, not included (default: one day after the start).")
+@click.option(
+    "--set", "settings", multiple=True, help="A change: quota.NAME.TERM=VALUE, such as quota.team-a.min=20. Repeatable."
+)
+@click.option("--remove", "removed", multiple=True, help="Leave out this quota. Repeatable.")
+@click.option("--add-gpus", "added_gpus", type=float, default=0.0, help="Add this many GPUs (default: 0).")
+@click.option(
+    "--add-nodes",
+    "added_nodes",
+    type=int,
+    default=0,
+    help="Add this many nodes, with as many GPUs as most nodes have (default: 0).",
+)
+@click.option(
+    "--pod-order", default="", help="nos only: the order in which pods are counted, such as creation,-priority,request,name."
+)
 @click.option("--cluster", help="Only this cluster.")
-@click.option("--system", help="Only the quotas of this system: nos, kueue, koordinator, volcano, kai, …")
+@click.option(
+    "--system",
+    help="Only this system's quotas: nos, scheduler-plugins, kueue, koordinator, volcano, kai, or kubernetes (ResourceQuota).",
+)
 @LAKE
 @FORMAT
 @click.pass_obj
@@ -37,10 +50,12 @@ def whatif(
     lake: Place | None,
     **asked: Any,
 ) -> None:
-    """Replay the recorded demand through the schedulers' rules with other quotas, and print the outcomes side by side.
+    """Say what other quotas or more nodes would have come to.
 
-    Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' takes a cap or limit away. A
-    terminal shows the quotas that are named or come out otherwise, CSV and JSON all of them.
+    Replays the recorded demand through the schedulers' rules, and prints the outcomes side by side.
+
+    Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' removes a cap or limit. The table
+    shows the quotas that are named or come out differently, CSV and JSON show all of them.
 
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
     """
