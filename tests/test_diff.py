@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import shutil
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -119,17 +120,50 @@ def test_all_parts_are_in_the_table_and_in_json(lake: Path, in_json: Any, capsys
     assert "capacity_added" in text
 
 
-def test_two_reports_tell_the_same_as_their_windows(
-    lake: Path, in_json: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, times in (("a", ["12:00", "14:00"]), ("b", ["14:00", "16:00"])):
+@pytest.fixture(scope="module")
+def reports(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Of the two windows, each in a folder of its own."""
+    folders = (tmp_path_factory.mktemp("before"), tmp_path_factory.mktemp("after"))
+    for folder, times in zip(folders, (["12:00", "14:00"], ["14:00", "16:00"]), strict=True):
         start, end = (f"2026-11-20T{time}:00Z" for time in times)
-        report = ["report", "--since", start, "--until", end, "--lake", str(lake), "--out", str(tmp_path / name)]
+        report = ["report", "--since", start, "--until", end, "--lake", str(lake), "--out", str(folder)]
         assert main(report, environ={}, now=NOW) == 0
-    reports = printed(capsys, str(tmp_path / "a"), str(tmp_path / "b" / "gpureport.duckdb"), "-o", "json")
-    assert json.loads(reports) == in_json
-    assert not (tmp_path / "a" / "csv" / "gpu_hour_bridge.csv").exists()  # nothing was there before noon
-    assert (tmp_path / "b" / "csv" / "gpu_hour_bridge.csv").exists()
+    return folders
+
+
+def test_two_reports_tell_the_same_as_their_windows(
+    reports: tuple[Path, Path], in_json: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = reports
+    assert json.loads(printed(capsys, str(before), str(after / "gpureport.duckdb"), "-o", "json")) == in_json
+    assert not (before / "csv" / "gpu_hour_bridge.csv").exists()  # nothing was there before noon
+    assert (after / "csv" / "gpu_hour_bridge.csv").exists()
+
+
+def moved(report: Path, statement: str, to: Path) -> str:
+    """A copy of a report's database in which a statement was run over every table that names clusters."""
+    shutil.copy(report / "gpureport.duckdb", to)
+    with duckdb.connect(str(to)) as con:
+        told = "select schema_name || '.' || table_name from duckdb_columns() where column_name = 'cluster' and not internal"
+        for (table,) in con.execute(told).fetchall():
+            con.execute(statement.format(table=table))
+    return str(to)
+
+
+def test_reports_of_other_clusters_are_not_held_against_each_other(
+    reports: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is of one cluster in one report only has neither come nor gone."""
+    before, after = map(str, reports)
+    other = moved(reports[1], "update {table} set cluster = 'us'", tmp_path / "other.duckdb")
+    both = moved(reports[1], "insert into {table} select * replace ('us' as cluster) from {table}", tmp_path / "both.duckdb")
+    assert f"{before} is of default and {other} of us; give two reports of one cluster" in printed(capsys, before, other, code=1)
+    alone = printed(capsys, before, after, "-o", "csv")
+    assert printed(capsys, before, both, "-o", "csv") == alone
+    assert main(["diff", both, after, "--show", "periods", "-o", "csv"], environ={}, now=NOW) == 0
+    found = capsys.readouterr()
+    assert f"left out, for only {both} has it: us" in found.err
+    assert [row["cluster"] for row in csv.DictReader(io.StringIO(found.out))] == ["default", "default"]
 
 
 @pytest.mark.parametrize(

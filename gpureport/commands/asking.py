@@ -60,7 +60,7 @@ def diff(
         if len(reports) != 2 or any(times.values()):
             raise UsageError("give two reports, the earlier first, or the windows of a lake with --since; not both")
         first, second = (config.reached_place(each, invocation.environ) for each in reports)
-        pipeline.diff_reports(config, first, second, show, output)
+        pipeline.diff_reports(config, first, second, show, output, invocation.say)
         return
     window, earlier = _compared_windows(times)
     pipeline.diff_windows(config, window, earlier, show, output)

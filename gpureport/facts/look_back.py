@@ -104,10 +104,12 @@ def build_history(
 ) -> None:
     """Build ``HISTORY`` over half a year of days, as far as their facts were made as the window's were.
 
-    The views of facts are to be opened anew after it.
+    It ends with the last day of the window that the lake holds, for a window may reach far beyond that. The views of facts are
+    to be opened anew after it.
     """
-    last = max(window.days())
-    facts = [each for each in lake.partitions("facts/device_hour") if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
+    held, asked = lake.partitions("facts/device_hour"), set(window.days())
+    last = max(each.date for each in held if each.date in asked)
+    facts = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
     lake.bring(facts)
     alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}
     days = sorted({each.date for each in facts if made_by(each) in alike})

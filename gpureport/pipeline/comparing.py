@@ -45,15 +45,18 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 
-def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, output: Output) -> None:
-    """Print what changed between two reports (folders, their gpureport.duckdb, or addresses); no lake is needed."""
+def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, output: Output, say: Say) -> None:
+    """Print what changed between two reports (folders, their gpureport.duckdb, or addresses); no lake is needed.
+
+    LakeError where one is no report of this version, or no cluster is in both.
+    """
     from gpureport.report.comparison import compare_reports, print_comparison, read_comparison
 
     settings = report_settings(config)
     judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
     limits = (config.compute.memory_limit, REPORT_THREADS)
     with report_here(earlier) as first, report_here(now) as second, connection(*limits) as con:
-        queries = compare_reports(con, first, second, judged_by)
+        queries = compare_reports(con, first, second, judged_by, say)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 

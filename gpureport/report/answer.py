@@ -89,4 +89,16 @@ def _doubt(whole: Balance, header: Header) -> str:
     why = [REASONS.get(each.reason, each.reason) for each in header.unaccounted[:1]] if unknown else []
     reason = f" (mostly: {why[0]})" if why else ""
     lost = f", and {formats.gpu_hours(down)} could not be used" if down else ""
-    return _sentence(f"{text}; {known}{reason}{lost}")
+    return _days(header) + _sentence(f"{text}; {known}{reason}{lost}")
+
+
+def _days(header: Header) -> str:
+    """Of how many days there is nothing to tell; '' where the lake holds them all."""
+    lacking = sorted(header.lacking_days.items(), key=lambda each: (each[1], each[0]))
+    if not lacking:
+        return ""
+    cluster, held = lacking[0]
+    whose = f" of {cluster}" if len(header.clusters) > 1 else ""
+    more = f", nor all of {formats.counted(len(lacking) - 1, 'other cluster')}" if len(lacking) > 1 else ""
+    asked = formats.counted(len(list(header.window.days())), "day")
+    return f"The lake holds {held:,} of the window's {asked}{whose}{more}: a day without any trace of a GPU is in no figure. "

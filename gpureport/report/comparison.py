@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -49,11 +49,14 @@ def read_comparison(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]
     return {section: by_table[table] for section, table in SECTIONS.items()}
 
 
-def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, judged_by: Mapping[str, Any]) -> dict[str, Query]:
+def compare_reports(
+    con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, judged_by: Mapping[str, Any], say: Callable[[str], None]
+) -> dict[str, Query]:
     """Build the tables that compare two reports in an empty database; their queries.
 
     ``earlier`` and ``now`` are folders of reports or their ``gpureport.duckdb``; ``judged_by`` are the parameters of findings and
-    coverage. LakeError for a file that is no report of this version.
+    coverage. Clusters of one of them only are left out, and said. LakeError for a file that is no report of this version, or
+    where no cluster is in both.
     """
     queries = load()
     given = set(compared_tables(queries))
@@ -61,10 +64,27 @@ def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, ju
     for query in needed(queries, EARLIER, given):
         build(con, query, {})
     params = {**parameters(_take(con, now, given), earlier_window), **judged_by}
+    _keep_common_clusters(con, earlier, now, say)
     targets = [f"report.{table}" for table in SECTIONS.values() if f"report.{table}" != _RESTATED]
     for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *EARLIER}):
         build(con, query, params)
     return queries
+
+
+def _keep_common_clusters(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, say: Callable[[str], None]) -> None:
+    """Leave out of ``EARLIER`` what is of no cluster of the later report; that of the later one is left out by the queries."""
+    before, after = (
+        {cluster for (cluster,) in con.execute(f"select distinct cluster from facts.{table}").fetchall()}
+        for table in ("earlier_capacity", "window_capacity")
+    )
+    if not before & after:
+        first, second = (", ".join(sorted(names)) or "no cluster" for names in (before, after))
+        raise LakeError(f"{earlier} is of {first} and {now} of {second}; give two reports of one cluster")
+    for names, path in ((before - after, earlier), (after - before, now)):
+        if names:
+            say(f"left out, for only {path} has it: {', '.join(sorted(names))}")
+    for table in EARLIER:
+        con.execute(f"delete from {table} where cluster not in (select cluster from facts.window_capacity)")
 
 
 def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -> Window:

@@ -103,6 +103,13 @@ class Header:
         return sum(len(each.signals) for each in self.absent)
 
     @property
+    def lacking_days(self) -> dict[str, int]:
+        """The clusters of which the lake lacks days of the window, and how many it holds of each."""
+        asked = len(list(self.window.days()))
+        held = {cluster: len({each.day for each in self.sources if each.cluster == cluster}) for cluster in self.clusters}
+        return {cluster: days for cluster, days in held.items() if days < asked}
+
+    @property
     def is_whole_hours(self) -> bool:
         """Whether the window begins and ends at full hours; facts are hourly."""
         return self.window.is_whole_hours

@@ -8,6 +8,7 @@ from gpureport.report.answer import answer
 from gpureport.report.header import Unseen
 from gpureport.report.ledger import BUCKETS, Balance
 from gpureport.report.tiles import effective, tiles
+from gpureport.window import Window, parse_instant
 
 from .conftest import a_header
 
@@ -111,3 +112,17 @@ def test_where_nothing_was_active_effective_is_zero_and_known() -> None:
 def test_almost_all_is_said_in_words() -> None:
     header = replace(a_header(), observed_seconds=99_999.0, expected_seconds=100_000.0)
     assert answer(of_100_gpu_hours(free=100), {}, header)[2].startswith("More than 99.9 % of the expected device time was seen")
+
+
+def test_days_that_the_lake_lacks_are_said() -> None:
+    """A year with one day of samples is not told as a year."""
+    year = Window(parse_instant("2026-01-01T00:00:00Z"), parse_instant("2027-01-01T00:00:00Z"))
+    one = replace(a_header(), window=year)
+    assert answer(of_100_gpu_hours(free=100), {}, one)[2].startswith(
+        "The lake holds 1 of the window's 365 days: a day without any trace of a GPU is in no figure. 90.0 % of the expected"
+    )
+    source = one.sources[0]
+    two = replace(one, clusters=("eu", "lab"), sources=(source, replace(source, day="2026-11-21")))
+    assert (
+        "The lake holds 0 of the window's 365 days of eu, nor all of 1 other cluster: " in answer(of_100_gpu_hours(), {}, two)[2]
+    )
