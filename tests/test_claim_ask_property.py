@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import duckdb
 import pytest
@@ -69,7 +70,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         con.execute(
             f"""create schema clean; create schema lake;
             create table clean.state_look (cluster varchar, kind varchar, observed_at timestamp, previous_at timestamp,
-                stands_until_at timestamp);
+                stands_until_at timestamp, look_number uinteger, run_number uinteger);
             create table lake.claim ({seen}, claim varchar, claim_uid varchar, is_allocated boolean, requests struct({request})[],
                 is_extended_resource boolean default false);
             create table lake.claim_device ({seen}, claim_uid varchar, driver varchar, pool varchar, device varchar,
@@ -78,14 +79,14 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
             create table lake.pod ({seen}, pod varchar, pod_uid varchar, node_name varchar, phase varchar,
                 unschedulable_at timestamp, unschedulable_reason varchar default '', resource_claims map(varchar, varchar))"""
         )
-        minutes = list(LOOKS)
-        con.executemany(
-            "insert into clean.state_look values ('c', 'resourceclaims.resource.k8s.io', ?, ?, ?)",
-            [
-                (clock(at), clock(before) if before is not None and at - before <= 15 else None, clock(LOOKS[at]))
-                for before, at in zip([None, *minutes], minutes, strict=False)
-            ],
-        )
+        run = 0
+        for number, (before, at) in enumerate(pairwise([-60, *LOOKS]), start=1):
+            is_next = at - before <= 15
+            run += not is_next
+            con.execute(
+                "insert into clean.state_look values ('c', 'resourceclaims.resource.k8s.io', ?, ?, ?, ?, ?)",
+                [clock(at), clock(before) if is_next else None, clock(LOOKS[at]), number, run],
+            )
         yield con
 
 

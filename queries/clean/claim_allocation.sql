@@ -28,14 +28,7 @@
 --   end_source           pod finished, next allocation, next look, or last look where nothing tells of its end
 --   end_uncertainty_seconds  s, how much earlier it may have ended
 with look as (
-    select
-        *,
-        row_number() over (partition by cluster order by observed_at) as look_number,
-        count(*) filter (where previous_at is null) over (
-            partition by cluster
-            order by observed_at
-            rows between unbounded preceding and current row
-        ) as run_number
+    select *
     from clean.state_look
     where kind = 'resourceclaims.resource.k8s.io'
 ),

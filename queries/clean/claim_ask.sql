@@ -27,12 +27,8 @@ with look as (
         cluster,
         observed_at,
         stands_until_at,
-        row_number() over (partition by cluster order by observed_at) as look_number,
-        count(*) filter (where previous_at is null) over (
-            partition by cluster
-            order by observed_at
-            rows between unbounded preceding and current row
-        ) as run_number
+        look_number,
+        run_number
     from clean.state_look
     where kind = 'resourceclaims.resource.k8s.io'
 ),

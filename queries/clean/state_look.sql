@@ -14,6 +14,8 @@
 --   previous_at  UTC, the look before it; null where that was more than 15 minutes earlier
 --   stands_until_at  UTC, the next look, or 15 minutes later
 --   is_followed  there is a next look within 15 minutes
+--   look_number  1, 2, … by kind: looks with no other between them are neighbours by it
+--   run_number   1, 2, … by kind: the same in looks of which each follows the one before within 15 minutes
 with look as (
     select distinct
         cluster,
@@ -41,5 +43,11 @@ select
     observed_at,
     if(last_at >= observed_at - interval 15 minute, last_at, null) as previous_at,
     least(coalesce(next_at, 'infinity'::timestamp), observed_at + interval 15 minute) as stands_until_at,
-    coalesce(next_at <= observed_at + interval 15 minute, false) as is_followed
+    coalesce(next_at <= observed_at + interval 15 minute, false) as is_followed,
+    (row_number() over same_kind)::uinteger as look_number,
+    (count(*) filter (where previous_at is null) over same_kind)::uinteger as run_number
 from beside
+window same_kind as (
+    partition by cluster, kind
+    order by observed_at
+)

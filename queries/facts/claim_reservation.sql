@@ -18,14 +18,7 @@
 --   start_at           UTC, start of the reservation
 --   end_at             UTC, its end, outside it
 with look as (
-    select
-        *,
-        row_number() over (partition by cluster order by observed_at) as look_number,
-        count(*) filter (where previous_at is null) over (
-            partition by cluster
-            order by observed_at
-            rows between unbounded preceding and current row
-        ) as run_number
+    select *
     from clean.state_look
     where kind = 'resourceclaims.resource.k8s.io'
 ),
