@@ -10,10 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
@@ -228,12 +231,15 @@ def _baseline(lake: Lake, work: _Batches, firsts: Sequence[Mapping[str, pa.Table
 
 
 def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
-    found: dict[str, pa.Table] = {}
-    for make in (state_around_day, state_of_day):
+    """What is known of the whole day, by table; its three subjects know nothing of each other."""
+
+    def made(of: Callable[..., dict[str, pa.Table]]) -> dict[str, pa.Table]:
         with connection(settings.memory_limit, 1) as con:  # several threads add in any order
-            found |= make(con, lake, partition, queries)
-    with connection(settings.memory_limit, 1) as con:
-        return found | quota_facts_of_day(con, lake, partition, queries, settings.gpu_memory_gb_per_gpu)
+            return of(con, lake, partition, queries)
+
+    quotas = partial(quota_facts_of_day, gb_per_gpu=settings.gpu_memory_gb_per_gpu)
+    with ThreadPoolExecutor(settings.threads) as pool:
+        return dict(ChainMap(*pool.map(made, (state_around_day, state_of_day, quotas))))
 
 
 def _read_by_parts(queries: Mapping[str, Query], of_the_day: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

@@ -6,6 +6,7 @@ Objects but the root never change, so neither do copies: several processes can u
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ class Stock:
             raise LakeError(f"{self.address}/{day.index} cannot be read ({error}); restore it") from error
         with store_errors(self.address):
             copy.parent.mkdir(parents=True, exist_ok=True)
-            draft = copy.with_name(f".{copy.name}.{os.getpid()}")
+            draft = copy.with_name(f".{copy.name}.{os.getpid()}.{threading.get_ident()}")
             draft.write_bytes(found.data)
             draft.replace(copy)
         return index
