@@ -9,6 +9,7 @@ from typing import Any
 
 from gpureport import formats
 from gpureport.report import charts
+from gpureport.report.amount import amount
 from gpureport.report.ground import Ground, Told, hours_told, where
 from gpureport.report.timelines import CONTAINER, DEVICE, Key
 from gpureport.report.unknown import cell
@@ -133,7 +134,8 @@ def _activity(told: Told, cycle: Told | None) -> tuple[str, ...]:
     """How long it was seen, and what its holder got of it."""
     names = ("gpu_usage_avg", "sm_active_avg", "memory_used_ratio_max", "any_throttle_ratio", "xid_error_count")
     duty = cell(*cycle, "duty_cycle_percent") if cycle else formats.UNKNOWN
-    return (formats.duration(told[0]["observed_seconds"]), duty, *(cell(*told, name) for name in names))
+    seconds = told[0]["observed_seconds"]
+    return (amount(formats.duration(seconds), seconds), duty, *(cell(*told, name) for name in names))
 
 
 def _device_name(row: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from gpureport import formats
 from gpureport.figures import FIGURES, REASONS
+from gpureport.report.amount import Amount, amount
 from gpureport.report.answer import spelled
 from gpureport.report.drill_down import drill_down
 from gpureport.report.figures import GROUP_ORDER, LEADING, LONG_TEXT, MOST_FIRST, ROW_LABELS, TABLES, group_of, is_on_page
@@ -32,7 +33,8 @@ from gpureport.report.room import rows_shown
 from gpureport.resources import TEMPLATES
 from gpureport.window import rfc3339
 
-_TEXT = ("String", "List", "Boolean")
+_TEXT = ("String", "List", "Boolean", "Date")
+"""Kinds of columns that stand and sort as text; days and times too, which are written so that they can."""
 _QUANTITY = re.compile(r"((?:(?:&gt;|&lt;|≥) )?[\d,.]+ (?:%|h|GPU-h|device-hours|[kMG]?Wh))(?!\w)")
 _SCRIPTS = ("vendor/panzoom.min.js.LICENSE", "vendor/panzoom.min.js", "zoom.js", "report.js")
 
@@ -286,10 +288,6 @@ def _cell(heading: Heading, found: Any, note: Note | None, place: str) -> Cell:
     is_share = heading.unit == "%" and isinstance(found, float) and 0 < found <= 1
     text = formats.value(heading.name, found)
     share = round(found * 100, 1) if is_share else None
-    rank = f"{found:.9g}" if isinstance(found, float | int) and not _is_plain(text) else ""
+    told = amount(text, found)
+    rank = told.rank if isinstance(told, Amount) else ""
     return Cell(formats.shortened(heading.name, text), text, note, share, rank, place)
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a reader of the page can tell the number from the text."""
-    return text.replace(",", "").replace(".", "").lstrip("-").isdecimal()

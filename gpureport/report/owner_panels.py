@@ -10,6 +10,7 @@ import polars as pl
 
 from gpureport import formats
 from gpureport.report import charts
+from gpureport.report.amount import amount
 from gpureport.report.ground import effective_told, held
 from gpureport.report.ledger import BUCKETS, HOLDER, Balance, added, by_holder
 from gpureport.report.panel_lists import LISTS, ROWS_SHOWN, Listing
@@ -21,7 +22,7 @@ from gpureport.report.workloads import Workload, workload_of
 
 _GPU_HOURS = ("held", "effective", "held idle", "reserved idle")
 _WORKLOADS = (("workload", "", False), ("kind", "", False), ("pods", "", True), *((name, "GPU-h", True) for name in _GPU_HOURS))
-_WAITS = (("pod", "", False), ("asked for", "", False), ("waited", "", False), ("and then", "", False))
+_WAITS = (("pod", "", False), ("asked for", "", False), ("waited", "", True), ("and then", "", False))
 
 
 def owner_panels(
@@ -109,7 +110,12 @@ def _waits(con: duckdb.DuckDBPyConnection, ledger: Result | None) -> Panel:
 
 def _wait(pod: str, resource: str, units: float, seconds: float, is_placed: bool) -> tuple[str, ...]:
     asked = f"{formats.significant(units)} × {resource}"
-    return (pod, asked, formats.duration(seconds), "was given a place" if is_placed else "still waits, as last seen")
+    return (
+        pod,
+        asked,
+        amount(formats.duration(seconds), seconds),
+        "was given a place" if is_placed else "still waits, as last seen",
+    )
 
 
 def _read_waits(

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from gpureport import formats
 from gpureport.figures import REASONS
+from gpureport.report.amount import amount
 
 
 class Unknown(str):
@@ -32,4 +33,5 @@ def cell(row: Mapping[str, Any], reasons: Mapping[str, str], name: str) -> str:
     found = row[name]
     if found is None and name in reasons:
         return Unknown(reasons[name])
-    return formats.duration(found) if "_seconds" in name else formats.shortened(name, formats.value(name, found))
+    text = formats.duration(found) if "_seconds" in name else formats.shortened(name, formats.value(name, found))
+    return amount(text, found)

@@ -17,6 +17,8 @@ from .page import Cell, Page
 
 NO_TABLES = {"second", "about", "coverage-of-it", "teams", "containers", "devices", "days", "models"}
 """Sections that tell of tables and are none."""
+QUANTITY = re.compile(r"[\d,.]+ (?:[kMGT]i?|[kMG]?Wh|s|min|h|d)(?: \d+ (?:s|min|h))?")
+"""A number that its text does not tell alone: 1.5 kWh, 2 h 5 min, 12 Gi."""
 
 
 @pytest.fixture(params=["small", "demo"])
@@ -83,6 +85,16 @@ def test_numbers_stand_right_under_a_heading_with_the_unit(out: Path) -> None:
     assert [cell.text for cell in column(page, "container_saturation", "PCIe sent B/s")] == ["123 M", "123 M"]
     assert [cell.text for cell in column(page, "container_saturation", "XID codes")] == ["31, 79", "31, 79"]
     assert [cell.text for cell in column(page, "coverage", "coverage %")] == ["0"]
+
+
+def test_whatever_is_a_number_can_be_sorted_as_one(page: Page) -> None:
+    cells = [cell for section in page.sections.values() for row in section.rows for cell in row if "scope" not in cell.attributes]
+    quantities = [cell for cell in cells if QUANTITY.fullmatch(cell.text)]
+    assert quantities
+    assert [cell.text for cell in quantities if "number" not in cell.attributes.get("class", "")] == []
+    assert [cell.text for cell in quantities if not float(cell.attributes.get("data-rank", 0))] == []
+    numbers = [cell for cell in cells if "number" in cell.attributes.get("class", "") and "data-rank" not in cell.attributes]
+    assert [cell.text for cell in numbers if not re.match(r"—|([<>≤≥] ?)?-?[\d,.]+( %)?$", cell.text)] == []
 
 
 def test_accelerators_are_shown_with_what_they_are_first(out: Path) -> None:
