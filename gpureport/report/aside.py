@@ -17,7 +17,10 @@ from gpureport.query import load
 
 NOTICE = "FILES-OF-TWO-REPORTS.txt"
 _ASIDE = ".writing"
-_NOTICED = "The files here may be of two reports: one is being moved here, or was ended amid it. Write the report again.\n"
+_NOTICED = (
+    "The files here may be from two reports: one is being moved here, or was killed during the move. If none is running, write "
+    "the report again.\n"
+)
 
 
 @contextmanager

@@ -6,17 +6,17 @@ TABLES = {
     # table: (title, sentence)
     "finding": (
         "Findings",
-        "What deserves a look: rule, numbers, whose it is, what is at stake, what to do; the SQL that shows it is in the files.",
+        "What deserves a look: rule, numbers, owner, what is at stake and what to do. The files also have the SQL that shows it.",
     ),
     "fleet": ("Clusters", "What each cluster has, how much of it was seen, and how much is unknown."),
     "gpu_hour_balance": (
         "GPU-hours against capacity",
-        "The ledger's nine buckets against a capacity that is reckoned without them. Each dimension is the whole: never add two.",
+        "The ledger's nine buckets against a capacity worked out without them. Each dimension is the whole, so never add two.",
     ),
     "gpu_hour_ledger": ("GPU-hour ledger", "Every GPU-hour of capacity in exactly one bucket, by device, day and holder."),
-    "gpu_hour_course": ("Hour by hour", "What of the GPUs was there, held, active and effective in each hour of what was seen."),
-    "hour_of_week": ("Hours of the week", "The same by weekday and hour, UTC: when GPUs are held, and held for nothing."),
-    "idle_by_holder": ("Who held them for nothing", "Hours held or reserved and not active, the most first."),
+    "gpu_hour_course": ("Hour by hour", "GPUs there, held, active and effective in each hour, as far as they were seen."),
+    "hour_of_week": ("Hours of the week", "The same by weekday and hour (UTC): when GPUs are held, and held idle."),
+    "idle_by_holder": ("Who held idle GPUs", "Hours held or reserved without activity, largest first."),
     "period": ("This window and the one before", "Capacity, what became of it, and energy; each row is its own window's."),
     "gpu_hour_bridge": (
         "What changed",
@@ -25,30 +25,30 @@ TABLES = {
     "namespace_change": ("Whose hours changed", "By namespace, against the window before, scaled to the same length."),
     "finding_change": (
         "Findings, new and resolved",
-        "Against the window before: a finding is the same where all it is about is.",
+        "Against the window before. A finding is the same if everything that it is about is the same.",
     ),
     "boundness": ("What limits the work", "By rules that each row states; no score."),
-    "restated_day": ("Days stated anew", "Their samples came late: what was said of them at first, and what is now."),
+    "restated_day": ("Days stated anew", "Days whose samples came late: what was reported at first, and what is known now."),
     "runway": (
-        "For how long the GPUs last",
-        "By model, from four weeks of its past or more; how wrong the forecast would have been before stands beside it.",
+        "How long the GPUs will suffice",
+        "By model, from at least four weeks of its past, with the error that such a forecast made before.",
     ),
     "demand_trend": (
         "Held day by day, and expected",
-        "Past days as they were; days to come with a band that eight of ten are to fall into.",
+        "Past days as they were, and days to come with a band that eight of ten should fall into.",
     ),
     "rightsizing": (
         "Would it fit a smaller GPU?",
-        "Containers alone on one GPU: what their busiest hour needed, and the MIG profile or smaller model in which that fits.",
+        "Containers alone on one GPU: what their busiest hour needed, and the MIG profile or smaller model that it fits.",
     ),
     "scheduler_pressure": (
         "Scheduler pressure",
-        "What was asked of the scheduler and what there was, hour by hour, in OpenCost's sense and in Kubernetes' own. "
-        "A device may be offered under several names: never add resources.",
+        "What pods asked for and what there was, hour by hour, in OpenCost's sense and in Kubernetes' own. "
+        "A device may be offered under several names, so never add resources.",
     ),
     "pod_wait": (
         "Waiting for accelerators",
-        "How long pods waited for a place and then to run, by GPU model and size of the request.",
+        "How long pods waited for a node and then to start, by GPU model and size of the request.",
     ),
     "requested_use": (
         "Asked for and used",
@@ -56,19 +56,19 @@ TABLES = {
     ),
     "fragmentation": (
         "What was left",
-        "Free accelerators and the largest request that still fitted on one node, by looks every five minutes.",
+        "Free accelerators and the largest request that still fitted on one node, every five minutes.",
     ),
-    "node_free": ("Koordinator's nodes", "What fit devices add up to, what of it is free, and the largest request that fits."),
-    "device_free": ("Koordinator's devices", "Health, topology, and what of each device is given out and free."),
+    "node_free": ("Koordinator's nodes", "What healthy devices add up to, what of it is free, the largest request that fits."),
+    "device_free": ("Koordinator's devices", "Health, topology, and how much of each device is given out and free."),
     "quota_fair_share": (
         "Quotas",
         "Who was guaranteed what, who got it, who lent and borrowed, who was short; integrals over the time that is known. "
         "Never add rows of several schedulers or resources, nor those that contain others.",
     ),
     "quota_pair": ("Short while others borrowed", "Inferred: no scheduler records whose loss was whose gain."),
-    "quota_fairness": ("How even it was", "Derived: held over due, the lesser of fair share and demand, as one number."),
-    "quota_pod": ("Pods and their quotas", "Waiting, held, in and over quota; who might have preempted them."),
-    "dra_claim": ("Resource claims", "What claims had, and what of it was used."),
+    "quota_fairness": ("Fairness", "Derived: held over due (the lesser of fair share and demand), as one number."),
+    "quota_pod": ("Pods and their quotas", "When pods waited, held, were over quota, and who might have preempted them."),
+    "dra_claim": ("Resource claims", "What claims had, and how much of it was used."),
     "device_allocation": ("How devices were asked for", "What each container asked for, was given, and used."),
     "device": ("Devices", "Every GPU and MIG instance that was seen: what it is, how busy, how strained, how much energy."),
     "container": ("Containers", "Every container that held a GPU, its devices rolled up by one rule per figure."),
@@ -87,11 +87,11 @@ TABLES = {
     ),
     "energy": (
         "Energy",
-        "Where the energy went, by day, namespace, node and model; with what nobody used the rows add up to what was measured.",
+        "Where the energy went, by day, namespace, node and model. With what nobody used, the rows add up to what was measured.",
     ),
     "energy_balance": (
         "Energy by who and where",
-        "By day, node, model, team, namespace, workload, pod and container. Each dimension is the whole: never add two.",
+        "By day, node, model, team, namespace, workload, pod and container. Each dimension is the whole, so never add two.",
     ),
     "kepler_pod": (
         "Kepler beside this",
@@ -99,11 +99,11 @@ TABLES = {
     ),
     "cost": (
         "Cost and emissions",
-        "By the configured prices and factors: for time held (allocated) and for time used, and for energy.",
+        "By the configured prices and factors: for time held (allocated), for time used, and for energy.",
     ),
     "coverage": (
         "Coverage",
-        "For each signal, node and day: how much of the device time is known, and why the rest is not; the most unknown first.",
+        "For each signal, node and day: how much of the device time is known, and why the rest is not; largest unknown first.",
     ),
 }
 

@@ -92,7 +92,7 @@ def _compared(tables: Mapping[str, Result]) -> str:
     """The window before, as the tiles name it, or why they cannot."""
     rows = tables["period"].rows.filter(pl.col("period") == "before") if "period" in tables else None
     if rows is None or rows.height == 0:
-        return f"Change against the window before: {formats.UNKNOWN}; the lake must hold it all, in whole hours, computed alike."
+        return f"Change against the window before: {formats.UNKNOWN}; the lake must hold it all, computed alike, in whole hours."
     since, until = rows["since_at"].min(), rows["until_at"].max()
     return f"▲▼ against {formats.value('since_at', since)} to {formats.value('until_at', until)}."
 
@@ -121,7 +121,7 @@ def _closing(whole: Balance) -> str:
     """The sum and by how much it misses capacity, which is computed apart from the buckets."""
     summed = whole.of(*(bucket.name for bucket in BUCKETS))
     return (
-        f"The nine add up to {formats.gpu_hours(summed)}; capacity, reckoned apart from them, is "
+        f"The nine add up to {formats.gpu_hours(summed)}; capacity, worked out without them, is "
         f"{formats.gpu_hours(whole.capacity_gpu_hours)}; difference {formats.significant(whole.difference_gpu_hours)}."
         f"{_rounding(whole)}"
     )
@@ -130,7 +130,7 @@ def _closing(whole: Balance) -> str:
 def _rounding(whole: Balance) -> str:
     """A note where the shares as printed do not add up to 100; what is below a tenth is not printed as a number."""
     tenths = sum(round(1000 * (whole.share(bucket.name) or 0.0)) for bucket in BUCKETS)
-    return "" if tenths == 1000 else f" Each is rounded by itself: as printed the shares add up to {tenths / 10:.1f} %."
+    return "" if tenths == 1000 else f" Each share is rounded on its own, so those printed add up to {tenths / 10:.1f} %."
 
 
 def _model_line(each: Balance) -> Line:

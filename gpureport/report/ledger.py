@@ -29,7 +29,7 @@ BUCKETS = (
     Bucket("stranded", "Stranded", "free, and nothing can be placed on it"),
     Bucket("free", "Free", "nobody has it"),
     Bucket("unavailable", "Unavailable", "the node or the GPU could not be used"),
-    Bucket("unknown", "Unknown", "not seen, or nothing tells what it did"),
+    Bucket("unknown", "Unknown", "not seen, or not known what it did"),
 )
 HELD = ("effective", "allocated_busy", "allocated_ineffective", "allocated_idle")
 _NOTABLE = 0.005

@@ -41,7 +41,7 @@ def _days(ledger: Result | None) -> Panel:
         anchor="own-days",
         title="Day by day",
         sentence="GPU-hours held or reserved each day, and what became of them; colours as in the bar above.",
-        missing=f"Needs {DAYS_FOR_A_COURSE} days or more to be a course; there is use on {len(parts)}.",
+        missing=f"Needs {DAYS_FOR_A_COURSE} days or more to show a course; there is use on {len(parts)}.",
         table="gpu_hour_ledger",
     )
     if len(parts) < DAYS_FOR_A_COURSE:
@@ -74,7 +74,7 @@ def _workloads(ledger: Result | None, known: Mapping[Key, Workload]) -> Panel:
     return Panel(
         anchor="own-workloads",
         title="Workloads, and what they leave unused",
-        sentence="GPU-hours by what made the pods; those with the most idle hours first.",
+        sentence="GPU-hours by what made the pods; most idle hours first.",
         missing="",
         table="gpu_hour_ledger",
         listing=Listing(_WORKLOADS, rows, len(told)) if rows else None,
@@ -102,8 +102,8 @@ def _waits(con: duckdb.DuckDBPyConnection, ledger: Result | None) -> Panel:
     return Panel(
         anchor="own-waits",
         title="Who waited longest for GPUs",
-        sentence=f"From created to placed on a node: {told}. Each pod's wait is in facts.pod_wait of gpureport.duckdb.",
-        missing="Nothing tells of waits of pods here: kube-state-metrics does, and so do looks by gpureport snapshot.",
+        sentence=f"From creation to placement on a node: {told}. Each pod's wait is in facts.pod_wait of gpureport.duckdb.",
+        missing="The waits of these pods were not collected: that takes kube-state-metrics or gpureport snapshot.",
         listing=Listing(_WAITS, tuple(_wait(*each) for each in waits[:ROWS_SHOWN]), len(waits)) if waits else None,
     )
 

@@ -53,9 +53,9 @@ class Listing:
 LISTS: Mapping[str, Chosen] = {
     "pod_wait": Chosen(
         "How long pods wait, by size of the request",
-        "From created to placed on a node; pods that still wait stand apart, and no quantile holds them.",
-        "No pod that asks for accelerators was placed or waited in this window, or nothing tells of pods: kube-state-metrics "
-        "does, and so do looks by gpureport snapshot.",
+        "From creation to placement on a node. Pods that still wait are counted apart and are in no quantile.",
+        "No pod that asks for accelerators was placed or waited in this window, or pods were not collected: that takes "
+        "kube-state-metrics or gpureport snapshot.",
         (
             *("gpu_model", "resource", "requested_units", "placed_pod_count", "placing_seconds_p50", "placing_seconds_p90"),
             *("placing_seconds_p95", "waiting_pod_count", "waiting_seconds_max"),
@@ -64,8 +64,8 @@ LISTS: Mapping[str, Chosen] = {
     ),
     "fragmentation": Chosen(
         "What is free and does not fit",
-        "What was left of schedulable devices, the most that one node had of it, and how often a larger pod would have fitted.",
-        "Nothing tells what nodes have left: gpureport snapshot reads it from the cluster, and so does kube-state-metrics.",
+        "Schedulable devices that were left, the most that one node had, and how often a larger pod would have fitted.",
+        "What nodes have left was not collected: that takes kube-state-metrics or gpureport snapshot.",
         (
             *("resource", "schedulable_units_avg", "free_units_avg", "largest_request_units_avg", "fragmentation_ratio"),
             *("fits_1_ratio", "fits_2_ratio", "fits_4_ratio", "fits_8_ratio"),
@@ -73,22 +73,22 @@ LISTS: Mapping[str, Chosen] = {
         "free_units_avg",
     ),
     "quota_pair": Chosen(
-        "Who went short while who borrowed",
+        "Who went short while others borrowed",
         "Inferred: one quota lacked what it was guaranteed and asked for while the other held more than its own.",
         "",
         ("quota", "borrower", "resource", "scheduler", "together_seconds", "contested_gpu_hours", "contested_gpus_max"),
         "contested_gpu_hours",
     ),
     "quota_fairness": Chosen(
-        "How even it was",
-        "Derived: of what quotas were due, how much less the least served had than the best; Jain's index: 1 if all had alike.",
+        "Fairness",
+        "Derived: how much less of its due the worst-served quota got than the best-served; Jain's index, 1 if all are equal.",
         "",
         ("scheduler", "resource", "quota_count", "due_gpu_hours", "fairness_gap_ratio", "jain_ratio", "least_served_quota"),
         "due_gpu_hours",
     ),
     "namespace_change": Chosen(
         "Whose hours changed",
-        "Against the window before, scaled to the same length; the largest change first.",
+        "Against the window before, scaled to the same length; largest change first.",
         "",
         (
             *("namespace", "change", "earlier_allocated_gpu_hours", "allocated_gpu_hours", "allocated_change_gpu_hours"),
@@ -105,10 +105,10 @@ LISTS: Mapping[str, Chosen] = {
         lambda row: row["change"] != "stayed",
     ),
     "runway": Chosen(
-        "Until when what there is will do",
-        "By model: GPU-hours held and usable a day, what is expected, and by how much such a forecast was off before.",
-        "Nothing is forecast from less than 28 days of data, the last seven of them whole; the table For how long the GPUs last "
-        "says how many count.",
+        "How long the GPUs will suffice",
+        "By model: GPU-hours held and usable a day, what is expected, and the error that such a forecast made before.",
+        "A forecast needs 28 days of data, the last seven of them whole; the table How long the GPUs will suffice says how many "
+        "count.",
         (
             *("gpu_model", "sentence", "daily_held_gpu_hours", "daily_usable_gpu_hours", "runway_day_count"),
             *("backtest_error_ratio", "naive_error_ratio"),
@@ -117,8 +117,8 @@ LISTS: Mapping[str, Chosen] = {
         lambda row: row["horizon_day_count"] is not None,
     ),
     "rightsizing": Chosen(
-        "What would fit a smaller piece",
-        "Containers alone on a GPU that would fit a MIG profile, or a smaller model; the most GPU-hours freed first.",
+        "What would fit a smaller GPU or instance",
+        "Containers alone on a GPU that would fit a MIG profile, or a smaller model; most GPU-hours freed first.",
         "",
         ("pod", "container", "namespace", "gpu_model", "profile", "smaller_model", "busiest_sm_active_ratio", "freed_gpu_hours"),
         "freed_gpu_hours",
@@ -126,7 +126,7 @@ LISTS: Mapping[str, Chosen] = {
     ),
     "dra_claim": Chosen(
         "Claims reserved and idle",
-        "Resource claims whose devices no container used, the most GPU-hours first.",
+        "Resource claims whose devices no container used; most GPU-hours first.",
         "",
         ("claim", "namespace", "use", "allocated_gpu_hours", "reserved_idle_gpu_hours", "consumers", "node_name", "gpu_model"),
         "reserved_idle_gpu_hours",

@@ -60,8 +60,8 @@ def _supply(tables: Mapping[str, Result]) -> Panel:
         anchor="supply",
         title="Supply and use over time",
         sentence="GPUs that could be used, and how many of them were held, active and effective."
-        + (f" Above: {wait.resource} that pods wait for in vain." if is_waited else ""),
-        missing=f"Needs {_HOURS_FOR_A_COURSE} hours or more to be a course; something is known of {hours}.",
+        + (f" Above: {wait.resource} that pods asked for and did not get." if is_waited else ""),
+        missing=f"Needs {_HOURS_FOR_A_COURSE} hours or more to show a course; {hours} are known.",
         table="gpu_hour_course",
     )
     if hours < _HOURS_FOR_A_COURSE:
@@ -70,7 +70,7 @@ def _supply(tables: Mapping[str, Result]) -> Panel:
     return panel.drawn(
         course_charts.supply(rows, wait.units if is_waited else {}),
         "GPUs usable, held, active and effective, hour by hour, as areas within each other",
-        (*key, *([("line waiting", "asked for and not there")] if is_waited else [])),
+        (*key, *([("line waiting", "asked for and not to be had")] if is_waited else [])),
     )
 
 
@@ -112,9 +112,9 @@ def _week(tables: Mapping[str, Result]) -> Panel:
     hours = sum(row["hour_count"] for row in rows)
     panel = Panel(
         anchor="week",
-        title="When GPUs are held for nothing",
-        sentence="Part of the usable GPUs held and not active, by weekday and hour (UTC): the fuller the colour, the more.",
-        missing=f"Needs {_HOURS_FOR_A_WEEK} hours or more to show a habit; something is known of {hours}.",
+        title="When GPUs are held idle",
+        sentence="Share of the usable GPUs held and not active, by weekday and hour (UTC); the fuller the colour, the more.",
+        missing=f"Needs {_HOURS_FOR_A_WEEK} hours or more to show a habit; {hours} are known.",
         table="hour_of_week",
     )
     if hours < _HOURS_FOR_A_WEEK:
@@ -129,9 +129,9 @@ def _idle(tables: Mapping[str, Result]) -> Panel:
     rows = sorted(_rows(tables, "idle_by_holder"), key=lambda row: (-row["idle_gpu_hours"], row["namespace"]))
     panel = Panel(
         anchor="idle",
-        title="Who holds GPUs for nothing",
-        sentence="GPU-hours held or reserved and not active, the most first; in brackets their share, added up from the top.",
-        missing="Nobody held a GPU for nothing in this window, as far as it was seen.",
+        title="Who holds idle GPUs",
+        sentence="GPU-hours held or reserved and not active, largest first; in brackets their share, cumulated from the top.",
+        missing="No GPU was held idle in this window, as far as it was seen.",
         table="idle_by_holder",
     )
     if not rows:
@@ -157,7 +157,7 @@ def _changed(tables: Mapping[str, Result]) -> Panel:
         anchor="changed",
         title="What changed since the window before",
         sentence="GPU-hours held, step by step from the window before to this one; the steps add up.",
-        missing="Needs the window before, as long as this one and computed alike, in the lake.",
+        missing="The lake must also hold the window before, equally long and computed alike.",
         table="gpu_hour_bridge" if rows else "",
     )
     if not rows or any(row["gpu_hours"] is None for row in rows):
@@ -170,7 +170,7 @@ def _trend(tables: Mapping[str, Result]) -> Panel:
     panel = Panel(
         anchor="trend",
         title="Demand to come, by model",
-        sentence="GPU-hours held a day, what is usable, and what is expected with the band that holds four days of five.",
+        sentence="GPU-hours held a day, what is usable, and what is expected, with the band for four days of five.",
         missing="",  # report.runway says what is lacking
         table="demand_trend",
     )

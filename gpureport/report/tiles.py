@@ -99,7 +99,7 @@ def _unmet(tables: Mapping[str, Result], trends: Trends) -> tuple[Tile, ...]:
         return ()
     trend = trends.amount("unscheduled_unit_hours", {"demanded_resource": found.resource})
     told = f"{formats.significant(found.device_hours)} h"
-    return (Tile("Waited for", told, f"of {found.resource}, by pods without a place", trend),)
+    return (Tile("Waited for", told, f"of {found.resource}, by pods without a node", trend),)
 
 
 def _energy(device: Result | None, header: Header, trends: Trends) -> tuple[Tile, ...]:

@@ -42,7 +42,7 @@ def test_shares_that_do_not_add_up_as_printed_say_so() -> None:
     assert _closing(balance(effective=1.0, free=1.0)).endswith("difference 0.")
     # A third is printed as 33.3 %.
     told = _closing(balance(effective=1.0, allocated_idle=1.0, free=1.0))
-    assert told.endswith("Each is rounded by itself: as printed the shares add up to 99.9 %.")
+    assert told.endswith("Each share is rounded on its own, so those printed add up to 99.9 %.")
 
 
 def test_teams_add_up_to_what_was_held_and_what_nobody_known_held_is_told() -> None:

@@ -60,7 +60,7 @@ def test_days_without_use_stand_between_those_with_it(con: duckdb.DuckDBPyConnec
     days = panel(con, ledger({}, {"day": date(2026, 3, 4), "bucket": "allocated_idle", "gpu_hours": 6.0}), "own-days")
     assert days.key == (("", "most, 6 GPU-h, on 2026-03-04"),)
     assert "<title>2026-03-02, effective: 4 GPU-h (100.0 %)</title>" in days.chart
-    assert panel(con, ledger({}), "own-days").missing == "Needs 2 days or more to be a course; there is use on 1."
+    assert panel(con, ledger({}), "own-days").missing == "Needs 2 days or more to show a course; there is use on 1."
 
 
 def test_workloads_with_the_most_idle_hours_stand_first(con: duckdb.DuckDBPyConnection) -> None:

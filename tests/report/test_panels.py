@@ -63,7 +63,7 @@ def test_the_course_is_drawn_where_there_is_one_and_names_what_pods_wait_for() -
     ]
     assert panel("supply", tables(gpu_hour_course=hours[:2])).chart == ""
     quiet, asked = (panel("supply", tables(gpu_hour_course=hours, **more)) for more in ({}, {"scheduler_pressure": pressure}))
-    assert quiet.chart.startswith("<svg") and "in vain" not in quiet.sentence
+    assert quiet.chart.startswith("<svg") and "did not get" not in quiet.sentence
     assert "nvidia.com/gpu" in asked.sentence
     assert ":00<" in quiet.chart and " AM<" not in quiet.chart  # hours of UTC, as everywhere on the page
     assert len(asked.key) == len(quiet.key) + 1
