@@ -59,6 +59,32 @@ def test_what_is_wrong_in_the_file_is_named(tmp_path: Path, toml: str, named: st
         load(toml, None, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ('[retention]\nkeep_samples = "3x"', "retention.keep_samples = '3x': write days, weeks or years, as 30d, 8w or 1y"),
+        ('[compute]\nmemory_limit = "much"', "compute.memory_limit = 'much': write a size, as 800MB, 2GiB or 60%"),
+        ("lake = 5", "lake = 5: write a folder, or s3://BUCKET/PREFIX"),
+        ('out = ""', "out = '': write a folder, or s3://BUCKET/PREFIX"),
+        ('[[suppressions]]\ncode = "GR101"', "suppressions.0.until is missing"),
+        (
+            '[[suppressions]]\ncode = "GR9"\nuntil = 2027-01-01\nreason = "known"',
+            "suppressions.0.code = 'GR9': GR9 is no code of a finding",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_how_to_write_it(tmp_path: Path, toml: str, told: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        load(toml, None, tmp_path)
+    assert str(refused.value) == f"configuration: {told}"
+
+
+def test_credentials_in_the_pushgateways_address_are_refused_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"metrics\.password_file") as refused:
+        load('[metrics]\npushgateway_url = "http://me:hunter2@gateway:9091"', None, tmp_path)
+    assert "hunter2" not in str(refused.value)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="check --config"):
         load_config(tmp_path / "nothing.toml", {}, {})

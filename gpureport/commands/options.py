@@ -50,7 +50,11 @@ class PlaceType(click.ParamType[Place]):
     name = "place"
 
     def convert(self, value: str | Place, param: click.Parameter | None, ctx: click.Context | None) -> Place:
-        """See ``parse_place``."""
+        """See ``parse_place``; UsageError for '', which would mean the folder that one happens to be in."""
+        if value == "":
+            raise UsageError(
+                f"{param.opts[0] if param else 'a place'} is empty; give a folder (. is this one), or s3://BUCKET/PREFIX"
+            )
         return parse_place(value)
 
 

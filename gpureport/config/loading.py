@@ -117,4 +117,9 @@ def _first_problem(error: ValidationError) -> str:
     where = ".".join(map(str, problem["loc"]))
     if problem["type"] == "extra_forbidden":
         return f"unknown key {where!r}; see docs/operations.md for those that exist"
-    return f"{where} = {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    if problem["type"] == "missing":
+        return f"{where} is missing"
+    said = (
+        str(problem["ctx"]["error"]) if problem["type"] == "value_error" else f"{problem['msg'][0].lower()}{problem['msg'][1:]}"
+    )
+    return f"{where} = {problem['input']!r}: {said}"

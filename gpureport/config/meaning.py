@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gpureport.config.section import Section
+from gpureport.config.section import Section, formed
 
 DEFAULT_MEMORY_THRESHOLD_RATIO = 0.9
 
@@ -61,7 +61,7 @@ class Carbon(Section):
 class Compute(Section):
     """DuckDB's limits."""
 
-    memory_limit: str = Field("1GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B|%)$")
+    memory_limit: Annotated[str, formed(r"\d+(\.\d+)? ?([KMGT]i?B|%)", "a size, as 800MB, 2GiB or 60%")] = "1GB"
     threads: int = Field(2, gt=0)
 
 

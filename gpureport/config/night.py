@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from gpureport.config.section import Section
+from gpureport.config.section import Section, formed
+from gpureport.errors import UsageError
 from gpureport.window import AGE
 
 
@@ -40,11 +41,18 @@ MetricName = Literal[
 ]
 
 
+def _without_secrets(url: str) -> str:
+    """A URL without credentials; one with them is not repeated."""
+    if "@" in url:
+        raise UsageError("metrics.pushgateway_url must not hold credentials; give metrics.username and metrics.password_file")
+    return url
+
+
 class Metrics(Section):
     """Where a run publishes how it went."""
 
     file: str = ""
-    pushgateway_url: str = Field("", pattern=r"^[^@]*$")
+    pushgateway_url: Annotated[str, AfterValidator(_without_secrets)] = ""
     job: str = Field("gpureport", min_length=1)
     username: str = ""
     password_file: str = ""
@@ -56,8 +64,11 @@ class Metrics(Section):
         return bool(self.file or self.pushgateway_url)
 
 
+_Age = Annotated[str, formed(AGE, "days, weeks or years, as 30d, 8w or 1y")]
+
+
 class Retention(Section):
     """For how long samples and facts are kept, as 30d, 8w or 2y; without end where nothing is said."""
 
-    keep_samples: str = Field("", pattern=AGE)
-    keep_facts: str = Field("", pattern=AGE)
+    keep_samples: _Age = ""
+    keep_facts: _Age = ""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from gpureport.config.section import Section
+from gpureport.config.section import Section, formed
 
 
 class Prometheus(Section):
@@ -44,7 +44,7 @@ class Kubernetes(Section):
     enabled: bool = True
     kubeconfig: str = ""
     context: str = ""
-    namespaces: tuple[Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")], ...] = ()
+    namespaces: tuple[Annotated[str, formed(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "the name of a namespace")], ...] = ()
     systems: tuple[KubernetesSystem, ...] = get_args(KubernetesSystem)
     connect_timeout_seconds: float = Field(10.0, gt=0)
     read_timeout_seconds: float = Field(60.0, gt=0)

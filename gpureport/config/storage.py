@@ -11,9 +11,16 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from gpureport.config.section import Section
 from gpureport.errors import UsageError
-from gpureport.store import KEYS, Place, Reach, parse_place
+from gpureport.store import KEYS, ObjectAddress, Place, Reach, parse_place
 
-ConfiguredPlace = Annotated[Place, BeforeValidator(parse_place)]
+
+def _place(given: object) -> Place:
+    if not isinstance(given, str | Path | ObjectAddress) or given == "":
+        raise ValueError("write a folder, or s3://BUCKET/PREFIX")
+    return parse_place(given)
+
+
+ConfiguredPlace = Annotated[Place, BeforeValidator(_place)]
 """A folder or an address, as a text may name either."""
 
 

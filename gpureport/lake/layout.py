@@ -33,7 +33,7 @@ _CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 def partition_folder(table: str, cluster: str, day: date) -> Path:
     """A partition's folder, relative to the lake; UsageError for a cluster name that cannot be a folder."""
     if not _CLUSTER_NAME.fullmatch(cluster):
-        raise UsageError(f"{cluster!r} cannot name a cluster; use letters, digits, '.', '_' and '-'")
+        raise UsageError(f"{cluster!r} cannot name a cluster; use letters, digits, '.', '_' and '-', at most 100 of them")
     return Path(table) / f"cluster={cluster}" / f"date={day.isoformat()}"
 
 

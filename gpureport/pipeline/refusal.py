@@ -14,6 +14,8 @@ from gpureport.errors import OutputError
 @contextmanager
 def out_errors(out: Path) -> Iterator[None]:
     """What the disk refuses of a report, as a sentence; DuckDB and Python say it in their own ways."""
+    if out.is_file():
+        raise OutputError(f"{out} is a file; give a folder with --out")
     try:
         yield
     except (OSError, duckdb.IOException, duckdb.FatalException) as error:

@@ -75,3 +75,8 @@ def test_only_a_statement_that_may_want_the_report_waits_for_it(
     config = write(tmp_path / "half.toml", "[saturation]\nmemory_threshold_ratio = 0.5\n")
     main(["--config", str(config), "sql", statement, "--lake", str(lake)], environ={}, now=NOW)
     assert ("no report.* here" in capsys.readouterr().err) == wants_a_report
+
+
+def test_an_empty_place_does_not_mean_this_folder(refused: Refused) -> None:
+    """As a variable of the shell leaves it that nobody set."""
+    assert "--out is empty" in refused(USAGE, "report", "--since", DAY, "--out", "")

@@ -77,7 +77,7 @@ def test_a_disk_that_fills_up_during_report_says_so(limit: int, lake: Path, tmp_
 def test_a_report_that_cannot_be_written_names_the_folder_and_not_the_lake(refused: Refused, tmp_path: Path) -> None:
     file = write(tmp_path / "taken", "")
     sentence = refused(FAILURE, "report", "--since", DAY, "--out", file)
-    assert "--out" in sentence
+    assert "taken is a file; give a folder with --out" in sentence
 
 
 @pytest.mark.parametrize(

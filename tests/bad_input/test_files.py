@@ -80,3 +80,7 @@ def test_samples_of_the_future_are_a_source_error(refused: Refused, tmp_path: Pa
     sentence = refused(SOURCE, "import", file)
     assert "ahead.txt" in sentence
     assert "clock" in sentence
+
+
+def test_a_folder_of_replies_that_is_not_there_is_named(refused: Refused, tmp_path: Path) -> None:
+    assert "nowhere is no folder" in refused(SOURCE, "import", "--kubernetes", tmp_path / "nowhere")

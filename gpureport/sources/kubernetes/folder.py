@@ -19,6 +19,9 @@ OBSERVED_AT = "observed_at.txt"
 _CHECKPOINTS = "kubelet_internal_checkpoint*"
 
 
+_NO_FOLDER = "{} is no folder; give one with replies of the API server, as pods.json"
+
+
 @dataclass(frozen=True)
 class FileReply:
     """One file: its lists (several where kubectl mixed kinds), or the reply itself where it is no list."""
@@ -34,7 +37,7 @@ def read_folder(folder: Path) -> Iterator[FileReply]:
     SourceError where the folder is not there, holds none, or one of them is no JSON.
     """
     if not folder.is_dir():
-        raise SourceError(f"{folder} is no folder; give one with replies of the API server, as pods.json")
+        raise SourceError(_NO_FOLDER.format(folder))
     files = sorted({*folder.glob("*.json"), *folder.glob(_CHECKPOINTS)})
     if not files:
         raise SourceError(f"{folder} holds no JSON; save replies there, as in: kubectl get --raw /api/v1/pods > pods.json")
@@ -66,8 +69,10 @@ def _pages(reply: Any) -> Iterator[Page]:
 
 
 def read_observed_at(folder: Path) -> datetime:
-    """When the replies were saved; UsageError where ``observed_at.txt`` does not say it."""
+    """When the replies were saved; UsageError where ``observed_at.txt`` does not say it, SourceError without the folder."""
     file = folder / OBSERVED_AT
+    if not folder.is_dir():
+        raise SourceError(_NO_FOLDER.format(folder))
     try:
         written = file.read_text().strip()
     except FileNotFoundError:
