@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import duckdb
+import pytest
+from built_once import built_once
 
 from gpureport.cli import main
+
+GOLDEN = Path(__file__).parent / "golden"
+CASES = sorted(path.parent for path in GOLDEN.rglob("samples.csv"))
 
 NOON = 1_795_176_000  # 2026-11-20T12:00:00Z: time_seconds of the cases counts from here
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -39,22 +45,56 @@ def openmetrics(samples: Mapping[str, Path]) -> str:
     return "\n".join([*families, "# EOF\n"])
 
 
-def run_case(case: Path, folder: Path) -> Path:
-    """The case through the command line, its names as they are; the report's DuckDB file."""
-    return run_cases({"": case}, folder)
+class Told(NamedTuple):
+    """The folder of the report that a case is in, and what marks the case there."""
+
+    folder: Path
+    mark: str
+
+    @property
+    def database(self) -> Path:
+        """The report's DuckDB file."""
+        return self.folder / "gpureport.duckdb"
 
 
-def run_cases(cases: Mapping[str, Path], folder: Path) -> Path:
-    """Cases of one configuration by mark, as one cluster through the command line; the report's DuckDB file."""
-    file = next(iter(cases.values())) / "gpureport.toml"
-    config = ["--config", str(file)] if file.exists() else []
+def told(case: Path, request: pytest.FixtureRequest, factory: pytest.TempPathFactory) -> Told:
+    """The case's report, with the others that can stand in one and that this run looks at."""
+    asked = {item.callspec.params.get("case") for item in request.session.items if hasattr(item, "callspec")} | {case}
+    group = [each for each in CASES if each in asked and company(each) == company(case)]
+    cases = {f"~{number}": each for number, each in enumerate(group)}
+    name = f"golden-{crc32(repr(group).encode()):x}"
+    folder = built_once(name, lambda folder: run_cases(cases, folder), request, factory)
+    return Told(folder / "out", f"~{group.index(case)}")
+
+
+def company(case: Path) -> str:
+    """The same for cases that can stand in one cluster: what they configure is nothing, or of metrics and models of their own."""
+    settings = configuration(case)
+    return settings if "[saturation]" in settings else str(bool(settings))
+
+
+def configuration(case: Path) -> str:
+    """What the case configures."""
+    file = case / "gpureport.toml"
+    return file.read_text() if file.exists() else ""
+
+
+def joined(configurations: Iterable[str]) -> str:
+    """All that is configured; keys without a table stand first, as TOML wants it."""
+    return "\n".join(sorted(set(configurations), key=lambda text: text.startswith("[")))
+
+
+def run_cases(cases: Mapping[str, Path], folder: Path) -> None:
+    """Cases by mark, as one cluster through the command line, into a lake and a report."""
+    file = folder / "gpureport.toml"
+    file.write_text(joined(map(configuration, cases.values())))
+    config = ["--config", str(file)]
     text, lake, out = folder / "metrics.txt", str(folder / "lake"), folder / "out"
     text.write_text(openmetrics({mark: case / "samples.csv" for mark, case in cases.items()}))
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z")
     gpureport(*config, "import", str(text), "--cluster", "golden", "--lake", lake)
     gpureport(*config, "compute", "--date", "2026-11-20", "--lake", lake)
     gpureport(*config, "report", *window, "--lake", lake, "--out", str(out))
-    return out / "gpureport.duckdb"
 
 
 def gpureport(*arguments: str | Path) -> None:

@@ -13,11 +13,10 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from golden_case import run_case
+from golden_case import GOLDEN, Told, told
 
 from gpureport.resources import RECORDING
 
-GOLDEN = Path(__file__).parent / "golden"
 P100 = {
     "make": "nvidia",
     "model": "tesla-p100",
@@ -36,44 +35,53 @@ K80 = {
 }
 
 
-@pytest.fixture(scope="module")
-def cadvisor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report's folder of cAdvisor's test data."""
-    return run_case(GOLDEN / "accelerator/cadvisor_fixture", tmp_path_factory.mktemp("cadvisor")).parent
+@pytest.fixture
+def cadvisor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """The report that cAdvisor's test data is in."""
+    return told(GOLDEN / "accelerator/cadvisor_fixture", request, tmp_path_factory)
 
 
 def documents(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "report.json").read_bytes()))
 
 
-def test_report_json_has_cadvisors_accelerators_with_its_integers(cadvisor: Path) -> None:
-    containers = {each["container"]: each["accelerators"] for each in documents(cadvisor)["containers"]}
+def accelerators(cadvisor: Told) -> dict[str, list[dict[str, Any]]]:
+    """Of each container of cAdvisor's data what the document says of its accelerators, ids as the data have them."""
+    return {
+        each["container"]: [{**found, "id": found["id"].removesuffix(cadvisor.mark)} for found in each["accelerators"]]
+        for each in documents(cadvisor.folder)["containers"]
+        if each["namespace"].endswith(cadvisor.mark)
+    }
+
+
+def test_report_json_has_cadvisors_accelerators_with_its_integers(cadvisor: Told) -> None:
+    containers = accelerators(cadvisor)
     assert containers.keys() == {"trainer", "server"}
     shown = {name: [{field: each[field] for field in P100} for each in found] for name, found in containers.items()}
     assert shown == {"trainer": [K80, P100], "server": [P100]}
     assert all(isinstance(each["duty_cycle"], int) for found in containers.values() for each in found)
 
 
-def test_the_csv_has_the_same_integers(cadvisor: Path) -> None:
-    with (cadvisor / "csv/accelerator.csv").open(newline="") as file:
-        rows = {(row["container"], row["id"]): row for row in csv.DictReader(file)}
-    row = rows["trainer", P100["id"]]
+def test_the_csv_has_the_same_integers(cadvisor: Told) -> None:
+    with (cadvisor.folder / "csv/accelerator.csv").open(newline="") as file:
+        rows = {(row["container"], row["id"]): row for row in csv.DictReader(file) if row["namespace"].endswith(cadvisor.mark)}
+    row = rows["trainer", f"{P100['id']}{cadvisor.mark}"]
     assert (row["memory_total_bytes"], row["memory_used_bytes"]) == ("20304050607", "2030405060")
     assert float(row["duty_cycle_percent"]) == 12
     assert len(rows) == 3
 
 
-def test_rows_that_share_a_whole_device_say_so(cadvisor: Path) -> None:
-    shared = [
-        each for container in documents(cadvisor)["containers"] for each in container["accelerators"] if each["id"] == P100["id"]
-    ]
+def test_rows_that_share_a_whole_device_say_so(cadvisor: Told) -> None:
+    shared = [each for found in accelerators(cadvisor).values() for each in found if each["id"] == P100["id"]]
     assert [(each["memory_total_scope"], each["memory_scope"], each["duty_cycle_scope"]) for each in shared] == [
         ("device",) * 3
     ] * 2
 
 
-def test_a_link_above_its_capacity_is_a_failed_check_on_the_first_screen(tmp_path: Path) -> None:
-    folder = run_case(GOLDEN / "links/share_of_the_links", tmp_path).parent
+def test_a_link_above_its_capacity_is_a_failed_check_on_the_first_screen(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = told(GOLDEN / "links/share_of_the_links", request, tmp_path_factory).folder
     document = documents(folder)
     (failed,) = document["failed_checks"]
     assert failed.startswith("checks.link_ratio_above_one: A link that carried more than it can")

@@ -1,6 +1,7 @@
 """Cases worked out by hand: samples in, what the report must say out, through the whole program.
 
-Cases of one configuration stand side by side in one cluster, their names marked, for a report costs the same of one and of many.
+Cases whose configurations do not touch each other stand side by side in one cluster, their names marked, for a report costs the
+same of one and of many.
 Those of ``golden/opencost`` are the cases on which OpenCost's tests and experiments stand, with the values that the same
 samples mean here; ``golden/ownership`` are labels that do not tell the truth of who held a device.
 Only the columns that a case names are compared.
@@ -9,14 +10,11 @@ Only the columns that a case names are compared.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from built_once import built_once
-from golden_case import Row, expected_rows, rows_marked, run_cases
+from golden_case import CASES, GOLDEN, Row, expected_rows, rows_marked, told
 
-GOLDEN = Path(__file__).parent / "golden"
-CASES = sorted(path.parent for path in GOLDEN.rglob("samples.csv"))
 TABLES = {
     "expect.csv": "container_saturation",
     "expect_device.csv": "device",
@@ -33,34 +31,14 @@ KEYS = {
 }
 
 
-class Told(NamedTuple):
-    """The report that a case is in, and what marks the case there."""
-
-    database: Path
-    mark: str
-
-
-@pytest.fixture
-def told(case: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """The case's report, with the others of its configuration that this run looks at."""
-    asked = [item.callspec.params.get("case") for item in request.session.items if hasattr(item, "callspec")]
-    group = [each for each in CASES if each in asked and configuration(each) == configuration(case)]
-    cases = {f"~{number}": each for number, each in enumerate(group)}
-    folder = built_once(f"golden-{group[0].name}", lambda folder: run_cases(cases, folder), request, tmp_path_factory)
-    return Told(folder / "out" / "gpureport.duckdb", f"~{group.index(case)}")
-
-
-def configuration(case: Path) -> str:
-    """What the case configures."""
-    file = case / "gpureport.toml"
-    return file.read_text() if file.exists() else ""
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.relative_to(GOLDEN)))
-def test_the_report_says_what_was_worked_out_by_hand(case: Path, told: Told) -> None:
+def test_the_report_says_what_was_worked_out_by_hand(
+    case: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    found = told(case, request, tmp_path_factory)
     for file, table in TABLES.items():
         if (case / file).exists():
-            assert_rows(rows_marked(told.database, table, told.mark), expected_rows(case / file), KEYS[table])
+            assert_rows(rows_marked(found.database, table, found.mark), expected_rows(case / file), KEYS[table])
 
 
 def assert_rows(found: list[Row], expected: list[Row], keys: tuple[str, ...]) -> None:
