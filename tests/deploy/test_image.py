@@ -36,6 +36,14 @@ def test_every_base_is_named_by_a_digest_that_the_builder_gives_and_the_user_is_
     assert [each.rest for each in steps if each.word == "USER"] == ["65532:65532"]
 
 
+def test_the_builder_is_given_what_the_steps_copy_and_nothing_else() -> None:
+    copied = [each.rest.split() for each in instructions(CONTAINERFILE.read_text()) if each.word == "COPY"]
+    from_here = {name for words in copied if not words[0].startswith("--from=") for name in words[:-1]}
+    nothing, *exceptions, caches = (ROOT / ".containerignore").read_text().split()
+    assert (nothing, caches) == ("*", "**/__pycache__")
+    assert {each.removeprefix("!") for each in exceptions} == from_here
+
+
 @pytest.mark.parametrize(("lock", "extra"), [("requirements", ""), ("requirements-ray", "ray")])
 def test_the_lock_holds_what_is_tested_with_by_hash_and_all_that_the_program_needs(lock: str, extra: str) -> None:
     text = (ROOT / "deploy" / f"{lock}.lock").read_text()
