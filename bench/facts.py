@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import pyarrow as pa
@@ -20,8 +22,11 @@ import pyarrow.parquet as pq
 from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
 from gpureport.compute import ComputeSettings, compute_day
 from gpureport.lake import open_lake, views
+from gpureport.query import Query, build, load, needed
 from gpureport.simulate import SIGNALS_14, SimulationPlan, fill_lake
 
+OF_SATURATION = ("facts.ownership", "facts.device_hour", "facts.container_hour", "facts.xid_event")
+"""Saturation facts with memory ratio and throttle bits, and who held what when: without ledger, energy, quotas and writing."""
 DAY = date(2026, 11, 20)
 CLUSTER = "bench"
 THREADS = 2
@@ -138,6 +143,21 @@ def compute(lake: Path) -> None:
         compute_day(open_lake(lake), CLUSTER, DAY, ComputeSettings(memory_limit=MEMORY_LIMIT, threads=THREADS))
 
 
+def saturation(lake: Path) -> None:
+    """The queries behind ``OF_SATURATION`` alone, in a whole computation of one thread: the process' time is the query's."""
+    counted, seconds = {query.table for query in needed(load(), OF_SATURATION)}, [0.0]
+
+    def timed(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:
+        before = time.process_time()
+        build(con, query, params)
+        if query.table in counted:
+            seconds.append(time.process_time() - before)
+
+    with patch("gpureport.compute.build", timed):
+        compute_day(open_lake(lake), CLUSTER, DAY, ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
+    print("saturation", sum(seconds))
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """Print the wall and CPU seconds of the block; imports are left out."""
@@ -148,6 +168,6 @@ def told() -> Iterator[None]:
 
 if __name__ == "__main__":
     if len(sys.argv) == 3:
-        {"scan": scan, "view": view, "compute": compute}[sys.argv[1]](Path(sys.argv[2]))
+        {"scan": scan, "view": view, "compute": compute, "saturation": saturation}[sys.argv[1]](Path(sys.argv[2]))
     else:
         main()

@@ -96,8 +96,11 @@ def export_rows(gpus: int) -> Iterator[Row]:
 def facts_rows(gpus: int) -> Iterator[Row]:
     """All facts against a bare sum over every column of numbers."""
     lake = facts.simulated_lake(gpus)
-    runs = _in_turns("bench.facts", ("scan", "compute"), lake)
-    yield Row("facts", gpus, _told(runs["compute"]), "a bare sum of their columns", _told(runs["scan"]))
+    runs = _in_turns("bench.facts", ("scan", "compute", "saturation"), lake)
+    sums = _told(runs["scan"])
+    yield Row("facts", gpus, _told(runs["compute"]), "a bare sum of their columns", sums)
+    own = Timed(None, median([_sum_of_words(run) for run in runs["saturation"]]))
+    yield Row("of them saturation and ownership", gpus, own, "the same", sums)
 
 
 def power_rows(gpus: int) -> Iterator[Row]:
