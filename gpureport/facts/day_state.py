@@ -32,6 +32,7 @@ KEPT_ONCE = (*_KEPT, *_COUNTED)
 _OF_THE_DAY = (
     "clean.pod_life",
     "clean.pod_request",
+    "clean.node_look",
     "clean.node_sharing",
     "clean.claim_look",
     "clean.namespace_label",

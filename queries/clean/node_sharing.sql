@@ -5,15 +5,32 @@
 -- never devices: nothing here is multiplied by them (gpu-operator 684). A node whose label changed within the day shared on that day.
 --
 -- grain:  cluster, node_name
--- reads:  clean.kube_series, lake.device_label, lake.sample
+-- reads:  clean.kube_series, clean.node_look, lake.device_label, lake.sample
 -- params:
--- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable
+-- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
 -- columns:
 --   cluster     cluster name
 --   node_name   node
 --   strategy    time-slicing, mps, none, or shared where it is not told how
 --   evidence    what that is read from
-with told as (
+with label as (
+    select
+        cluster,
+        node_name,
+        sharing_strategy,
+        replicas
+    from clean.kube_series
+    where signal = 'kube_node_labels'
+    union all by name
+    select
+        cluster,
+        node_name,
+        labels['label_nvidia_com_gpu_sharing_strategy'] as sharing_strategy,
+        labels['label_nvidia_com_gpu_replicas'] as replicas
+    from clean.node_look
+),
+
+told as (
     select
         cluster,
         node_name,
@@ -22,8 +39,7 @@ with told as (
             when try_cast(replicas as integer) > 1 then 'shared'
             when replicas is not null then 'none'
         end as strategy
-    from clean.kube_series
-    where signal = 'kube_node_labels'
+    from label
 ),
 
 labelled as (
@@ -36,11 +52,11 @@ labelled as (
     group by cluster, node_name
 ),
 
-offered as (
+amount as (
     select
         series.cluster,
         series.node_name,
-        max(sample.value) as offered_count
+        sample.value
     from lake.sample
     inner join clean.kube_series as series
         on
@@ -49,7 +65,22 @@ offered as (
     where
         series.signal in ('kube_node_status_capacity', 'kube_node_status_allocatable')
         and series.resource = 'nvidia_com_gpu'
-    group by series.cluster, series.node_name
+    union all by name
+    select
+        cluster,
+        node_name,
+        capacity['nvidia_com_gpu'] as value
+    from clean.node_look
+),
+
+offered as (
+    select
+        cluster,
+        node_name,
+        max(value) as offered_count
+    from amount
+    where value is not null
+    group by cluster, node_name
 ),
 
 device as (

@@ -1,12 +1,14 @@
 -- What Kubernetes said of each node on a day: its accelerators, how many pods asked for them, its hardware and driver.
 --
--- A node without accelerators has a row too: what is not listed here is no node. Under time slicing the device plugin counts
--- each replica (gpu-operator 684), so how many devices there are is known from the labels of GPU feature discovery alone.
+-- kube-state-metrics and looks at Kubernetes' state tell the same, and either serves alone. A node without accelerators has a row
+-- too: what is not listed here is no node. Under time slicing the device plugin counts each replica (gpu-operator 684), so how many
+-- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are given
+-- out by claims offers no extended resource: there the devices of its slices are its accelerators.
 --
 -- grain:  cluster, node_name, day
--- reads:  lake.sample, lake.series
+-- reads:  clean.node_look, lake.sample, lake.series
 -- params:
--- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery
+-- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
 -- columns:
 --   cluster                 cluster name
 --   node_name               node, as Kubernetes names it
@@ -14,8 +16,8 @@
 --   start_at                UTC, from when on its accelerators were listed; the node itself where it has none
 --   end_at                  UTC, until when, itself outside
 --   accelerator_count       accelerators by its capacity, replicas of a shared one among them; 0 where it lists none
---   accelerator_resources   their resource names, as kube-state-metrics writes them
---   device_count            physical devices by labels (gpu.count, or capacity ÷ gpu.replicas); null where no label tells
+--   accelerator_resources   their resource names, as kube-state-metrics writes them; of slices the names of their drivers
+--   device_count            physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices; null where neither tells
 --   accelerator_pod_count   pods on it that asked for an accelerator
 --   hardware_make           nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
 --   driver_version          GPU driver by label, '' where none tells
@@ -60,21 +62,42 @@ listed as (
     group by all
 ),
 
+offered as (
+    select
+        cluster,
+        day,
+        node_name,
+        labels['resource'] as resource,
+        if(metric = 'kube_node_status_capacity', value, null) as capacity,
+        value,
+        start_at,
+        end_at
+    from listed
+    where is_accelerator and metric in ('kube_node_status_capacity', 'kube_node_status_allocatable') and value > 0
+    union all by name
+    select
+        cluster,
+        day,
+        node_name,
+        unnest(map_keys(capacity)) as resource,
+        unnest(map_values(capacity)) as capacity,
+        unnest(map_values(capacity)) as value,
+        offered_from_at as start_at,
+        offered_until_at as end_at
+    from clean.node_look
+),
+
 -- Capacity where it is there, else what is allocatable of it; replicas of kube-state-metrics say the same.
 resource as (
     select
         cluster,
         day,
         node_name,
-        labels['resource'] as resource,
-        coalesce(
-            max(value) filter (where metric = 'kube_node_status_capacity'),
-            max(value) filter (where metric = 'kube_node_status_allocatable')
-        )::bigint as accelerator_count,
+        resource,
+        coalesce(max(capacity), max(value))::bigint as accelerator_count,
         min(start_at) as start_at,
         max(end_at) as end_at
-    from listed
-    where is_accelerator and metric in ('kube_node_status_capacity', 'kube_node_status_allocatable') and value > 0
+    from offered
     group by all
 ),
 
@@ -90,6 +113,23 @@ capacity as (
         bool_or(resource like '%mig%') as has_instances
     from resource
     group by all
+),
+
+labelled as (
+    select
+        cluster,
+        day,
+        node_name,
+        labels
+    from listed
+    where metric = 'kube_node_labels'
+    union all by name
+    select
+        cluster,
+        day,
+        node_name,
+        labels
+    from clean.node_look
 ),
 
 label as (
@@ -120,9 +160,31 @@ label as (
             ]) > 0 then 'amd'
             else ''
         end) as hardware_make
-    from listed
-    where metric = 'kube_node_labels'
+    from labelled
     group by all
+),
+
+told_of as (
+    select
+        cluster,
+        day,
+        node_name,
+        start_at,
+        end_at,
+        if(
+            is_accelerator and metric = 'kube_pod_container_resource_requests' and value > 0,
+            [labels['namespace'] || '/' || labels['pod']], []
+        ) as pods
+    from listed
+    union all by name
+    select
+        cluster,
+        day,
+        node_name,
+        start_at,
+        end_at,
+        accelerator_pods as pods
+    from clean.node_look
 ),
 
 node as (
@@ -132,10 +194,8 @@ node as (
         node_name,
         min(start_at) as start_at,
         max(end_at) as end_at,
-        count(distinct labels['namespace'] || '/' || labels['pod']) filter (
-            where is_accelerator and metric = 'kube_pod_container_resource_requests' and value > 0
-        ) as accelerator_pod_count
-    from listed
+        len(list_distinct(flatten(list(pods)))) as accelerator_pod_count
+    from told_of
     group by all
 )
 
@@ -143,13 +203,14 @@ select
     node.cluster,
     node.node_name,
     node.day,
-    coalesce(capacity.start_at, node.start_at) as start_at,
-    coalesce(capacity.end_at, node.end_at) as end_at,
-    coalesce(capacity.accelerator_count, 0) as accelerator_count,
-    coalesce(capacity.accelerator_resources, '') as accelerator_resources,
+    coalesce(capacity.start_at, look.offered_from_at, node.start_at) as start_at,
+    coalesce(capacity.end_at, look.offered_until_at, node.end_at) as end_at,
+    coalesce(capacity.accelerator_count, look.slice_device_count, 0) as accelerator_count,
+    coalesce(capacity.accelerator_resources, look.slice_drivers, '') as accelerator_resources,
     case
         when label.gpu_count is not null then label.gpu_count
-        when not capacity.has_instances then capacity.accelerator_count // nullif(label.replica_count, 0)
+        when not capacity.has_instances and label.replica_count > 0 then capacity.accelerator_count // label.replica_count
+        else look.slice_device_count
     end as device_count,
     node.accelerator_pod_count,
     coalesce(label.hardware_make, '') as hardware_make,
@@ -165,3 +226,8 @@ left join label
         node.cluster = label.cluster
         and node.day = label.day
         and node.node_name = label.node_name
+left join clean.node_look as look
+    on
+        node.cluster = look.cluster
+        and node.day = look.day
+        and node.node_name = look.node_name

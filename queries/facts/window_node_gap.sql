@@ -8,7 +8,7 @@
 -- grain:  cluster, node_name, day, reason
 -- reads:  facts.node_day, facts.window_device_day
 -- params: since_at, until_at
--- source: kube-state-metrics by facts.node_day; device series by facts.window_device_day
+-- source: kube-state-metrics and looks by facts.node_day; device series by facts.window_device_day
 -- columns:
 --   cluster          cluster name
 --   node_name        node, as Kubernetes names it
@@ -111,11 +111,13 @@ select
     round(unseen_count * (epoch_ms(to_at) - epoch_ms(from_at)) / 1000, 3) as unknown_seconds,
     case
         when seen_count > 0
-            then device_count || ' devices by node label, ' || seen_count || ' seen'
+            then device_count || ' devices by node label or resource slices, ' || seen_count || ' seen'
         when accelerator_count > 0
             then concat(
-                accelerator_count, ' ', accelerator_resources, ' by node capacity',
-                ', ' || device_count || ' devices by label', ', no device series'
+                accelerator_count, ' ', accelerator_resources,
+                -- A driver's name has dots, a resource as kube-state-metrics writes it none.
+                if(contains(accelerator_resources, '.'), ' by resource slices', ' by node capacity'),
+                ', ' || if(device_count = accelerator_count, null, device_count) || ' devices by label', ', no device series'
             )
         else hardware_make || ' hardware by PCI label, no accelerator in the node''s capacity, no device series'
     end as evidence

@@ -93,7 +93,9 @@ def state(minute: int) -> dict[str, Any]:
     slices = [
         {"metadata": {"name": "s"}, "spec": {"driver": "gpu.nvidia.com", "pool": pool, "nodeName": "n", "devices": devices}}
     ]
-    nodes = [{"metadata": {"name": "n", "uid": "n"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]
+    slices.append(quiet())
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    nodes = [{"metadata": {"name": name, "uid": name}, "status": ready} for name in ("n", "quiet")]
     entry = {"PodUID": "p", "ContainerName": "main", "ResourceName": "nvidia.com/gpu", "DeviceIDs": {"-1": [uuid(5)]}}
     return {
         "nodes.json": {"kind": "NodeList", "apiVersion": "v1", "items": nodes},
@@ -102,6 +104,20 @@ def state(minute: int) -> dict[str, Any]:
         "resourceslices.json": {"kind": "ResourceSliceList", "apiVersion": "resource.k8s.io/v1", "items": slices},
         "kubelet_internal_checkpoint.json": {"Data": {"PodDeviceEntries": [entry], "RegisteredDevices": {}}, "Checksum": 0},
     }
+
+
+def quiet() -> Object:
+    """The slice of a node that no exporter tells of: a GPU, the partitions that could be made of it, and a part of another."""
+    whole, cut = ({"string": f"GPU-11111111-0000-0000-0000-00000000000{number}"} for number in range(2))
+    part = {"type": {"string": "mig"}, "profile": {"string": "1g.10gb"}}
+    devices = [
+        {"name": "gpu-0", "attributes": {"type": {"string": "gpu"}, "uuid": whole}},
+        *({"name": f"gpu-0-mig-{place}", "attributes": {**part, "parentUUID": whole}} for place in range(7)),
+        {"name": "gpu-1-mig-0", "attributes": {**part, "uuid": {"string": "MIG-a"}, "parentUUID": cut}},
+    ]
+    pool = {"name": "quiet", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.nvidia.com", "pool": pool, "nodeName": "quiet", "devices": devices}
+    return {"metadata": {"name": "quiet"}, "spec": spec}
 
 
 def uuid(gpu: int) -> str:

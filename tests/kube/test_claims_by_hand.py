@@ -81,3 +81,11 @@ def test_a_gpu_that_a_claim_and_the_kubelet_gave_out_is_a_finding_and_counts_onc
         report, f"select sum(gpu_hours) from report.gpu_hour_ledger where device_uuid = '{uuid(5)}' and bucket != 'unknown'"
     )
     assert hours == [(pytest.approx(1),)]
+
+
+def test_gpus_that_only_their_drivers_slices_tell_of_are_there_and_unknown(report: duckdb.DuckDBPyConnection) -> None:
+    # Two GPUs, whatever could be made of them, from the first look of the day to its end.
+    ledger = "select bucket, cause, gpu_hours from report.gpu_hour_ledger where node_name = 'quiet'"
+    assert rows(report, ledger) == [("unknown", "no_exporter", 48)]
+    coverage = "select reason, evidence from report.coverage where node_name = 'quiet' and signal = 'any'"
+    assert rows(report, coverage) == [("no_exporter", "2 gpu.nvidia.com by resource slices, no device series")]
