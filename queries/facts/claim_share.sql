@@ -19,6 +19,7 @@
 --   request       request of the claim that it answers
 --   share_ratio   0..1 of the device
 --   share_source  consumed capacity or requested capacity
+--   capacity_ratios  capacity → 0..1, part of it
 with share as (
     select
         device.cluster,
@@ -77,7 +78,11 @@ offered as (
 part as (
     select
         * exclude (taken, capacities),
-        list_max([taken[name] / capacities[name] for name in map_keys(taken) if capacities[name] > 0]) as part_ratio
+        -- Memory that a driver keeps back may make what is consumed a little more than there is.
+        map_from_entries([
+            { 'key': name, 'value': least(1, taken[name] / capacities[name]) }
+            for name in map_keys(taken) if capacities[name] > 0
+        ]) as capacity_ratios
     from offered
 )
 
@@ -90,8 +95,8 @@ select
     device,
     share_id,
     request,
-    -- Memory that a driver keeps back may make what is consumed a little more than there is.
-    least(1, part_ratio) as share_ratio,
-    share_source
+    list_max(map_values(capacity_ratios)) as share_ratio,
+    share_source,
+    capacity_ratios
 from part
-where part_ratio is not null
+where cardinality(capacity_ratios) > 0

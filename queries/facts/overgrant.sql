@@ -1,20 +1,21 @@
 -- When a GPU or MIG instance was given out to more than it is: whole to two, or in parts that add up to more than one.
 --
--- Grants are resource claims and, of pods without them, what Koordinator or the kubelet says. A device of which claims take shares is whole
--- only to another who has it as a whole; replicas of a shared device and watching take no part. A whole GPU beside one of its instances
--- is too much. Only time in which each grant surely stood counts: one that ended between two looks ended at the first.
+-- Grants are resource claims and, of pods without them, what Koordinator or the kubelet says. Parts are of a capacity: 60 percent of the memory and
+-- 60 of the cores go together. Whoever has the whole has all of each; beside it any other is too much, be its part unknown: a share of
+-- unknown size, a replica of a shared device, an instance of the GPU. Watching takes no part.
+-- Only time in which each grant surely stood counts: one that ended between two looks ended at the first.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
--- reads:  clean.container_run, facts.claim_device, facts.device_grant, facts.stated_use, lake.pod_device
+-- reads:  clean.container_run, facts.claim_device, facts.claim_share, facts.device_grant, facts.stated_use, lake.pod_device
 -- params:
--- source: facts.claim_device, facts.stated_use, facts.device_grant
+-- source: facts.claim_device, facts.claim_share, facts.stated_use, facts.device_grant
 -- columns:
 --   cluster          cluster name
 --   device_uuid      UUID of the physical GPU
 --   gpu_instance_id  MIG instance; '' for the whole GPU
 --   start_at         UTC, start of the span
 --   end_at           UTC, its end, outside it
---   granted_ratio    what was given of it: 2 is twice; parts of unknown size count 0
+--   granted_ratio    what was given of it, of the capacity of which most was: 2 is twice; parts of unknown size count 0
 --   grants           who had it, by whose word, sorted
 with run as (
     select
@@ -47,7 +48,11 @@ part as (
         cluster,
         pod_uid,
         device_id as device_uuid,
-        max(greatest(coalesce(core_percent, 0), coalesce(memory_ratio_percent, 0))) / 100 as part_ratio
+        if(
+            count(core_percent) + count(memory_ratio_percent) > 0,
+            map(['core', 'memory'], [coalesce(max(core_percent), 0) / 100, coalesce(max(memory_ratio_percent), 0) / 100]),
+            null
+        ) as capacity_ratios
     from facts.device_grant
     where device_type = 'gpu'
     group by cluster, pod_uid, device_id
@@ -55,28 +60,40 @@ part as (
 
 given as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        claim_uid as grant_key,
-        'claim ' || namespace || '/' || claim as grant_name,
-        if(share_id = '', 1, 0) as part_ratio,
-        start_at,
-        end_at - to_milliseconds(round(end_uncertainty_seconds * 1000)::bigint) as end_at
-    from facts.claim_device
-    where claim_uid != '' and device_uuid != '' and gpu_instance_id is not null and not is_admin_access
+        held.cluster,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.claim_uid as grant_key,
+        held.share_id,
+        'claim ' || held.namespace || '/' || held.claim as grant_name,
+        if(held.share_id = '', map([''], [1.0::double]), coalesce(share.capacity_ratios, map([''], [0.0::double]))) as capacity_ratios,
+        held.start_at,
+        held.end_at - to_milliseconds(round(held.end_uncertainty_seconds * 1000)::bigint) as end_at
+    from facts.claim_device as held
+    left join facts.claim_share as share
+        on
+            held.cluster = share.cluster
+            and held.namespace = share.namespace
+            and held.claim_uid = share.claim_uid
+            and held.driver = share.driver
+            and held.pool = share.pool
+            and held.device = share.device
+            and held.share_id = share.share_id
+            and held.request = share.request
+    where held.claim_uid != '' and held.device_uuid != '' and held.gpu_instance_id is not null and not held.is_admin_access
     union all by name
     select
         use.cluster,
         use.device_uuid,
         use.gpu_instance_id,
         use.pod_uid as grant_key,
+        '' as share_id,
         use.source || ' ' || use.namespace || '/' || use.pod as grant_name,
         case
-            when bool_or(replica.pod_uid is not null or named_replica.pod is not null) then 0
-            when use.source = 'koordinator' then coalesce(max(part.part_ratio), 0)
-            else 1
-        end as part_ratio,
+            when bool_or(replica.pod_uid is not null or named_replica.pod is not null) then map([''], [0.0::double])
+            when use.source = 'koordinator' then coalesce(any_value(part.capacity_ratios), map([''], [0.0::double]))
+            else map([''], [1.0::double])
+        end as capacity_ratios,
         min(use.start_at) as start_at,
         least(max(use.end_at), max(run.sure_until_at)) as end_at
     from facts.stated_use as use
@@ -108,7 +125,7 @@ unit as (
     from given
     where start_at < end_at
     union all by name
-    select * replace ('' as gpu_instance_id, 0 as part_ratio)
+    select * replace ('' as gpu_instance_id, map([''], [0.0::double]) as capacity_ratios)
     from given
     where start_at < end_at and gpu_instance_id != ''
 ),
@@ -141,7 +158,8 @@ taken as (
         piece.end_at,
         unit.grant_key,
         unit.grant_name,
-        max(unit.part_ratio) as part_ratio
+        unit.share_id,
+        unnest(map_entries(unit.capacity_ratios), recursive := true)
     from piece
     inner join unit
         on
@@ -150,7 +168,38 @@ taken as (
             and piece.gpu_instance_id = unit.gpu_instance_id
             and piece.start_at >= unit.start_at
             and piece.end_at <= unit.end_at
+),
+
+-- By capacity, '' is the whole: several requests of one claim have it once.
+held_part as (
+    select
+        * exclude (value),
+        max(value) as part_ratio
+    from taken
     group by all
+),
+
+capacity as (
+    select
+        *,
+        sum(part_ratio) over (partition by cluster, device_uuid, gpu_instance_id, start_at, key) as given_ratio
+    from held_part
+),
+
+given_out as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        end_at,
+        coalesce(max(given_ratio) filter (where key = ''), 0) as whole_ratio,
+        whole_ratio + coalesce(max(given_ratio) filter (where key != ''), 0) as granted_ratio,
+        bool_or(key = '' and part_ratio = 0 and share_id = '') as has_some_part,
+        count(distinct grant_key) as grant_count,
+        string_agg(distinct grant_name, ', ' order by grant_name) as grants
+    from capacity
+    group by cluster, device_uuid, gpu_instance_id, start_at, end_at
 )
 
 select
@@ -159,8 +208,7 @@ select
     gpu_instance_id,
     start_at,
     end_at,
-    sum(part_ratio)::double as granted_ratio,
-    string_agg(distinct grant_name, ', ' order by grant_name) as grants
-from taken
-group by cluster, device_uuid, gpu_instance_id, start_at, end_at
-having sum(part_ratio) > 1 + 1e-9 or (sum(part_ratio) >= 1 and min(part_ratio) = 0)
+    granted_ratio::double as granted_ratio,
+    grants
+from given_out
+where granted_ratio > 1 + 1e-9 or (granted_ratio >= 1 and has_some_part) or (whole_ratio >= 1 and grant_count > 1)
