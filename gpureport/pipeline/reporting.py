@@ -24,6 +24,25 @@ if TYPE_CHECKING:
     from gpureport.report.header import Header
 
 
+_NAMESPACE_OWNERS = """
+    with told as (
+        select cluster, namespace, observed_at as told_at, labels[$label] as owner
+        from lake.namespace
+        union all by name
+        select
+            cluster,
+            namespace,
+            date + interval 1 day as told_at,
+            coalesce(
+                namespace_labels[$label], namespace_labels['label_' || regexp_replace($label, '[^a-zA-Z0-9_]', '_', 'g')]
+            ) as owner
+        from facts.pod_workload
+    )
+    select cluster, namespace, arg_max(owner, (told_at, owner)) from told where owner != '' group by cluster, namespace
+"""
+"""Whose a namespace is: the label's value as the last snapshot or, of namespaces that held GPUs, the last day's facts have it."""
+
+
 def compute(config: Config, day: date, only: str | None = None) -> list[str]:
     """Facts of a day for every cluster that has it, or one; failed checks, a line each. LakeError where none has."""
     lake = open_lake(config.lake)
@@ -82,14 +101,11 @@ def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window)
         rows = con.execute("select distinct cluster, namespace, namespace from report.gpu_hour_ledger").fetchall()
         return {(cluster, namespace): owner for cluster, namespace, owner in rows}
     views(con, lake, ["namespace"], dates=list(window.days()))
-    rows = con.execute(
-        "select cluster, namespace, arg_max(labels[$label], observed_at) from lake.namespace "
-        "where labels[$label] is not null group by cluster, namespace",
-        {"label": label},
-    ).fetchall()
+    rows = con.execute(_NAMESPACE_OWNERS, {"label": label}).fetchall()
     if not rows:
         raise UsageError(
-            f"no namespace bore the label {label!r} in this window; run 'gpureport snapshot', or give --by namespace"
+            f"no namespace bore the label {label!r} in this window; run 'gpureport snapshot', collect kube_namespace_labels, "
+            "or give --by namespace"
         )
     return {(cluster, namespace): owner for cluster, namespace, owner in rows}
 

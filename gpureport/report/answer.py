@@ -78,7 +78,7 @@ def _most_idle(tables: Mapping[str, Result]) -> str:
     if not any(idle.values()):
         return ""
     team = max(sorted(idle), key=lambda name: idle[name])
-    return f", most of it by {team} ({formats.gpu_hours(idle[team])})"
+    return f", the most by {team} ({formats.gpu_hours(idle[team])})"
 
 
 def _doubt(whole: Balance, header: Header) -> str:

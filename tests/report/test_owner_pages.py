@@ -119,3 +119,22 @@ def test_hostile_labels_are_harmless_files_and_stay_apart() -> None:
 @given(st.text(max_size=300))
 def test_any_label_is_a_short_plain_name(label: str) -> None:
     assert re.fullmatch(r"[a-z0-9][a-z0-9-]{0,68}", file_name(label))
+
+
+def test_teams_that_only_kube_state_metrics_tells_have_pages(tmp_path: Path) -> None:
+    """As the report's tables name them: no snapshot is needed."""
+    device = 'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-{0}",Hostname="n",namespace="{0}",pod="p",container="c"}} 100 {1}'
+    label = 'kube_namespace_labels{{namespace="{0}",label_team_name="{2}"}} 1 {1}'
+    noon = 1_795_176_000
+    lines = [
+        line.format(namespace, noon + 60 * minute, team)
+        for line in (device, label)
+        for namespace, team in (("a", "red"), ("b", "red"), ("c", "blue"))
+        for minute in range(5)
+    ]
+    (tmp_path / "metrics.txt").write_text("\n".join([*lines, "# EOF", ""]))
+    lake, window = ["--lake", str(tmp_path / "lake")], ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z"]
+    assert main(["import", str(tmp_path / "metrics.txt"), *lake], environ={}, now=NOW) == 0
+    assert main(["compute", "--date", "2026-11-20", *lake], environ={}, now=NOW) == 0
+    assert main(["report", *window, "--by", "team/name", *lake, "--out", str(tmp_path / "out")], environ={}, now=NOW) == 0
+    assert sorted(path.name for path in (tmp_path / "out" / "by").iterdir()) == ["blue.html", "red.html"]
