@@ -24,7 +24,6 @@
 --   gpu_model        model, '' where unknown
 --   start_at         UTC, start of the span
 --   end_at           UTC, its end, outside it
---   source           exporter, or kube-state where the exporter names no claim
 with told as (
     select distinct
         cluster,
@@ -81,8 +80,7 @@ named as (
         exporter.claim,
         exporter.driver,
         exporter.pool,
-        exporter.device,
-        'exporter' as source
+        exporter.device
     from clean.owner_run as run
     inner join exporter
         on
@@ -101,8 +99,7 @@ named as (
         sole.claim,
         '' as driver,
         '' as pool,
-        '' as device,
-        'kube-state' as source
+        '' as device
     from clean.owner_run as run
     inner join sole
         on
@@ -150,8 +147,7 @@ select
     coalesce(place.profile, '') as profile,
     coalesce(place.gpu_model, '') as gpu_model,
     named.start_at,
-    named.end_at,
-    named.source
+    named.end_at
 from named
 left join place
     on

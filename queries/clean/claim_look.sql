@@ -5,11 +5,7 @@
 -- params:
 -- source: clean.state_look
 -- columns:
---   cluster     cluster name
---   look_count  looks
-select
-    cluster,
-    count(*) as look_count
+--   cluster  cluster name
+select distinct cluster
 from clean.state_look
 where kind = 'resourceclaims.resource.k8s.io'
-group by cluster

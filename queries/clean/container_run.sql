@@ -19,7 +19,6 @@
 --   resources                extended resources that it asks for, sorted
 --   start_at                 UTC, start of the run
 --   end_at                   UTC, its end, outside it
---   end_source               container finished, next look, or last look where nothing tells of its end
 --   end_uncertainty_seconds  s, how much earlier it may have ended
 with named as (
     select distinct
@@ -68,8 +67,7 @@ seen as (
         container.observed_at::timestamp as observed_at,
         coalesce(container.started_at, pod.running_at, pod.started_at, pod.scheduled_at, container.observed_at)::timestamp as start_at,
         if(container.state = 'terminated', coalesce(container.finished_at, pod.finished_at), null)::timestamp as finished_at,
-        look.stands_until_at,
-        look.is_followed
+        look.stands_until_at
     from asking as container
     inner join lake.pod
         on
@@ -103,8 +101,7 @@ run as (
         start_at,
         max(finished_at) as finished_at,
         max(observed_at) as last_at,
-        max(stands_until_at) as stands_until_at,
-        arg_max(is_followed, observed_at) as is_followed
+        max(stands_until_at) as stands_until_at
     from seen
     group by cluster, namespace, pod, pod_uid, container, start_at
 ),
@@ -131,7 +128,6 @@ select
     resources,
     start_at,
     coalesce(finished_at, least(stands_until_at, next_start_at)) as end_at,
-    case when finished_at is not null then 'container finished' when is_followed then 'next look' else 'last look' end as end_source,
     if(finished_at is not null, 0, greatest(0, epoch(end_at - last_at)))::double as end_uncertainty_seconds
 from followed
 where start_at < coalesce(finished_at, stands_until_at)

@@ -7,14 +7,12 @@
 -- columns:
 --   cluster    cluster name
 --   series_id  of lake.series
---   metric     metric
 --   namespace  workload namespace
 --   pod        workload pod
 --   pod_uid    its uid; '' where unknown
 select distinct
     cluster,
     series_id,
-    metric,
     namespace,
     pod,
     pod_uid

@@ -12,7 +12,6 @@
 --   cluster             cluster name
 --   gpu_model           model, '' where unknown
 --   day                 UTC day
---   weeks_ahead_count   weeks from the last week to it
 --   low_gpu_hours       h, below it one in ten is expected to fall
 --   expected_gpu_hours  h, the middle
 --   high_gpu_hours      h, above it one in ten is expected to rise
@@ -60,7 +59,6 @@ select
     change.cluster,
     change.gpu_model,
     (base.day + (7 * change.weeks_ahead_count)::integer)::date as day,
-    change.weeks_ahead_count,
     greatest(0, base.held_gpu_hours + change.low_change_gpu_hours) as low_gpu_hours,
     greatest(0, base.held_gpu_hours + change.change_gpu_hours) as expected_gpu_hours,
     greatest(0, base.held_gpu_hours + change.high_change_gpu_hours) as high_gpu_hours

@@ -15,7 +15,6 @@
 --   start_at           UTC, start of the step
 --   end_at             UTC, its end, outside it
 --   schedulable_units  units that may be given out, taken or not; 0 on a node that takes no pods
---   held_units         units of pods that have a place there
 --   free_units         what is left
 with held as (
     select
@@ -135,7 +134,6 @@ select
     start_at,
     end_at,
     schedulable::double as schedulable_units,
-    held::double as held_units,
     greatest(0, schedulable - held)::double as free_units
 from running
 where offers > 0 and end_at is not null

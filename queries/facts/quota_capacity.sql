@@ -11,7 +11,6 @@
 --   start_at         UTC, start of the stretch
 --   end_at           UTC, its end, outside it
 --   capacity_native  all nodes' in the resource's own unit
---   capacity_gpus    the same in GPUs
 with system as (
     select distinct
         cluster,
@@ -27,8 +26,7 @@ offer as (
         native.resource,
         node.start_at,
         node.end_at,
-        native.amount_native,
-        native.amount_gpus
+        native.amount_native
     from clean.quota_node as node
     inner join facts.quota_native as native
         on map([node.resource], [node.offered_native])::text = native.requests
@@ -46,8 +44,7 @@ change as (
         system,
         resource,
         start_at,
-        amount_native::decimal(38, 9) as growth_native,
-        amount_gpus::decimal(38, 9) as growth_gpus
+        amount_native::decimal(38, 9) as growth_native
     from offer
     union all
     select
@@ -55,8 +52,7 @@ change as (
         system,
         resource,
         end_at as start_at,
-        -amount_native::decimal(38, 9) as growth_native,
-        -amount_gpus::decimal(38, 9) as growth_gpus
+        -amount_native::decimal(38, 9) as growth_native
     from offer
 ),
 
@@ -66,8 +62,7 @@ changed as (
         system,
         resource,
         start_at,
-        sum(growth_native) as growth_native,
-        sum(growth_gpus) as growth_gpus
+        sum(growth_native) as growth_native
     from change
     group by all
     having sum(growth_native) != 0
@@ -80,8 +75,7 @@ summed as (
         resource,
         start_at,
         lead(start_at) over one as end_at,
-        sum(growth_native) over one as capacity_native,
-        sum(growth_gpus) over one as capacity_gpus
+        sum(growth_native) over one as capacity_native
     from changed
     window one as (
         partition by cluster, system, resource
@@ -96,7 +90,6 @@ select
     resource,
     start_at,
     end_at,
-    capacity_native::double as capacity_native,
-    capacity_gpus::double as capacity_gpus
+    capacity_native::double as capacity_native
 from summed
 where end_at is not null and capacity_native > 0

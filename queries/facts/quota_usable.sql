@@ -13,7 +13,6 @@
 --   start_at         UTC, start of the stretch
 --   end_at           UTC, its end, outside it
 --   capacity_native  what there is to share, in the resource's own unit
---   capacity_gpus    the same in GPUs
 with offered as (
     select distinct
         cluster,
@@ -147,6 +146,5 @@ select
     resource,
     start_at,
     end_at,
-    usable_native::double as capacity_native,
-    (usable_native * gpus_per_native)::double as capacity_gpus
+    usable_native::double as capacity_native
 from usable

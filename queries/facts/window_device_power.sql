@@ -14,9 +14,6 @@
 --   attributed_joules     J to holders
 --   unattributed_joules   J to nobody
 --   closing_error_joules  J, measured less the other three
---   held_idle_joules      J of the idle baseline while somebody held it
---   idle_watts            power at idle, mean over the time measured
---   idle_source           where that comes from; several are listed
 select
     cluster,
     device_uuid,
@@ -26,10 +23,7 @@ select
     if(count(idle_joules) = count(measured_seconds), sum(idle_joules), null) as idle_joules,
     sum(attributed_joules) as attributed_joules,
     sum(unattributed_joules) as unattributed_joules,
-    sum(closing_error_joules) as closing_error_joules,
-    sum(held_idle_joules) as held_idle_joules,
-    sum(idle_watts * measured_seconds) / sum(if(idle_watts is null, null, measured_seconds)) as idle_watts,
-    string_agg(distinct idle_source, ', ' order by idle_source) as idle_source
+    sum(closing_error_joules) as closing_error_joules
 from facts.device_power_hour
 where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
 group by cluster, device_uuid

@@ -14,19 +14,15 @@
 --   device_uuid                         UUID of the physical GPU
 --   gpu_instance_id                     MIG instance; '' for the whole GPU
 --   device_seconds                      s in which devices were seen, added over devices
---   sample_count                        scrapes, carried rows left out
 --   power_seen_seconds                  s in which power was known
 --   power_joules                        J, power integrated over the seconds in which it was known
 --   power_watts_max                     largest power
 --   power_limit_watts_max               largest enforced power limit
 --   energy_seen_seconds                 s over which the growth of the energy counter is known
 --   energy_joules                       J, growth of the energy counter over those seconds
---   energy_sample_count                 rows that carry the energy counter
 --   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
 --   gpu_util_seen_seconds               s in which GPU utilisation was known
 --   gpu_util_ratio_seconds              s x share of time with a kernel running
---   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
---   mem_copy_util_ratio_seconds         s x share of time with memory being copied
 --   fb_used_seen_seconds                s in which memory in use was known
 --   fb_used_byte_seconds                s x bytes of memory in use
 --   fb_used_bytes_max                   largest memory in use
@@ -56,12 +52,6 @@
 --   sm_occupancy_ratio_seconds          s x SM occupancy, 0..1
 --   tensor_active_seen_seconds          s in which tensor pipe activity was known
 --   tensor_active_ratio_seconds         s x tensor pipe activity, 0..1
---   fp64_active_seen_seconds            s in which FP64 pipe activity was known
---   fp64_active_ratio_seconds           s x FP64 pipe activity, 0..1
---   fp32_active_seen_seconds            s in which FP32 pipe activity was known
---   fp32_active_ratio_seconds           s x FP32 pipe activity, 0..1
---   fp16_active_seen_seconds            s in which FP16 pipe activity was known
---   fp16_active_ratio_seconds           s x FP16 pipe activity, 0..1
 --   dram_active_seen_seconds            s in which memory bandwidth activity was known
 --   dram_active_ratio_seconds           s x memory bandwidth activity, 0..1
 --   dram_active_ratio_max               largest memory bandwidth activity
@@ -89,29 +79,21 @@
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
 --   power_violation_seconds             s, growth of the power violation counter over those seconds
 --   power_violation_sample_count        rows that carry the power violation counter
---   power_violation_gap_seconds         s, growth of the power violation counter over gaps and resets that ended here
 --   thermal_violation_seen_seconds      s over which the growth of the thermal violation counter is known
 --   thermal_violation_seconds           s, growth of the thermal violation counter over those seconds
 --   thermal_violation_sample_count      rows that carry the thermal violation counter
---   thermal_violation_gap_seconds       s, growth of the thermal violation counter over gaps and resets that ended here
 --   sync_boost_violation_seen_seconds   s over which the growth of the sync boost violation counter is known
 --   sync_boost_violation_seconds        s, growth of the sync boost violation counter over those seconds
 --   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
---   sync_boost_violation_gap_seconds    s, growth of the sync boost violation counter over gaps and resets that ended here
 --   board_limit_violation_seen_seconds  s over which the growth of the board limit violation counter is known
 --   board_limit_violation_seconds       s, growth of the board limit violation counter over those seconds
 --   board_limit_violation_sample_count  rows that carry the board limit violation counter
---   board_limit_violation_gap_seconds   s, growth of the board limit violation counter over gaps and resets that ended here
---   pcie_replay_seen_seconds            s over which the growth of the PCIe replay counter is known
 --   pcie_replay_count                   count, growth of the PCIe replay counter over those seconds
---   pcie_replay_sample_count            rows that carry the PCIe replay counter
 --   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
---   xid_seen_seconds                    s in which the XID signal was known
 --   xid_event_count                     XID events, a lower bound; null where the signal was not seen on the node
 --   xid_codes                           distinct codes, ascending; null likewise
 --   sharing_mode                        the least exclusive of the hours; '' for a device
 --   sharing_evidence                    what that is read from
---   memory_threshold_ratio              threshold behind memory_pressure_seconds
 --   node_name                           node; several are listed
 --   gpu_index                           index on the node; several are listed
 --   gpu_device                          device name on the node; several are listed
@@ -262,19 +244,15 @@ summed as (
         within.device_uuid,
         within.gpu_instance_id,
         sum(within.observed_seconds) as device_seconds,
-        sum(within.sample_count)::bigint as sample_count,
         sum(within.power_seen_seconds) as power_seen_seconds,
         sum(within.power_joules) as power_joules,
         max(within.power_watts_max) as power_watts_max,
         max(within.power_limit_watts_max) as power_limit_watts_max,
         sum(within.energy_seen_seconds) as energy_seen_seconds,
         sum(within.energy_joules) as energy_joules,
-        sum(within.energy_sample_count)::bigint as energy_sample_count,
         sum(within.energy_gap_joules) as energy_gap_joules,
         sum(within.gpu_util_seen_seconds) as gpu_util_seen_seconds,
         sum(within.gpu_util_ratio_seconds) as gpu_util_ratio_seconds,
-        sum(within.mem_copy_util_seen_seconds) as mem_copy_util_seen_seconds,
-        sum(within.mem_copy_util_ratio_seconds) as mem_copy_util_ratio_seconds,
         sum(within.fb_used_seen_seconds) as fb_used_seen_seconds,
         sum(within.fb_used_byte_seconds) as fb_used_byte_seconds,
         max(within.fb_used_bytes_max) as fb_used_bytes_max,
@@ -304,12 +282,6 @@ summed as (
         sum(within.sm_occupancy_ratio_seconds) as sm_occupancy_ratio_seconds,
         sum(within.tensor_active_seen_seconds) as tensor_active_seen_seconds,
         sum(within.tensor_active_ratio_seconds) as tensor_active_ratio_seconds,
-        sum(within.fp64_active_seen_seconds) as fp64_active_seen_seconds,
-        sum(within.fp64_active_ratio_seconds) as fp64_active_ratio_seconds,
-        sum(within.fp32_active_seen_seconds) as fp32_active_seen_seconds,
-        sum(within.fp32_active_ratio_seconds) as fp32_active_ratio_seconds,
-        sum(within.fp16_active_seen_seconds) as fp16_active_seen_seconds,
-        sum(within.fp16_active_ratio_seconds) as fp16_active_ratio_seconds,
         sum(within.dram_active_seen_seconds) as dram_active_seen_seconds,
         sum(within.dram_active_ratio_seconds) as dram_active_ratio_seconds,
         max(within.dram_active_ratio_max) as dram_active_ratio_max,
@@ -337,24 +309,17 @@ summed as (
         sum(within.power_violation_seen_seconds) as power_violation_seen_seconds,
         sum(within.power_violation_seconds) as power_violation_seconds,
         sum(within.power_violation_sample_count)::bigint as power_violation_sample_count,
-        sum(within.power_violation_gap_seconds) as power_violation_gap_seconds,
         sum(within.thermal_violation_seen_seconds) as thermal_violation_seen_seconds,
         sum(within.thermal_violation_seconds) as thermal_violation_seconds,
         sum(within.thermal_violation_sample_count)::bigint as thermal_violation_sample_count,
-        sum(within.thermal_violation_gap_seconds) as thermal_violation_gap_seconds,
         sum(within.sync_boost_violation_seen_seconds) as sync_boost_violation_seen_seconds,
         sum(within.sync_boost_violation_seconds) as sync_boost_violation_seconds,
         sum(within.sync_boost_violation_sample_count)::bigint as sync_boost_violation_sample_count,
-        sum(within.sync_boost_violation_gap_seconds) as sync_boost_violation_gap_seconds,
         sum(within.board_limit_violation_seen_seconds) as board_limit_violation_seen_seconds,
         sum(within.board_limit_violation_seconds) as board_limit_violation_seconds,
         sum(within.board_limit_violation_sample_count)::bigint as board_limit_violation_sample_count,
-        sum(within.board_limit_violation_gap_seconds) as board_limit_violation_gap_seconds,
-        sum(within.pcie_replay_seen_seconds) as pcie_replay_seen_seconds,
         sum(within.pcie_replay_count) as pcie_replay_count,
-        sum(within.pcie_replay_sample_count)::bigint as pcie_replay_sample_count,
         sum(within.pcie_replay_gap_count) as pcie_replay_gap_count,
-        sum(within.xid_seen_seconds) as xid_seen_seconds,
         coalesce(
             sum(within.xid_event_count),
             if(count(xid_node.node_name) > 0, 0, null)
@@ -368,7 +333,6 @@ summed as (
         ) as xid_codes,
         max(within.sharing_mode) as sharing_mode,
         arg_max(within.sharing_evidence, within.sharing_mode) as sharing_evidence,
-        any_value(within.memory_threshold_ratio) as memory_threshold_ratio,
         coalesce(string_agg(distinct nullif(within.node_name, ''), ', ' order by nullif(within.node_name, '')), '') as node_name,
         coalesce(string_agg(distinct nullif(within.gpu_index, ''), ', ' order by nullif(within.gpu_index, '')), '') as gpu_index,
         coalesce(string_agg(distinct nullif(within.gpu_device, ''), ', ' order by nullif(within.gpu_device, '')), '') as gpu_device,
