@@ -40,7 +40,7 @@ _OF_THE_DAY = (
     "clean.pod_maker",
     "facts.outage",
 )
-_AROUND_THE_DAY = (*_KEPT, "facts.granted_share", "facts.reservation", "facts.stated_use", "facts.stranding")
+_AROUND_THE_DAY = (*_KEPT, "clean.look_life", "facts.granted_share", "facts.reservation", "facts.stated_use", "facts.stranding")
 """What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
 
 
@@ -88,9 +88,11 @@ def _build(
 
 
 def _of_day(con: duckdb.DuckDBPyConnection, table: str, day: date) -> pa.Table:
-    """The hours of the day; of a table of spans, each as far as it is of the day."""
+    """The hours of the day; of a table of spans, each as far as it is of the day; whole lives of pods that are named on it."""
     start, end = f"timestamp '{day}'", f"timestamp '{day + timedelta(days=1)}'"
     if "hour_start_at" in con.table(table).columns:
         return con.sql(f"from {table} where hour_start_at >= {start} and hour_start_at < {end}").to_arrow_table()
+    if "start_at" not in con.table(table).columns:
+        return con.table(table).to_arrow_table()
     cut = f"greatest(start_at, {start}) as start_at, least(end_at, {end}) as end_at"
     return con.sql(f"select * replace ({cut}) from {table} where start_at < {end} and end_at > {start}").to_arrow_table()

@@ -14,7 +14,7 @@ REASONS = {
     "link_unknown": "what the link carries is unknown to exporter (PCIe), configuration (links.<model>) and data sheet (NVLink)",
     "pods_not_mapped": "every pod reads 0 while the device is busy: the exporter could not tell whose processes they are",
     "partial_devices": "a sum over devices, some of which are unknown",
-    "lifetime_unknown": "kube-state-metrics does not say how long the holder lived; labels only say when it was seen",
+    "lifetime_unknown": "neither kube-state-metrics nor snapshots say how long the holder lived; labels say when it was seen",
     "idle_unknown": "what the device draws at idle is unknown: neither it nor another of its model was ever seen free",
     "not_estimated": "the measurements do not show what it cost",
     "not_found": "there was no such finding in that window",

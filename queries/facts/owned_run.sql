@@ -2,12 +2,12 @@
 --
 -- A run is cut where its labels outlive the pod (dcgm-exporter 140, kubernetes 119423 and 132020). Up to 60 s are the last
 -- scrape's own step, and left. Names recur: a run without a uid belongs to the pods that bore its name meanwhile, each in its time.
--- What no pod of kube-state-metrics explains is left as the labels say, without a uid; without kube-state-metrics nothing is cut.
+-- Of the pods of a name kube-state-metrics tells, else looks at Kubernetes' state. What neither explains is left as the labels say.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
--- reads:  clean.owner_run, clean.pod_life
+-- reads:  clean.look_life, clean.owner_run, clean.pod_life
 -- params:
--- source: exporter labels; kube-state-metrics for the pod's uid, start and end
+-- source: exporter labels; kube-state-metrics, else looks at Kubernetes' state, for the pod's uid, start and end
 -- columns:
 --   cluster          cluster name
 --   device_uuid      UUID of the physical GPU
@@ -18,16 +18,41 @@
 --   container        workload container
 --   start_at         UTC, start of the span
 --   end_at           UTC, its end, outside it
---   source           labels, or labels+kube-state where kube-state-metrics knows the pod
+--   source           labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where looks do
 --   life_start_at    UTC, start of the pod, or of its first run on the device where that is earlier; null where unknown
 --   life_end_at      UTC, end of the pod, or of what is known of it; null where life_start_at is
-with named as (
+with life as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        created_at,
+        listed_from_at,
+        listed_until_at,
+        started_at,
+        ended_at,
+        'labels+kube-state' as source
+    from clean.pod_life
+    union all by name
+    select
+        looked.*,
+        'labels+snapshot' as source
+    from clean.look_life as looked
+    anti join clean.pod_life as told
+        on
+            looked.cluster = told.cluster
+            and looked.namespace = told.namespace
+            and looked.pod = told.pod
+),
+
+named as (
     select
         *,
         coalesce(created_at, listed_from_at) as named_from_at,
         row_number() over same_name = 1 as is_first,
         lead(coalesce(created_at, listed_from_at)) over same_name as named_until_at
-    from clean.pod_life
+    from life
     window same_name as (
         partition by cluster, namespace, pod
         order by coalesce(created_at, listed_from_at), pod_uid
@@ -55,8 +80,13 @@ matched as (
         if(run.pod_uid = '', least(run.end_at, bearer.named_until_at), run.end_at) as end_at,
         bearer.started_at,
         bearer.ended_at,
-        -- Its series' last look may reach past the next pod of its name, and its life does not.
-        coalesce(bearer.ended_at, bearer.listed_until_at) as until_at,
+        bearer.source,
+        -- Looks that ended before the labels did do not tell how long it lived. The last look may reach past the next pod of its name,
+        -- and its life does not.
+        coalesce(
+            bearer.ended_at,
+            if(bearer.source = 'labels+snapshot' and bearer.listed_until_at < run.end_at, null, bearer.listed_until_at)
+        ) as until_at,
         if(bearer.named_until_at < until_at, bearer.named_until_at, until_at) as known_until_at
     from clean.owner_run as run
     inner join bearer
@@ -120,7 +150,7 @@ found as (
         container,
         start_at,
         end_at,
-        'labels+kube-state' as source,
+        source,
         started_at,
         known_until_at
     from cut

@@ -21,7 +21,7 @@
 --   container         workload container
 --   start_at          UTC, start of the span
 --   end_at            UTC, its end, outside it
---   source            dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, in turn, node silent, pod alive; several are listed
+--   source            dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, labels+snapshot, in turn, node silent, pod alive; several are listed
 --   certainty         certain; inferred where it was not named; ambiguous where others held the device too, or may have
 --   sharing_mode      exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
 --   sharing_evidence  what that is read from
