@@ -10,6 +10,9 @@ import duckdb
 import pytest
 
 from gpureport.cli import main
+from gpureport.commands.options import read_salt
+from gpureport.query import load
+from gpureport.report_tables.anonymous import anonymise
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 NOON = 1_795_176_000
@@ -100,11 +103,31 @@ def test_figures_and_models_stay_and_the_same_name_has_the_same_pseudonym(
 def test_pseudonyms_are_another_reports_only_with_its_secret(
     lake: Path, files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path
 ) -> None:
+    named, shared = tmp_path / "named", tmp_path / "shared"
+    for file, content in zip((named, shared), files, strict=True):
+        file.write_bytes(content["gpureport.duckdb"])
     (tmp_path / "salt").write_text("0123456789abcdef")
-    again = report(lake, tmp_path / "again", "--anonymise", "--salt-file", str(tmp_path / "salt"))
-    assert again["csv/container.csv"] == files[1]["csv/container.csv"]
-    unsaid = [report(lake, tmp_path / name, "--anonymise")["csv/container.csv"] for name in ("one", "two")]
-    assert len({*unsaid, again["csv/container.csv"]}) == 3
+    [of_shared] = containers(shared)
+    assert pseudonyms(named, read_salt(tmp_path / "salt")) == [of_shared]
+    unsaid = report(lake, tmp_path / "unsaid", "--anonymise")["gpureport.duckdb"]
+    (tmp_path / "of nobody").write_bytes(unsaid)
+    [of_nobody] = containers(tmp_path / "of nobody")
+    assert len({of_shared, of_nobody, *pseudonyms(named, read_salt(None))}) == 3
+
+
+def containers(database: Path) -> list[tuple[str, ...]]:
+    """Cluster, namespace, pod and container of each row of a report."""
+    with duckdb.connect(str(database), read_only=True) as con:
+        return con.execute("select cluster, namespace, pod, container from report.container").fetchall()
+
+
+def pseudonyms(named: Path, salt: str) -> list[tuple[str, ...]]:
+    """The same of a report with names, as they are called with a salt."""
+    with duckdb.connect() as con:
+        con.execute(f"attach '{named}' as named (read_only); create schema report")
+        con.execute("create table report.container as from named.report.container; detach named")
+        anonymise(con, load(), salt)
+        return con.execute("select cluster, namespace, pod, container from report.container").fetchall()
 
 
 def test_a_secret_that_could_be_guessed_is_refused(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

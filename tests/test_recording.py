@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import oracle
 import pytest
+from built_once import built_once
 from golden_case import Row, gpureport, report_rows
 
 FOLDER = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording"
@@ -43,17 +44,6 @@ def device(database: Path) -> Row:
 def truth() -> oracle.Device:
     [found] = oracle.devices(oracle.read_openmetrics(RECORDING)).values()
     return found
-
-
-def report_of(files: list[Path], days: list[str], folder: Path) -> Path:
-    """Import, compute and report in a folder; the report's DuckDB file."""
-    lake, out = folder / "lake", folder / "out"
-    for file in files:
-        gpureport("import", file, "--cluster", "lab", "--lake", lake)
-    for day in days:
-        gpureport("compute", "--date", day, "--lake", lake)
-    gpureport("report", "--since", "2026-11-20", "--until", "2026-11-22", "--lake", lake, "--out", out)
-    return out / "gpureport.duckdb"
 
 
 def lake_digests(lake: Path) -> dict[str, str]:
@@ -168,16 +158,35 @@ def during(lake: Path, period: tuple[float, float], columns: str) -> Row:
         return dict(zip(names, found.fetchone() or (), strict=True))
 
 
-@pytest.mark.parametrize(("minutes", "days"), [(5, ["2026-11-20", "2026-11-21"]), (8.5, ["2026-11-21"]), (-55, ["2026-11-20"])])
+SHIFTS = {"crosses-midnight": 5.0, "begins-10-s-after-midnight": 8.5, "crosses-23": -55.0}
+"""How many minutes later."""
+
+
+@pytest.fixture(scope="session")
+def shifted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording at other times of the day, each a cluster of one lake; its report's DuckDB file."""
+
+    def build(folder: Path) -> None:
+        lake, out = folder / "lake", folder / "out"
+        for name, minutes in SHIFTS.items():
+            gpureport("import", shift(RECORDING, minutes * 60, folder), "--cluster", name, "--lake", lake)
+        for day in ("2026-11-20", "2026-11-21"):
+            gpureport("compute", "--date", day, "--lake", lake)
+        gpureport("report", "--since", "2026-11-20", "--until", "2026-11-22", "--lake", lake, "--out", out)
+
+    return built_once("shifted", build, request, tmp_path_factory) / "out" / "gpureport.duckdb"
+
+
+@pytest.mark.parametrize("cluster", SHIFTS)
 def test_the_same_minutes_at_another_time_of_day_give_the_same_totals(
-    minutes: float, days: list[str], containers: dict[str, Row], device: Row, tmp_path: Path
+    cluster: str, containers: dict[str, Row], device: Row, shifted: Path
 ) -> None:
-    """5 minutes later it crosses midnight, 8½ minutes later it begins 10 s after it, 55 minutes earlier it crosses 23:00."""
-    shifted = report_of([shift(RECORDING, minutes * 60, tmp_path)], days, tmp_path)
-    for row in report_rows(shifted, "container_saturation"):
-        assert_same_row(row, containers[row["pod"]])
-    [found] = report_rows(shifted, "device")
-    assert_same_row({**found, "coverage_ratio": None}, {**device, "coverage_ratio": None})
+    found = [row for row in report_rows(shifted, "container_saturation") if row["cluster"] == cluster]
+    assert len(found) == len(containers)
+    for row in found:
+        assert_same_row(row, {**containers[row["pod"]], "cluster": cluster})
+    [moved] = [row for row in report_rows(shifted, "device") if row["cluster"] == cluster]
+    assert_same_row({**moved, "coverage_ratio": None}, {**device, "coverage_ratio": None, "cluster": cluster})
 
 
 def shift(recording: Path, seconds: float, folder: Path) -> Path:

@@ -56,9 +56,10 @@ def _reason(error: Exception) -> str:
 
 
 def _add(samples: dict[str, tuple[array[float], array[float]]], line: str, path: Path, number: int) -> None:
-    brace = line.rfind("}", 0, line.find(" # {") if " # {" in line else len(line))
+    has_exemplar = " # " in line
+    brace = line.rfind("}", 0, line.find(" # {") if has_exemplar and " # {" in line else len(line))
     head, _, rest = (line[: brace + 1], "", line[brace + 1 :]) if brace > 0 else line.partition(" ")
-    fields = rest.split(" # ")[0].split()
+    fields = (rest.split(" # ")[0] if has_exemplar else rest).split()
     if len(fields) == 1:
         raise SourceError(f"{path}, line {number}: no timestamp; write each sample as 'name{{labels}} value seconds'")
     try:
@@ -70,7 +71,8 @@ def _add(samples: dict[str, tuple[array[float], array[float]]], line: str, path:
             f"{path}, line {number}: the time {fields[1]} is not in 2000…2099 as seconds; "
             "OpenMetrics times are seconds, divide milliseconds by 1000"
         )
-    times, values = samples.setdefault(head, (array("d"), array("d")))
+    found = samples.get(head)
+    times, values = found or samples.setdefault(head, (array("d"), array("d")))
     times.append(seconds)
     values.append(value)
 
