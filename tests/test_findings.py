@@ -11,7 +11,7 @@ import pytest
 from golden_case import NOON, NOW, report_rows
 
 from gpureport.cli import main
-from gpureport.findings import SEVERITIES, gpu_models, mig_profiles, not_on_model, rules
+from gpureport.findings import SEVERITIES, failing, gpu_models, mig_profiles, not_on_model, rules
 from gpureport.resources import QUERIES
 from gpureport.tables import SIGNALS
 
@@ -83,10 +83,18 @@ def test_each_statement_runs_on_the_reports_file(reported: Path) -> None:
         assert all(con.execute(statement).fetchall() for statement in statements)
 
 
-@pytest.mark.parametrize(("fail_on", "code"), [("GR401", 3), ("warning", 3), ("GR201", 0), ("GR999", 2)])
-def test_a_finding_fails_the_run_only_where_that_is_asked_for(lake: Path, tmp_path: Path, fail_on: str, code: int) -> None:
-    assert report(lake, tmp_path / "out", "--fail-on", fail_on) == code
-    assert (tmp_path / "out" / "report.html").exists() == (code != 2)
+@pytest.mark.parametrize(
+    ("fail_on", "codes"),
+    [("GR401", ["GR401"]), ("warning", ["GR101", "GR401"]), ("critical", ["GR401"]), ("GR201", []), ("", [])],
+)
+def test_a_finding_fails_the_run_only_where_that_is_asked_for(reported: Path, fail_on: str, codes: list[str]) -> None:
+    with duckdb.connect(str(reported), read_only=True) as con:
+        assert failing(con, fail_on) == dict.fromkeys(codes, 1)
+
+
+def test_to_fail_on_what_is_no_finding_is_a_usage_error_before_anything_is_written(lake: Path, tmp_path: Path) -> None:
+    assert report(lake, tmp_path / "out", "--fail-on", "GR999") == 2
+    assert not (tmp_path / "out").exists()
 
 
 SUPPRESSION = """
@@ -107,6 +115,7 @@ def test_a_suppressed_finding_is_listed_and_fails_nothing(lake: Path, tmp_path: 
 
 def test_a_suppression_that_is_over_does_nothing(lake: Path, tmp_path: Path) -> None:
     assert report(lake, tmp_path / "out", "--fail-on", "GR101", config=SUPPRESSION.format(until="2026-11-19")) == 3
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_thresholds_are_the_configurations(lake: Path, tmp_path: Path) -> None:
