@@ -75,6 +75,10 @@ class Thresholds(BaseModel):
     )
 
 
+_NOT_TOLD_TO_GUESTS = "power_watts power_limit_watts energy_joules gpu_temp_celsius memory_temp_celsius"
+"""The board's own power and heat (NVIDIA's vGPU management guide; gpu-operator 614, dcgm-exporter 236)."""
+
+
 class Suppression(BaseModel):
     """A finding that is known and not to fail a run until a day; '' matches all, and ``*`` and ``?`` stand for letters."""
 
@@ -124,6 +128,17 @@ def not_on_model(gpu_model: str) -> frozenset[str]:
     return frozenset(found["lacks"].split()) if found else frozenset()
 
 
+def virtual_gpus() -> list[dict[str, str]]:
+    """Virtual GPUs by the names that guests' drivers give them (NVIDIA A40-8Q, GRID V100D-32C), and what guests are not told."""
+    return [{"gpu_model": f"*-{'[0-9]' * digits}[ABCQ]", "lacks": _NOT_TOLD_TO_GUESTS} for digits in (1, 2, 3)]
+
+
+@cache
+def not_told_to_guest(gpu_model: str) -> frozenset[str]:
+    """Device signals that the guest of a virtual GPU is not told; of physical GPUs none."""
+    return frozenset(name for row in virtual_gpus() if fnmatchcase(gpu_model, row["gpu_model"]) for name in row["lacks"].split())
+
+
 def parameters(
     thresholds: Thresholds, suppressions: Iterable[Suppression], memory_threshold_ratio: float = 0.9
 ) -> dict[str, Any]:
@@ -138,6 +153,7 @@ def parameters(
         "xid_classes": json.dumps(xid_classes()),
         "mig_profiles": json.dumps(mig_profiles()),
         "gpu_models": json.dumps(gpu_models()),
+        "virtual_gpus": json.dumps(virtual_gpus()),
         "suppressions": json.dumps([each.model_dump(mode="json") for each in suppressions], sort_keys=True),
     }
 

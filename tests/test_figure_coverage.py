@@ -31,6 +31,7 @@ PARAMS = {
     "idle_watts": "{}",
     "links": "{}",
     "gpu_models": "[]",
+    "virtual_gpus": "[]",
 }
 
 

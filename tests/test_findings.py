@@ -190,6 +190,7 @@ def test_every_gpu_model_has_a_source_and_a_date() -> None:
         ("NVIDIA A40-8Q", None),  # a virtual GPU of 8 of its 48 GB
         ("NVIDIA RTX A4000", None),  # another board, of 16 GB
         ("NVIDIA L40S", "L40S"),
+        ("NVIDIA L40S-24Q", None),
         ("NVIDIA L40", "L40"),
         ("NVIDIA L4", "L4"),
         ("NVIDIA A10", "A10"),

@@ -13,7 +13,7 @@ from gpureport.doctor.evidence import Carried, Evidence
 from gpureport.doctor.findings import Finding, Remedy
 from gpureport.figures import FIGURES
 from gpureport.figures.figure import Figure
-from gpureport.findings import not_on_model
+from gpureport.findings import not_on_model, not_told_to_guest
 from gpureport.tables import SIGNALS
 
 NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})
@@ -23,6 +23,8 @@ UNTIL_FIRST_ERROR = "xid_code"
 _SAYS_ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
 _PROFILING = "profiling: some GPUs have none, and one of those can end it for its whole node; DCGM 226, dcgm-exporter 50"
+
+_GUESTS = "{} are virtual GPUs, whose guests are not told it; the exporter of their host is"
 
 Version = tuple[int, ...]
 Cell = tuple[str, str, bool]
@@ -139,9 +141,13 @@ def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
     exporter = max(of_exporter, key=lambda name: sum(of_exporter[name].values()))
     here, there = of_exporter[exporter], seen.exporters[exporter]
     without = [cell for cell, count in there.items() if here.get(cell, 0) < count]
-    lacking = [cell for cell in without if signal not in not_on_model(cell[1])]
+    guests = [cell for cell in without if signal in not_told_to_guest(cell[1])]
+    lacking = [cell for cell in without if cell not in guests and signal not in not_on_model(cell[1])]
     metrics = ", ".join(dict.fromkeys(each.metric for each in seen.carried if each.signal == signal))
     text = f"{metrics} on {sum(here.values())} of {sum(there.values())} devices"
+    lost = tuple(name for name in costs(seen.signals - {signal}).get(signal, ()))
+    if guests and not lacking:
+        return Finding("virtual_gpu", "partial" if lost else "note", signal, f"{text}: {_GUESTS.format(_models(guests))}", lost)
     if without and not lacking:
         return Finding("not_on_model", "note", signal, f"{text}: {_models(without)} cannot have it")
     if not lacking:
@@ -150,7 +156,6 @@ def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
         return Finding("signal_conditional", "note", signal, f"{text}: the others have had no error yet, from DCGM 4.5.3 on")
     if signal in NOT_ON_MIG and all(is_mig for _, _, is_mig in lacking):
         return Finding("signal_conditional", "note", signal, f"{text}: it is not defined for MIG instances")
-    lost = tuple(name for name in costs(seen.signals - {signal}).get(signal, ()))
     reason = f" ({_PROFILING})" if _is_profiling(metrics) else ""
     if signal in evidence.left_out:
         reason = f" ({_left_out(signal, evidence)})"
@@ -166,6 +171,8 @@ def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, ev
         return Finding("values_left_out", "missing", signal, _left_out(signal, evidence), lost)
     if all(signal in not_on_model(each.model) for each in seen.carried):
         return Finding("not_on_model", "note", signal, f"no series: {_models(map(_cell, seen.carried))} cannot have it")
+    if all(signal in not_told_to_guest(each.model) for each in seen.carried):
+        return Finding("virtual_gpu", "missing", signal, f"no series: {_GUESTS.format(_models(map(_cell, seen.carried)))}", lost)
     add = remedy(signal, seen, catalog)
     is_silent = remedies.DCGM in seen.exporters and seen.versions(catalog)[1] >= _SAYS_ZERO_BELOW
     if signal == UNTIL_FIRST_ERROR and is_silent:

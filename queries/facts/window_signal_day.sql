@@ -8,7 +8,7 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal
 -- reads:  facts.device_hour, facts.device_signal, facts.window_device_day
--- params: gpu_models, since_at, until_at
+-- params: gpu_models, since_at, until_at, virtual_gpus
 -- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226, queries/catalog/gpu_model.csv (models)
 -- columns:
 --   cluster                cluster name
@@ -208,6 +208,19 @@ lack as (
     inner join model on device.gpu_model glob model.gpu_model
 ),
 
+-- What the guest of a virtual GPU is not told, whatever is configured.
+virtual as (
+    select unnest(from_json($virtual_gpus::json, '[{"gpu_model": "VARCHAR", "lacks": "VARCHAR"}]'), recursive := true)
+),
+
+guest as (
+    select distinct
+        device.gpu_model,
+        unnest(string_split(virtual.lacks, ' ')) as signal
+    from facts.window_device_day as device
+    inner join virtual on device.gpu_model glob virtual.gpu_model
+),
+
 joined as (
     select
         expected.cluster,
@@ -230,6 +243,7 @@ joined as (
         ), 3) as observed_seconds,
         told.signal is not null as is_told,
         lack.signal is not null as is_not_on_model,
+        guest.signal is not null as is_not_told_to_guest,
         coalesce(told.source_metric, if(expected.signal = 'throttle_reasons', gpu.throttle_metrics, null), '') as source_metric,
         coalesce(told.exporter, gpu.exporter, '') as exporter,
         coalesce(told.series_count, 0) as series_count,
@@ -276,6 +290,10 @@ joined as (
         on
             expected.gpu_model = lack.gpu_model
             and expected.signal = lack.signal
+    left join guest
+        on
+            expected.gpu_model = guest.gpu_model
+            and expected.signal = guest.signal
     where
         if(expected.is_board, expected.gpu_instance_id = '', expected.gpu_instance_id != '' or not expected.has_instances)
         and (expected.needs != 'optional' or told.signal is not null)
@@ -330,6 +348,7 @@ select
         when is_told and sample_count = 1 then 'single_sample'
         when is_told then 'partial'
         when sibling_count = 0 then 'not_collected'
+        when is_not_told_to_guest then 'virtual_gpu'
         when is_not_on_model then 'not_on_model'
         when exporter != 'dcgm-exporter' and peer_count > 0 then 'not_in_exporter_config'
         when exporter != 'dcgm-exporter' then 'not_published'

@@ -1,10 +1,10 @@
 -- What is known and what is not: for each signal, node and day the device time that was expected, observed and unknown, and why.
 --
--- Observed and unknown are together what was expected, to the millisecond (files print nine digits). When a device is expected:
--- facts.window_device_day; of whom a signal is expected: facts.window_signal_day. Beside the signals stand two rows of each node:
--- 'any', whether its GPUs were seen at all (there alone GPUs stand that Kubernetes tells of and no exporter), and 'workload',
--- whether it is known who held them. A reason is the most likely one, by what the column evidence says; of several the one that
--- costs most time, but of a signal that was never known why it is absent while devices were seen. It is '' where at most 1 % is
+-- Observed and unknown add up to what was expected, to the millisecond (files print nine digits). When a device is expected:
+-- facts.window_device_day; from which devices a signal is expected: facts.window_signal_day. Each node has two rows beside the signals:
+-- 'any', whether its GPUs were seen at all (the only row with GPUs that Kubernetes lists and no exporter reports), and 'workload',
+-- whether it is known who held them. The reason is the most likely one, by what the column evidence says; of several the one that
+-- costs most time, but for a signal that was never known why it is absent while devices were seen. It is '' where at most 1 % is
 -- unknown: a counter's last sample has no growth, which is no gap.
 --
 -- grain:  cluster, signal, node_name, day
@@ -198,6 +198,8 @@ lost as (
                 then 'cut into MIG instances; other signals: ' || min(sibling_count)
             when cause = 'no_dcp'
                 then 'other signals: ' || min(sibling_count) || ', none of them a profiling one'
+            when cause = 'virtual_gpu'
+                then 'virtual: ' || string_agg(distinct gpu_model, ', ' order by gpu_model)
             when cause = 'not_on_model' and max(other_count) = 0
                 then 'by the data sheet of ' || string_agg(distinct gpu_model, ', ' order by gpu_model)
             when cause in ('not_in_exporter_config', 'not_on_model')

@@ -141,6 +141,32 @@ def test_a_cluster_of_two_models_lacks_only_what_both_could_have() -> None:
     assert there.found == f"{nvlink} on 2 of 4 devices: NVIDIA L4 cannot have it"
 
 
+def test_a_guest_of_a_virtual_gpu_is_asked_for_nothing_that_it_cannot_tell() -> None:
+    """Energy is lost all the same; no line of a CSV brings it, and a host's own A40 that lacks it is told of as ever."""
+    guests = [
+        carried("DCGM_FI_DEV_GPU_UTIL", "vm1", model="NVIDIA A40-8Q"),
+        carried("DCGM_FI_DEV_GPU_UTIL", "vm2", model="GRID V100D-32C"),
+    ]
+    row = row_of(signal_findings(Evidence("x", tuple(guests)), CATALOG), "power_watts")
+    assert (row.code, row.status, row.add) == ("virtual_gpu", "missing", ())
+    assert "power_watts_avg" in row.costs
+    told = "are virtual GPUs, whose guests are not told it; the exporter of their host is"
+    assert row.found == f"no series: GRID V100D-32C, NVIDIA A40-8Q {told}"
+    assert row_of(signal_findings(Evidence("x", tuple(guests)), CATALOG), "sm_active_ratio").code == "signal"
+
+    host = [
+        carried("DCGM_FI_DEV_GPU_UTIL", "n1", model="NVIDIA A40"),
+        carried("DCGM_FI_DEV_POWER_USAGE", "n1", model="NVIDIA A40"),
+    ]
+    mixed = row_of(signal_findings(Evidence("x", (*host, *guests)), CATALOG), "power_watts")
+    assert (mixed.code, mixed.status, mixed.add) == ("virtual_gpu", "partial", ())
+    assert mixed.found == f"DCGM_FI_DEV_POWER_USAGE on 2 of 6 devices: GRID V100D-32C, NVIDIA A40-8Q {told}"
+    silent = carried("DCGM_FI_DEV_GPU_UTIL", "n2", model="NVIDIA A40")
+    lacking = row_of(signal_findings(Evidence("x", (*host, *guests, silent)), CATALOG), "power_watts")
+    assert (lacking.code, lacking.status) == ("signal", "partial")
+    assert "n2 (NVIDIA A40)" in lacking.found
+
+
 def test_another_exporters_metric_is_told_with_what_it_needs() -> None:
     assert lines_for(["gpu_package_power"], "sm_active_ratio") == ["gpu_prof_sm_active (needs profiler)"]
     findings = signal_findings(Evidence("x", (carried("gpu_package_power"),)), CATALOG)
