@@ -32,6 +32,8 @@ from gpureport.lake import Lake, views
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, run_checks
 from gpureport.window import Window
 
+_COMPUTE_EACH = "run 'gpureport compute --date' for each, then report again"
+
 
 @dataclass(frozen=True)
 class ReportSettings:
@@ -121,28 +123,28 @@ def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
     days = set(window.days())
     facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
     held = {(each.cluster, each.date) for each in facts}
-    lacking = {
-        each.date for each in lake.partitions("device_sample") if each.date in days and (each.cluster, each.date) not in held
-    }
-    if lacking:
-        raise LakeError(f"no facts yet for {_listed(lacking)}; run 'gpureport compute --date' for each, then report again")
+    sampled = {(each.cluster, each.date) for each in lake.partitions("device_sample") if each.date in days}
+    if lacking := {day for _, day in sampled - held}:
+        raise LakeError(f"no facts yet for {_listed(lacking)}; {_COMPUTE_EACH}")
     if not facts:
         raise LakeError(f"the lake at {lake} holds nothing for {window}; export or import those days first")
     lake.bring(facts)
     made: dict[tuple[str, str], set[date]] = defaultdict(set)
     for partition in facts:
         made[made_by(partition)].add(partition.date)
-    if others := set.union(set(), *(dates for (_, config), dates in made.items() if made_with not in ("", config))):
+    _refuse_other_makers(made, made_with)
+
+
+def _refuse_other_makers(made: Mapping[tuple[str, str], set[date]], made_with: str) -> None:
+    """LakeError where the days' facts have several makers (version and hash), or another hash than ``made_with``, if one is given."""
+    if others := set().union(*(dates for (_, config), dates in made.items() if made_with not in ("", config))):
         raise LakeError(
-            f"the facts of {_listed(others)} were made with another configuration or another version's SQL; "
-            "run 'gpureport compute --date' for each, then report again"
+            f"the facts of {_listed(others)} were made with another configuration or another version's SQL; {_COMPUTE_EACH}"
         )
-    if len(made) > 1:
-        kept = max(made, key=lambda maker: (len(made[maker]), max(made[maker])))
-        stale = set.union(*(dates for maker, dates in made.items() if maker != kept))
+    kept = max(made, key=lambda maker: (len(made[maker]), max(made[maker])))
+    if stale := set().union(*(dates for maker, dates in made.items() if maker != kept)):
         raise LakeError(
-            f"the facts of {_listed(stale)} were made by another version or configuration than the other days'; "
-            "run 'gpureport compute --date' for each, then report again"
+            f"the facts of {_listed(stale)} were made by another version or configuration than the other days'; {_COMPUTE_EACH}"
         )
 
 
