@@ -136,7 +136,7 @@ def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
 
 
 def _refuse_other_makers(made: Mapping[tuple[str, str], set[date]], made_with: str) -> None:
-    """LakeError where the days' facts have several makers (version and hash), or another hash than ``made_with``, if one is given."""
+    """LakeError where the days' facts have several makers (version, hash), or another hash than ``made_with``; '' is any."""
     if others := set().union(*(dates for (_, config), dates in made.items() if made_with not in ("", config))):
         raise LakeError(
             f"the facts of {_listed(others)} were made with another configuration or another version's SQL; {_COMPUTE_EACH}"
