@@ -33,9 +33,12 @@ HOUR_FIGURES = {
     "unavailable_gpu_hours": Figure("h in which the node was not ready or cordoned, or the GPU unhealthy or tainted"),
     "usable_gpu_hours": Figure("h in which GPUs were seen and could be used"),
     "held_gpu_hours": Figure("h of usable_gpu_hours in which a container held them"),
+    "unnamed_gpu_hours": Figure("h of usable_gpu_hours active with nobody named, or on a node whose labels are missing"),
     "active_gpu_hours": Figure("h held and active, however deep", ACTIVITY, ways=ANY_ACTIVITY),
-    "held_ratio": Figure("held_gpu_hours ÷ usable_gpu_hours"),
-    "held_idle_ratio": Figure("allocated_idle_gpu_hours ÷ usable_gpu_hours", ACTIVITY, ways=ANY_ACTIVITY),
+    "held_ratio": Figure("held_gpu_hours ÷ (usable_gpu_hours − unnamed_gpu_hours)"),
+    "held_idle_ratio": Figure(
+        "allocated_idle_gpu_hours ÷ (usable_gpu_hours − unnamed_gpu_hours)", ACTIVITY, ways=ANY_ACTIVITY
+    ),
     "idle_gpu_hours": Figure("allocated_idle_gpu_hours + reserved_idle_gpu_hours", ACTIVITY, ways=ANY_ACTIVITY),
     "idle_ratio": Figure("idle_gpu_hours of the namespace ÷ that of all", ACTIVITY, ways=ANY_ACTIVITY),
     "cumulative_idle_ratio": Figure("Σ idle_ratio down to the namespace, the largest first", ACTIVITY, ways=ANY_ACTIVITY),

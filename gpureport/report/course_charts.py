@@ -15,12 +15,14 @@ POINTS_MAX = 372
 """A longer course has steps of several hours: half a month's points are what a page's width can show."""
 MODELS_SHOWN = 4
 _PARTS = (
-    # figure of report.gpu_hour_course, colour, word
-    ("usable_gpu_hours", "var(--free)", "usable"),
+    # figure of report.gpu_hour_course, colour, word; known_gpu_hours are the usable ones without unnamed_gpu_hours
+    ("usable_gpu_hours", "var(--unknown)", "usable"),
+    ("known_gpu_hours", "var(--free)", "of which it is known whose they were"),
     ("held_gpu_hours", "var(--idle)", "held"),
     ("active_gpu_hours", "var(--ineffective)", "active"),
     ("effective_gpu_hours", "var(--effective)", "effective"),
 )
+_USABLE, _KNOWN, _HELD = range(3)
 _Hour = list[float | None]
 """An hour's amounts, in the order of the parts."""
 _DAY_AMOUNTS = ("held_gpu_hours", "usable_gpu_hours", "low_gpu_hours", "expected_gpu_hours", "high_gpu_hours")
@@ -40,10 +42,14 @@ _MODEL_HEADER = {"labelAngle": 0, "labelAlign": "left", "labelOrient": "top"}
 
 
 def supply(rows: Sequence[Mapping[str, Any]], waiting: Mapping[datetime, float]) -> str:
-    """Areas within each other: GPUs usable, held, active, effective; ``waiting``, units by hour, a line on top of held."""
+    """Areas within each other: GPUs usable, held, active, effective; ``waiting``, units by hour, a line on top of held.
+
+    GPUs of which it is not known whose they were are the outermost area.
+    """
     by_hour = _by_hour(rows)
     points = _closed([_point(start, found, waiting) for start, found in _steps(by_hour)], max(by_hour) + timedelta(hours=1))
-    layers = [_area(number, colour) for number, (_, colour, _) in enumerate(_PARTS)]
+    is_known = all(point[f"y{_USABLE}"] == point[f"y{_KNOWN}"] for point in points)
+    layers = [_area(number, colour) for number, (_, colour, _) in enumerate(_PARTS) if not (is_known and number == _USABLE)]
     return svg(
         {
             "data": {"values": points},
@@ -66,7 +72,8 @@ def _by_hour(rows: Sequence[Mapping[str, Any]]) -> dict[datetime, _Hour]:
     """Each hour's amounts, models added up; None where no model's is known."""
     found: dict[datetime, list[Mapping[str, Any]]] = {}
     for row in rows:
-        found.setdefault(row["hour_start_at"], []).append(row)
+        known = row["usable_gpu_hours"] - row["unnamed_gpu_hours"]
+        found.setdefault(row["hour_start_at"], []).append({**row, "known_gpu_hours": known})
     return {at: [_sum([row[name] for row in models]) for name, *_ in _PARTS] for at, models in found.items()}
 
 
@@ -90,7 +97,7 @@ def _point(start: datetime, hours: Sequence[tuple[datetime, _Hour]], waiting: Ma
     point: dict[str, Any] = {"at": f"{start.isoformat()}Z"}
     for number in range(len(_PARTS)):
         point[f"y{number}"] = _mean([found[number] for _, found in hours])
-    asked = [(found[1] or 0.0, waiting[at]) for at, found in hours if at in waiting]
+    asked = [(found[_HELD] or 0.0, waiting[at]) for at, found in hours if at in waiting]
     return {**point, "waiting": _mean([sum(each) for each in asked]), "waited": _mean([units for _, units in asked])}
 
 
@@ -106,9 +113,12 @@ def _told(points: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 def _tip(point: Mapping[str, Any]) -> str:
     start = moment(datetime.fromisoformat(point["at"]))
-    if point["y0"] is None:
+    if point[f"y{_USABLE}"] is None:
         return f"{start}: not seen"
-    told = [_amount(point[f"y{number}"], word) for number, (_, _, word) in enumerate(_PARTS)]
+    is_known = point[f"y{_USABLE}"] == point[f"y{_KNOWN}"]
+    told = [
+        _amount(point[f"y{number}"], word) for number, (_, _, word) in enumerate(_PARTS) if not (is_known and number == _KNOWN)
+    ]
     if point["waited"] is not None:
         told.append(f"{formats.significant(point['waited'])} waited for")
     return f"{start}: GPUs {', '.join(told)}"

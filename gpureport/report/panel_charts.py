@@ -18,12 +18,12 @@ _BESIDE = {"width": 420, "height": {"step": 26}, "padding": {"left": 30, "right"
 
 
 def week(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Weekdays by hours; how dark a field is says which part of the usable GPUs was held and idle."""
+    """Weekdays by hours; how dark a field is says which part of the usable GPUs was held and idle, of those of which one knows."""
     cells: dict[tuple[int, int], list[float]] = {}
     for row in rows:
         sums = cells.setdefault((row["weekday"], row["hour_of_day"]), [0.0, 0.0])
         sums[0] += row["allocated_idle_gpu_hours"]
-        sums[1] += row["usable_gpu_hours"]
+        sums[1] += row["usable_gpu_hours"] - row["unnamed_gpu_hours"]
     values: list[dict[str, Any]] = [
         {"weekday": WEEKDAYS[day - 1], "hour": hour, "share": round(idle / usable, 4), "tip": _hour(day, hour, idle, usable)}
         for (day, hour), (idle, usable) in cells.items()

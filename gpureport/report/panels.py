@@ -66,11 +66,16 @@ def _supply(tables: Mapping[str, Result]) -> Panel:
     )
     if hours < _HOURS_FOR_A_COURSE:
         return panel
+    is_unnamed = any(row["unnamed_gpu_hours"] for row in rows)
     key = [("area usable", "nobody's"), ("area held", "held, idle"), ("area active", "active"), ("area effective", "effective")]
     return panel.drawn(
         course_charts.supply(rows, wait.units if is_waited else {}),
         "GPUs usable, held, active and effective, hour by hour, as areas within each other",
-        (*key, *([("line waiting", "asked for and not to be had")] if is_waited else [])),
+        (
+            *([("area unnamed", "unknown whose")] if is_unnamed else []),
+            *key,
+            *([("line waiting", "asked for and not to be had")] if is_waited else []),
+        ),
     )
 
 
@@ -108,7 +113,7 @@ def waiting(tables: Mapping[str, Result]) -> Waiting:
 
 
 def _week(tables: Mapping[str, Result]) -> Panel:
-    rows = _rows(tables, "hour_of_week")
+    rows = [row for row in _rows(tables, "hour_of_week") if row["held_idle_ratio"] is not None]
     hours = sum(row["hour_count"] for row in rows)
     panel = Panel(
         anchor="week",

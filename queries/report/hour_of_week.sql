@@ -1,4 +1,4 @@
--- When in the week GPUs were held, and held for nothing: the hours of the window by weekday and hour of day, in UTC.
+-- When in the week GPUs were held, and held idle: the hours of the window by weekday and hour of day, in UTC.
 --
 -- grain:  cluster, weekday, hour_of_day
 -- reads:  report.gpu_hour_course
@@ -11,9 +11,10 @@
 --   hour_count                hours of the window that are added up here
 --   usable_gpu_hours          h seen in which GPUs could be used
 --   held_gpu_hours            h of these held by a container
+--   unnamed_gpu_hours         h of these of which it is not known whether anybody held them
 --   allocated_idle_gpu_hours  h held and not active
---   held_ratio                held ÷ usable
---   held_idle_ratio           held and not active ÷ usable
+--   held_ratio                held ÷ usable without unnamed; null where all of it is unnamed
+--   held_idle_ratio           held and not active ÷ the same
 select
     cluster,
     isodow(hour_start_at)::utinyint as weekday,
@@ -21,8 +22,9 @@ select
     count(distinct hour_start_at) as hour_count,
     sum(usable_gpu_hours) as usable_gpu_hours,
     sum(held_gpu_hours) as held_gpu_hours,
+    sum(unnamed_gpu_hours) as unnamed_gpu_hours,
     sum(allocated_idle_gpu_hours) as allocated_idle_gpu_hours,
-    sum(held_gpu_hours) / sum(usable_gpu_hours) as held_ratio,
-    sum(allocated_idle_gpu_hours) / sum(usable_gpu_hours) as held_idle_ratio
+    sum(held_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as held_ratio,
+    sum(allocated_idle_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as held_idle_ratio
 from report.gpu_hour_course
 group by all

@@ -102,14 +102,17 @@ def _balance() -> list[Row]:
 
 
 def _course() -> list[Row]:
-    named = ("usable_gpu_hours", "held_gpu_hours", "active_gpu_hours", "effective_gpu_hours")
+    named = ("usable_gpu_hours", "held_gpu_hours", "active_gpu_hours", "effective_gpu_hours", "unnamed_gpu_hours")
     hours = [START + timedelta(hours=hour) for hour in range(24 * DAYS)]
-    return [{"hour_start_at": hour, **dict(zip(named, (1000.0, 800.0, 700.0, 300.0), strict=True))} for hour in hours]
+    return [{"hour_start_at": hour, **dict(zip(named, (1000.0, 800.0, 700.0, 300.0, 50.0), strict=True))} for hour in hours]
 
 
 def _week() -> list[Row]:
     return [
-        {"weekday": day, "hour_of_day": hour, "hour_count": 4, "usable_gpu_hours": 9.0, "allocated_idle_gpu_hours": float(day)}
+        {
+            **{"weekday": day, "hour_of_day": hour, "hour_count": 4},
+            **{"usable_gpu_hours": 9.0, "unnamed_gpu_hours": 0.0, "allocated_idle_gpu_hours": float(day)},
+        }
         for day in range(1, 8)
         for hour in range(24)
     ]

@@ -20,7 +20,13 @@ from .conftest import SCRIPT, a_header
 
 QUERIES = load()
 MONDAY = datetime(2026, 3, 2)
-COURSE = {"usable_gpu_hours": 8.0, "held_gpu_hours": 6.0, "active_gpu_hours": 4.0, "effective_gpu_hours": 1.0}
+COURSE = {
+    "usable_gpu_hours": 8.0,
+    "unnamed_gpu_hours": 0.0,
+    "held_gpu_hours": 6.0,
+    "active_gpu_hours": 4.0,
+    "effective_gpu_hours": 1.0,
+}
 
 
 def a_query(name: str) -> Query:
@@ -70,10 +76,36 @@ def test_the_course_is_drawn_where_there_is_one_and_names_what_pods_wait_for() -
     assert waiting(tables(scheduler_pressure=pressure)).device_hours == 1.0  # 2 for the half hour that was observed
 
 
+def test_gpus_of_which_nobody_knows_whose_they_are_are_not_drawn_as_nobodys() -> None:
+    hours = [{"gpu_model": "H100", "hour_start_at": MONDAY + timedelta(hours=hour), **COURSE} for hour in range(6)]
+    supply = panel("supply", tables(gpu_hour_course=[*hours[:5], {**hours[5], "unnamed_gpu_hours": 2.0}]))
+    assert supply.key[:2] == (("area unnamed", "unknown whose"), ("area usable", "nobody's"))
+    assert "var(--unknown)" in supply.chart
+    assert "05:00: GPUs 8 usable, 6 of which it is known whose they were, 6 held, 4 active, 1 effective" in supply.chart
+    assert "var(--unknown)" not in panel("supply", tables(gpu_hour_course=hours)).chart
+
+
+def test_hours_of_which_nobody_knows_who_held_gpus_are_not_told_as_hours_without_idle_holders() -> None:
+    known = {"hour_count": 30, "usable_gpu_hours": 10.0, "unnamed_gpu_hours": 5.0, "allocated_idle_gpu_hours": 1.0}
+    rows = [{"weekday": day, "hour_of_day": 3, **known, "held_idle_ratio": 0.2} for day in (1, 2)]
+    unknown = {"weekday": 3, "hour_of_day": 3, **known, "held_idle_ratio": None}
+    chart = panel("week", tables(hour_of_week=[*rows, unknown])).chart
+    assert "Monday 03:00: 20.0 % held and idle, 1 of 5 GPU-h" in chart
+    assert "Wednesday 03:00" not in chart
+    assert panel("week", tables(hour_of_week=[unknown])).chart == ""
+
+
 def test_the_week_names_its_worst_hour() -> None:
     worst, others = [(1, 9, 2.0), (6, 21, 5.0)], [(day, hour, 0.5 * day - 1) for day in (2, 4) for hour in range(24)]
     cells = [
-        {"weekday": day, "hour_of_day": hour, "hour_count": 1, "usable_gpu_hours": 10.0, "allocated_idle_gpu_hours": idle}
+        {
+            "weekday": day,
+            "hour_of_day": hour,
+            "hour_count": 1,
+            "usable_gpu_hours": 10.0,
+            "allocated_idle_gpu_hours": idle,
+            "unnamed_gpu_hours": 0.0,
+        }
         for day, hour, idle in worst + others
     ]
     week = panel(
