@@ -29,7 +29,7 @@ def courses(
     """By key (columns ``keys`` of ``facts.<table>``), points from the first hour to the last in which it was seen.
 
     A point has ``at`` and, in percent, None where unknown: ``usage`` (engine active), ``sm`` and ``memory``. Keys seen in
-    one step only have no course and are left out.
+    one step only, and those of which no point is known, have no course and are left out.
     """
     if not wanted:
         return {}
@@ -37,7 +37,12 @@ def courses(
     found: dict[Key, dict[datetime, tuple[float | None, ...]]] = {}
     for row in _shares(con, table, keys, wanted, window, step):
         found.setdefault(tuple(row[: len(keys)]), {})[row[len(keys)]] = row[len(keys) + 1 :]
-    return {key: _points(by_time, timedelta(hours=step)) for key, by_time in found.items() if len(by_time) > 1}
+    drawn = {key: by_time for key, by_time in found.items() if len(by_time) > 1 and any(map(_is_known, by_time.values()))}
+    return {key: _points(by_time, timedelta(hours=step)) for key, by_time in drawn.items()}
+
+
+def _is_known(shares: tuple[float | None, ...]) -> bool:
+    return any(share is not None for share in shares)
 
 
 def _shares(
