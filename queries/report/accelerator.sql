@@ -34,7 +34,7 @@
 --   gpu_device                  device name on the node; several are listed
 --   memory_used_seen_seconds    s in which memory in use was known
 --   duty_cycle_seen_seconds     s in which the duty cycle was known
---   unknown_reasons             figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
 with own as (
     select
         cluster,

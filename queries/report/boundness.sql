@@ -1,6 +1,6 @@
 -- What limits each container on each of its devices, as a sentence with the numbers; no score.
 --
--- The rules stand in facts.window_bound. Where SM activity was not measured it is unknown what limits the work.
+-- The rules are in facts.window_bound. Where SM activity was not measured, what limits the work is unknown.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.window_bound

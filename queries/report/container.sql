@@ -88,7 +88,7 @@
 --   device_seconds                      s in which its devices were seen, added over devices
 --   device_count                        devices and MIG instances that it held
 --   source_metrics                      signal → metric that it was read from; several are listed
---   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons                     figure name → why it is null (docs/figures.md); one entry for each null figure
 with part as (
     select
         cluster,

@@ -1,6 +1,6 @@
 -- The energy of each container on each of its devices: above idle while active, above idle while merely held, and its part of idle.
 --
--- Added over all containers, with idle and unattributed energy of the devices, it is what the devices measured.
+-- Summed over all containers, together with idle and unattributed energy of the devices, it is what the devices measured.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.window_device_power, facts.window_figure, facts.window_power, facts.window_sum
@@ -35,7 +35,7 @@
 --   activity_unknown_seconds  s that count as active because no signal says otherwise
 --   equal_seconds             s of active time shared equally because nothing tells the shares
 --   clamped_count             samples in which the MIG instance's activity was outside 0..1
---   unknown_reasons           figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons           figure name → why it is null (docs/figures.md); one entry for each null figure
 with device as (
     select
         power.cluster,

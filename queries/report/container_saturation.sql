@@ -84,7 +84,7 @@
 --   nvlink_tx_seen_seconds              s in which nvlink_tx was known
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
 --   source_metrics                      signal → metric that it was read from; several are listed
---   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons                     figure name → why it is null (docs/figures.md); one entry for each null figure
 select
     cluster,
     namespace,

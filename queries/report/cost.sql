@@ -24,7 +24,7 @@
 --   co2e_grams           g CO2e, location-based: facility kWh of each hour x its grams per kWh
 --   co2e_market_grams    g CO2e, market-based
 --   unmeasured_gpu_hours  GPU-hours held whose energy is not known: the kWh, their cost and emissions lack them
---   unknown_reasons      figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons      figure name → why it is null (docs/figures.md); one entry for each null figure
 with price as (
     select
         key as gpu_model,

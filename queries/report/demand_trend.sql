@@ -1,6 +1,6 @@
--- What was held of each GPU model day by day, and what is expected to be, with a band that eight of ten days are to fall into.
+-- What was held of each GPU model day by day, and what is expected to be held, with a band that eight of ten days should fall into.
 --
--- Held, not asked for: what waits is not in it. Observed days that do not count were seen too little.
+-- Held, not asked for: pods that wait are not in it. Observed days that do not count were seen too little.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  facts.demand_day, facts.demand_forecast
@@ -16,7 +16,7 @@
 --   low_gpu_hours       h, one day in ten is expected to fall below
 --   expected_gpu_hours  h expected
 --   high_gpu_hours      h, one day in ten is expected to rise above
---   unknown_reasons     figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons     figure name → why it is null (docs/figures.md); one entry for each null figure
 select
     cluster,
     gpu_model,

@@ -1,7 +1,7 @@
 -- Each GPU and MIG instance: what it is, how it was used and strained, its energy and health.
 --
--- Board figures (power, clocks, throttling, errors, PCIe, NVLink) stand on the gpu row alone; under MIG, memory and
--- activity stand on the instances' rows.
+-- Board figures (power, clocks, throttling, errors, PCIe, NVLink) are on the gpu row only; under MIG, memory and
+-- activity are on the rows of the instances.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id
 -- reads:  facts.ownership, facts.window_device_power, facts.window_figure, facts.window_holder_day, facts.window_link, facts.window_sum
@@ -107,7 +107,7 @@
 --   energy_seen_seconds                 s over which the energy counter's growth is known
 --   unheld_seconds                      s in which the device was seen and nobody held it; null where its holders are not known
 --   source_metrics                      signal → metric that it was read from; several are listed
---   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons                     figure name → why it is null (docs/figures.md); one entry for each null figure
 with total as (
     select
         *,

@@ -1,7 +1,7 @@
 -- How each container's devices were asked for, what was granted, and what was used of it.
 --
--- A row per device that it held, and one without a UUID for what it was given or asked for and is not found in the telemetry: which
--- device that was is then not known, nor what it did. A GPU that a node offers in several ways is one device here.
+-- A row per device that it held, and one without a UUID for what it was given or asked for and cannot be found in the telemetry: then
+-- it is unknown which device that was and what it did. A GPU that a node offers in several ways is one device here.
 -- Never add use over containers that share a device: each has the whole device's.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device
@@ -35,7 +35,7 @@
 --   sm_active_avg          0..1, mean SM activity
 --   memory_used_ratio_avg  0..1, mean memory in use
 --   memory_used_bytes      mean memory in use
---   unknown_reasons        figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
 with owned as (
     select
         cluster,

@@ -1,7 +1,7 @@
--- Koordinator's devices: what they are, how they hang together, what of them was given out and free, healthy or not.
+-- Koordinator's devices: what they are, how they are linked, how much of them was given out and free, healthy or not.
 --
--- As they were at the last look in the window, beside means over all of it. A GPU may be offered under other names too: what is held under
--- those Koordinator does not know.
+-- As they were at the last look in the window, beside means over all of it. A GPU may be offered under other names too; Koordinator does
+-- not know what is held under those.
 --
 -- grain:  cluster, node_name, device_type, minor, device_id
 -- reads:  facts.device_room

@@ -1,8 +1,8 @@
 -- Each device of each resource claim: for how long it was allocated, reserved and used, and what was lost while nobody used it.
 --
 -- Reserved is by a pod or a group of pods, used is by a running container that names the claim. Watching (admin access) takes nothing and
--- has no GPU-hours. A share of a device that may be allocated several times is the part of it that it takes; where its size is unknown,
--- an equal part with the others that have the device. Claims that were never looked at are known by labels alone, from first to last use.
+-- has no GPU-hours. A share of a device that may be allocated several times counts by the part that it takes; where its size is unknown,
+-- as an equal part. Claims that no snapshot saw are known by labels alone, from first to last use.
 --
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
 -- reads:  facts.claim_device, facts.claim_hour, facts.claim_reservation, facts.claim_use
@@ -45,7 +45,7 @@
 --   start_source             allocation time, pod scheduled, first look or labels
 --   end_source               pod finished, next allocation, next look, last look (nothing tells of its end) or labels
 --   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
---   unknown_reasons          figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons          figure name → why it is null (docs/figures.md); one entry for each null figure
 with held as (
     select
         cluster,

@@ -1,7 +1,7 @@
 -- Where the energy of the GPUs went: by day, namespace, node and model; '' as the namespace is nobody's part.
 --
--- The rows add up to what was measured: active, held and idle energy of holders; for nobody what stood free drew, and what is
--- unattributed. What stood reserved for a namespace is a part of nobody's rows, named beside its own.
+-- The rows add up to what was measured: active, held and idle energy of holders; for nobody, what free GPUs drew, and what is
+-- unattributed. What was reserved for a namespace is part of nobody's rows, and is named beside its own.
 --
 -- grain:  cluster, day, namespace, node_name, gpu_model
 -- reads:  facts.device_power_hour, facts.reserved_power_hour, facts.energy_hour, facts.window_workload
@@ -24,7 +24,7 @@
 --   reserved_joules      J of nobody's part that GPUs drew while a claim of the namespace had them and no container held them
 --   power_watts_avg      W, energy_joules over the time that was measured
 --   measured_seconds     s whose energy is known, of each holder on its own; of nobody's the time that nobody held
---   unknown_reasons      figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons      figure name → why it is null (docs/figures.md); one entry for each null figure
 with place as (
     select
         cluster,

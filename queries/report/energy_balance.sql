@@ -1,8 +1,8 @@
 -- The energy of the GPUs by who used it and where: cluster, day, node, model, team, namespace, workload, pod and container.
 --
 -- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(nobody)' is what
--- stood free drew and what is unattributed; '(no team)' are namespaces without the label that names teams, '(unknown)' workloads
--- of pods of which nothing tells.
+-- free GPUs drew and what is unattributed; '(no team)' are namespaces without the label that names teams, '(unknown)' pods whose
+-- workload is not known.
 --
 -- grain:  cluster, dimension, value
 -- reads:  facts.energy_hour, facts.window_workload
@@ -23,7 +23,7 @@
 --   hour_power_watts_max   W, the largest of its hours
 --   sm_active_watts        W above idle per unit of SM activity of a whole GPU, where that is known
 --   measured_gpu_hours     GPU-hours whose energy is known, x its part of the GPU; of nobody's part the time that nobody held
---   unknown_reasons        figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
 with named as (
     select
         energy.*,

@@ -1,6 +1,6 @@
--- What deserves a look: each finding with its rule, its numbers, whose it is, what is at stake, and what to do.
+-- What deserves a look: each finding with its rule, its numbers, its owner, what is at stake, and what to do.
 --
--- Codes stay what they are. A suggestion is never to delete something. A suppressed finding is listed, and does not fail a run; it comes
+-- A code never changes its meaning. No suggestion is ever to delete something. A suppressed finding is listed, and does not fail a run; it comes
 -- back after its day. Conditions: facts.finding_*.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
@@ -8,7 +8,7 @@
 -- params: finding_rules, prices, suppressions, until_at
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
 -- columns:
---   code              which finding; docs/operations.md lists them
+--   code              which finding; docs/findings.md lists them
 --   cluster           cluster name
 --   namespace         namespace of the workload; '' where it is about a node or GPU
 --   pod               its pod; '' likewise
@@ -33,7 +33,7 @@
 --   suppressed_until  day until which it is suppressed; null where it is not
 --   suppression       why it is suppressed; '' where it is not
 --   sql               a statement that shows what it was read from
---   unknown_reasons   figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons   figure name → why it is null (docs/figures.md); one entry for each null figure
 with rule as (
     select unnest(from_json(
         $finding_rules::json,

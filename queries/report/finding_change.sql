@@ -1,13 +1,13 @@
 -- Which findings are new since the window before, and which are resolved.
 --
--- A finding is the same where its code and all that it is about are the same; of those that stayed the hours say whether they grew.
+-- A finding is the same if its code and everything that it is about are the same; for those that stayed, the hours say whether they grew.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.earlier_capacity, facts.earlier_finding, facts.window_finding
 -- params: finding_rules
 -- source: facts.window_finding of both windows; rules: queries/catalog/finding.csv
 -- columns:
---   code               which finding; docs/operations.md lists them
+--   code               which finding; docs/findings.md lists them
 --   cluster            cluster name
 --   namespace          namespace of the workload; '' where it is about a node or GPU
 --   pod                its pod; '' likewise
@@ -23,7 +23,7 @@
 --   evidence           the numbers, as a sentence; of what is resolved those of the window before
 --   earlier_gpu_hours  h of whole GPUs at stake in the window before, not scaled
 --   gpu_hours          h of whole GPUs at stake
---   unknown_reasons    figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons    figure name → why it is null (docs/figures.md); one entry for each null figure
 with rule as (
     select unnest(from_json(
         $finding_rules::json, '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR"}]'

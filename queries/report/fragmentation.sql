@@ -1,7 +1,7 @@
--- What of each accelerator resource was left, and the largest request that would still have fitted: by looks every five minutes.
+-- How much of each accelerator resource was left, and the largest request that would still have fitted, every five minutes.
 --
--- A request is placed on one node. Looks at Kubernetes' state serve where there are any, else kube-state-metrics. A device may be offered under
--- several names: never add resources.
+-- A request is placed on one node. From looks at Kubernetes' state where there are any, else from kube-state-metrics. A device may be
+-- offered under several names, so never add resources.
 --
 -- grain:  cluster, resource
 -- reads:  facts.room_look

@@ -1,6 +1,6 @@
 -- The ledger against capacity: by cluster, day, model and node, how many GPU-hours there were and what became of them.
 --
--- Capacity is reckoned from what was seen and expected of each GPU (facts.window_capacity), the buckets from the ledger; the
+-- Capacity is worked out from what was seen and expected of each GPU (facts.window_capacity), the buckets from the ledger; the
 -- difference is 0 unless the program is wrong. Never add rows of different dimensions: each is the whole.
 --
 -- grain:  cluster, dimension, value

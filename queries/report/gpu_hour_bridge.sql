@@ -18,7 +18,7 @@
 --   position         order of the steps
 --   gpu_hours        h of whole GPUs; of a step the change
 --   subject_count    pods behind it; of capacity GPUs
---   unknown_reasons  figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons  figure name → why it is null (docs/figures.md); one entry for each null figure
 with pod as (
     select
         *,

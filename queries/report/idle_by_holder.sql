@@ -1,6 +1,6 @@
--- Who held GPUs for nothing, the most first: GPU-hours held or reserved and not active, and what part of all of them they are.
+-- Who held idle GPUs, largest first: GPU-hours held or reserved and not active, and which share of all of them they are.
 --
--- Namespaces without any such hour are left out. Ineffective hours stand beside, and are not added: they were worked on.
+-- Namespaces without any such hour are left out. Ineffective hours stand beside them and are not added, because work was done in them.
 --
 -- grain:  cluster, namespace
 -- reads:  facts.window_ledger
@@ -16,7 +16,7 @@
 --   idle_ratio                       its part of all idle_gpu_hours of the cluster
 --   cumulative_idle_ratio            the part of it and of all that hold more
 --   idle_cost                        idle_gpu_hours x the model's price
---   unknown_reasons                  figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons                  figure name → why it is null (docs/figures.md); one entry for each null figure
 with price as (
     select
         key as gpu_model,

@@ -1,7 +1,7 @@
 -- Kepler's own power of each pod beside ours, where Kepler's series were collected: over the hours in which it showed the pod.
 --
--- Ours is all above idle, active and merely held, of all the pod's GPUs; beside it the same by Kepler's shares over our baseline.
--- What remains between those two and Kepler's is its baseline, its two readings a cycle, and the pods that it does not see.
+-- Ours is everything above idle, active or merely held, on all of the pod's GPUs; beside it the same by Kepler's shares over our
+-- baseline. What remains between these two and Kepler's is its baseline, its two readings a cycle, and the pods that it does not see.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.kepler_hour, facts.power_hour
@@ -21,7 +21,7 @@
 --   kepler_ratio           kepler_joules ÷ above_idle_joules
 --   kepler_seconds         s in which Kepler showed the pod
 --   measured_seconds       s in which the energy of its GPUs is known
---   unknown_reasons        figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
 with shown as (
     select *
     from facts.kepler_hour

@@ -1,4 +1,4 @@
--- Koordinator's nodes: what their fit devices add up to, what is free of it, and the largest request that would still fit, at the last look.
+-- Koordinator's nodes: what their healthy devices add up to, what of it is free, and the largest request that would still fit, at the last look.
 --
 -- A request above 100 % takes whole devices and is a multiple of 100; one up to 100 % has to fit on one device. The scheduler takes devices in the
 -- order of their numbers, so those that the largest request would be given are known.

@@ -1,7 +1,7 @@
 -- The window and the one before it side by side: capacity, what became of it, energy, cost, how long pods waited and what for.
 --
--- Not scaled: each row is what its own window held. Only clusters of which all days of both are there are here. The wait is that of the size of
--- request that most pods made in the window; what they waited for is told of the resource that the window has most of.
+-- Not scaled: each row is what its own window held. Only clusters that have all days of both windows are here. The wait is that of the
+-- commonest size of request in the window; what they waited for is given for the resource that the window has most of.
 --
 -- grain:  cluster, period
 -- reads:  facts.earlier_capacity, facts.earlier_cost, facts.earlier_energy, facts.earlier_ledger, facts.period_demand, facts.period_wait, facts.window_capacity, facts.window_cost, facts.window_energy, facts.window_ledger
@@ -27,13 +27,13 @@
 --   energy_joules                    J, as far as it is known
 --   allocated_cost                   GPU-hours held x the model's price, of models that have one
 --   demanded_resource                resource of which the window has most; '' where nothing tells
---   unscheduled_unit_hours           h x units of it that pods without a place asked for
+--   unscheduled_unit_hours           h x units of it that pods without a node asked for
 --   placing_gpu_model                model that the pods of the commonest request were given; '' where unknown, or none was placed
 --   placing_resource                 what each of them asked for; '' where none was placed
 --   placing_requested_units          units of it by each of them
---   placed_pod_count                 pods of that request that were given a place; null where there were none
+--   placed_pod_count                 pods of that request that were given a node; null where there were none
 --   placing_seconds_p95              s from created to placed, nineteen of twenty of them waited no longer
---   unknown_reasons                  figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons                  figure name → why it is null (docs/figures.md); one entry for each null figure
 with capacity as (
     select
         'before' as period,

@@ -1,7 +1,7 @@
--- How long pods waited for accelerators, from created to placed and from placed to running, by GPU model and size of the request.
+-- How long pods waited for accelerators, from creation to placement and from placement to running, by GPU model and size of the request.
 --
--- Pods that were given a place in the window, and pods that began to run in it; those that still wait at its end stand apart, and no
--- quantile holds them: where many wait, the quantiles tell of the lucky ones. Quantiles are interpolated between pods.
+-- Pods that were given a node in the window, and pods that began to run in it. Those that still wait at its end are counted apart and are
+-- in no quantile, so where many wait the quantiles describe the lucky ones. Quantiles are interpolated between pods.
 --
 -- grain:  cluster, gpu_model, resource, requested_units
 -- reads:  facts.window_wait
@@ -12,7 +12,7 @@
 --   gpu_model                   model of the GPUs that they were given; '' while they wait, or where unknown
 --   resource                    what they asked for
 --   requested_units             units of it by each pod
---   placed_pod_count            pods that were given a place in the window
+--   placed_pod_count            pods that were given a node in the window
 --   placing_seconds_p50         s from created to placed, half of the pods waited no longer
 --   placing_seconds_p90         the same, nine of ten pods
 --   placing_seconds_p95         the same, nineteen of twenty pods
@@ -22,10 +22,10 @@
 --   starting_seconds_p90        the same, nine of ten pods
 --   starting_seconds_p95        the same, nineteen of twenty pods
 --   starting_seconds_max        the same, the longest
---   waiting_pod_count           pods that were last seen waiting for a place
+--   waiting_pod_count           pods that were last seen waiting for a node
 --   waiting_seconds_max         s from created until then, the longest
---   refused_pod_count           those of all these for which the scheduler found no place at some time
---   unknown_reasons             figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   refused_pod_count           those of all these for which the scheduler found no node at some time
+--   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
 select
     *,
     -- What no pod did took no time: a quantile of nothing.

@@ -1,8 +1,8 @@
 -- Was the sharing fair: what each quota was guaranteed, asked for and got, what it lent and borrowed, and what it was short of.
 --
--- Figures are exact integrals over the time in which they are known, in GPU-hours and in the resource's own unit times hours; one that is known
--- for less than --figure-min-coverage of observed_seconds is null, and so is violated where any of it is undecided. A device may be
--- counted by several quotas and resources: never add rows of several schedulers or resources, nor rows that contain others.
+-- Figures are exact integrals over the time in which they are known, in GPU-hours and in the resource's own unit times hours. One that is
+-- known for less than --figure-min-coverage of observed_seconds is null, and so is violated if any part of it is undecided. A device may
+-- be counted by several quotas and resources: never add rows of several schedulers or resources, nor rows that contain others.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor
 -- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, facts.window_quota_pod
@@ -57,10 +57,10 @@
 --   over_entitlement_native_hours  held beyond the fair share likewise
 --   unmet_native_hours             short likewise
 --   violated_native_hours          violated likewise
---   share_source                   whence the fair share: reported by the scheduler, reckoned by its rules, or both
+--   share_source                   whence the fair share: reported by the scheduler, worked out by its rules, or both
 --   amount_source                  whence what it held: its pods, or its scheduler's series or status
 --   inferred_seconds               s in which its terms are those of looks that are far apart
---   unknown_reasons                figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons                figure name → why it is null (docs/figures.md); one entry for each null figure
 with hour as (
     select *
     from facts.quota_hour

@@ -20,7 +20,7 @@
 --   best_served_quota     quota with the most of what it was due; '' where none was due anything
 --   least_served_quota    quota with the least; '' likewise
 --   method                derived
---   unknown_reasons       figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons       figure name → why it is null (docs/figures.md); one entry for each null figure
 with service as (
     select
         cluster,

@@ -1,4 +1,4 @@
--- Who went short of what it was guaranteed while who borrowed. Inferred: no system records whose loss was whose gain.
+-- Which quota went short of its guarantee while which other one borrowed. Inferred: no system records whose loss was whose gain.
 --
 -- grain:  cluster, scheduler, resource, flavor, quota, borrower
 -- reads:  facts.quota_pair_hour

@@ -1,7 +1,7 @@
 -- What each pod had of its quota: waiting, held, in and over quota, and who might have preempted it under which condition.
 --
--- In and over quota are nos' notions: by its rules, and beside them by the label that was observed. Other systems have none. Who
--- might have preempted a pod is told of nos and scheduler-plugins, by their rules.
+-- In and over quota are notions of nos: by its rules, and beside them by the label that was observed. Other systems have none. Who
+-- might have preempted a pod is known for nos and scheduler-plugins, by their rules.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor, namespace, pod, pod_uid
 -- reads:  facts.quota_pod_hour
@@ -20,7 +20,7 @@
 --   request_gpus                    GPUs that it asks for
 --   request_native                  the same in the resource's own unit
 --   native_unit                     the resource's own unit
---   waiting_seconds                 s in which it waited for its place
+--   waiting_seconds                 s in which it waited for a node
 --   held_seconds                    s in which it held it
 --   delivered_gpu_hours             GPU-h that it held
 --   over_quota_gpu_hours            GPU-h of these while it was over quota
@@ -35,7 +35,7 @@
 --   exposed_same_namespace_seconds  s because a pod of its namespace with a higher priority waited
 --   exposed_by                      quotas whose pods might have preempted it
 --   end_reason                      why it ended, as Evicted; '' where not said
---   unknown_reasons                 figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons                 figure name → why it is null (docs/figures.md); one entry for each null figure
 select
     cluster,
     system as scheduler,

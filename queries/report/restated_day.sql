@@ -1,6 +1,6 @@
--- Days whose facts were made again from other samples than at first: what was said of them then, and what is now.
+-- Days whose facts were computed again from other samples than at first: what they said then, and what they say now.
 --
--- Numbers of these days in reports that were written before differ from those here.
+-- Numbers of these days in earlier reports differ from those here.
 --
 -- grain:  cluster, day
 -- reads:  facts.ledger_hour

@@ -1,6 +1,6 @@
--- Containers that were alone on one GPU: what they needed of it, and the smallest MIG profile and model of the cluster in which that fits.
+-- Containers that were alone on one GPU: what they needed of it, and the smallest MIG profile and model of the cluster that this fits.
 --
--- What is known by GPU utilisation alone is unknown here: a kernel that runs says nothing of how many SMs it keeps busy.
+-- GPU utilisation alone is not enough: a running kernel says nothing about how many SMs it keeps busy, so the need is unknown then.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
 -- reads:  facts.window_fit
@@ -27,7 +27,7 @@
 --   sm_active_max               largest sample of SM activity
 --   memory_used_bytes_max       largest memory in use
 --   memory_used_ratio_max       the same, of what it and the free memory come to
---   unknown_reasons             figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
 select
     cluster,
     namespace,

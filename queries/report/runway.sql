@@ -1,4 +1,4 @@
--- For how long each GPU model lasts, as far as four weeks or more of its past tell; how wrong that would have been before stands beside it.
+-- How long the GPUs of each model will suffice, judged by at least four weeks of its past, with the error that such a forecast made before.
 --
 -- Forecast: the same weekday of the last week, plus the middle of what so many weeks changed before (facts.demand_forecast).
 --
@@ -23,7 +23,7 @@
 --   backtest_error_ratio    how far it was off on them: absolute errors over what was held
 --   naive_error_ratio       the same of the week before without more
 --   backtest_within_ratio   share of them between low and high; 0.8 is meant
---   unknown_reasons         figure name → why it is null (docs: queries/README.md); one entry for each null figure
+--   unknown_reasons         figure name → why it is null (docs/figures.md); one entry for each null figure
 select
     cluster,
     gpu_model,

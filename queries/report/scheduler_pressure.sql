@@ -1,8 +1,8 @@
--- What was asked of the scheduler and what there was of each accelerator resource, hour by hour: mean over time and maximum.
+-- What pods asked for and what there was of each accelerator resource, hour by hour: mean over time and maximum.
 --
--- First in OpenCost's sense, its three gauges and what they are made of, here of every resource; then in Kubernetes' sense; then OpenCost's own
--- gauges, where Prometheus has them. Each sense is told by one source: kube-state-metrics for OpenCost's, looks at Kubernetes' state for
--- Kubernetes', or the other where that saw more than twice the time. A device may be offered under several names: never add resources.
+-- First in OpenCost's sense: its three gauges and what they are made of, for every resource. Then in Kubernetes' sense. Then OpenCost's own
+-- gauges, where Prometheus has them. Each sense has one source: kube-state-metrics for OpenCost's, looks at Kubernetes' state for
+-- Kubernetes', or the other one if that saw more than twice the time. A device may be offered under several names, so never add resources.
 --
 -- grain:  cluster, resource, hour_start_at
 -- reads:  facts.scheduler_hour
@@ -15,7 +15,7 @@
 --   is_opencosts                              OpenCost itself would count it
 --   source                                    what told of OpenCost's sense: kube-state-metrics or snapshot; '' where nothing did
 --   observed_seconds                          s in which that told of pods, or of nodes
---   pending_pod_count_avg                     pods of phase Pending that ask for it, those that have a place too, mean over time
+--   pending_pod_count_avg                     pods of phase Pending that ask for it, with a node or without, mean over time
 --   pending_pod_count_max                     the same, largest
 --   pending_request_units_avg                 units that their containers ask for: requests, else limits, mean over time
 --   pending_request_units_max                 the same, largest
@@ -25,12 +25,12 @@
 --   requested_allocatable_ratio_max           the same, largest
 --   demand_source                             what told of Kubernetes' sense: snapshot or kube-state-metrics; '' where nothing did
 --   demand_observed_seconds                   s in which that told of pods, or of nodes
---   unscheduled_pod_count_avg                 pods that wait for a place, mean over time
+--   unscheduled_pod_count_avg                 pods that wait for a node, mean over time
 --   unscheduled_pod_count_max                 the same, largest
 --   unscheduled_units_avg                     effective units that they ask for, mean over time
 --   unscheduled_units_max                     the same, largest
 --   gated_pod_count_avg                       pods that are held back before the scheduler sees them, mean over time
---   bound_pending_pod_count_avg               pods that have a place and do not run yet, mean over time
+--   bound_pending_pod_count_avg               pods that have a node and do not run yet, mean over time
 --   bound_pending_pod_count_max               the same, largest
 --   bound_pending_units_avg                   effective units of theirs, mean over time
 --   held_units_avg                            effective units of all pods that have a place, mean over time
