@@ -12,6 +12,7 @@ import pytest
 from gpureport.compute import ComputeSettings, compute_day, connection, facts_hash
 from gpureport.config import load_config
 from gpureport.errors import UsageError
+from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
 from gpureport.query import load
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, Table
@@ -79,6 +80,16 @@ def test_a_later_day_is_never_read(empty: Lake) -> None:
     fill(empty, after, [{"GPU-a": (80.0, False)}])
     computed(empty, after)
     assert computed(empty, DAY) == {"GPU-a": (300.0, "lowest_seen")}
+
+
+def test_days_that_were_made_without_an_earlier_one_are_named(empty: Lake) -> None:
+    with empty.change() as change:
+        for days in (0, 1, 28):
+            change.write("facts/idle_power_hour", "c", DAY + timedelta(days), pa.table({"device_uuid": ["GPU-a"]}), "part-0000")
+    # Baselines read 27 days back: that of the 28th day on from DAY reads neither DAY nor what was before it.
+    assert later_days_without(empty, "c", DAY - timedelta(2)) == [DAY, DAY + timedelta(1)]
+    assert later_days_without(empty, "other", DAY - timedelta(2)) == []
+    assert later_days_without(empty, "c", DAY) == []  # there already: made in turn, or now made again
 
 
 def test_the_same_model_in_another_part_serves(empty: Lake) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 
 import duckdb
 import pyarrow as pa
@@ -19,6 +19,12 @@ FIRST = ("facts.ownership", "facts.device_layout", "facts.idle_power_hour")
 """What is to be known of every part before any is attributed; the next pass over the part goes on from it."""
 BASELINE = "facts.idle_baseline"
 _DAYS_BEFORE = 27
+
+
+def later_days_without(lake: Lake, cluster: str, day: date) -> list[date]:
+    """The days with facts whose baselines would have read this one, had it facts when they were made; none where it has."""
+    days = sorted(each.date for each in lake.partitions("facts/idle_power_hour") if each.cluster == cluster)
+    return [] if day in days else [each for each in days if timedelta() < each - day <= timedelta(_DAYS_BEFORE)]
 
 
 def idle_baseline(

@@ -12,6 +12,7 @@ from gpureport.compute import compute_day, connection, facts_hash
 from gpureport.config import Config
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
+from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.delivering import deliver
 from gpureport.pipeline.settings import REPORT_THREADS, compute_engine, compute_settings, report_settings
@@ -44,7 +45,10 @@ _NAMESPACE_OWNERS = """
 
 
 def compute(config: Config, day: date, only: str | None = None) -> list[str]:
-    """Facts of a day for every cluster that has it, or one; failed checks, a line each. LakeError where none has."""
+    """Facts of a day for every cluster that has it, or one; failed checks, and later days made without it, a line each.
+
+    LakeError where none has the day.
+    """
     lake = open_lake(config.lake)
     held = {each.cluster for each in lake.partitions("device_sample") if each.date == day}
     clusters = sorted(cluster for cluster in held if only in (None, cluster))
@@ -52,8 +56,14 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
         raise LakeError(f"the lake at {config.lake} holds nothing for {day}; export or import that day first")
     lines = []
     for cluster in clusters:
+        without = later_days_without(lake, cluster, day)
         result = compute_day(lake, cluster, day, compute_settings(config), engine=compute_engine(config))
         lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
+        if without:
+            lines.append(
+                f"{cluster} {day}: what GPUs draw at idle was worked out without this day for {', '.join(map(str, without))}; "
+                "run 'gpureport compute --date' for each of them again, the oldest first"
+            )
     return lines
 
 
