@@ -7,14 +7,14 @@ from gpureport.figures.forms import BOARD, COUNTER, EITHER, IDLE, NOT_MAPPED, PO
 
 ENERGY_FIGURES = {
     "idle_joules": Figure(
-        "least(energy, idle_watts × s), over active and other time; of a container its part of that while it held the device",
+        "min(energy, idle_watts × s), in active and in other time; of a container its part of that while it held the device",
         POWERS,
         IDLE,
         EITHER,
     ),
     "attributed_joules": Figure("Σ active_joules + held_joules of its holders", POWERS, POWER, EITHER),
     "unattributed_joules": Figure(
-        "energy above idle while nobody held it, of active MIG instances that nobody held, and over gaps of the counter",
+        "energy above idle while nobody held it, of active MIG instances that nobody held, and over gaps in the counter",
         POWERS,
         POWER,
         EITHER,
@@ -22,7 +22,7 @@ ENERGY_FIGURES = {
     "closing_error_joules": Figure(
         "energy_joules - idle - attributed - unattributed; more than 1e-9 of it fails", POWERS, POWER, EITHER
     ),
-    "counter_joules": Figure("growth of the energy counter, without that over gaps and resets", ("energy_joules",), COUNTER),
+    "counter_joules": Figure("growth of the energy counter, except over gaps and resets", ("energy_joules",), COUNTER),
     "integral_joules": Figure("∫ power dt over the time of counter_joules", POWERS, f"{COUNTER}; {BOARD}"),
     "counter_difference_joules": Figure("counter_joules - integral_joules", POWERS, f"{COUNTER}; {BOARD}"),
     "memory_used_bytes": Figure("∫ memory in use dt ÷ s in which it was known", ("fb_used_bytes",), NOT_MAPPED),
@@ -52,7 +52,7 @@ ENERGY_FIGURES = {
         IDLE,
     ),
     "never_active_joules": Figure(
-        "held_joules + idle_joules of holders on days on which they never were active on the device", POWERS, POWER, EITHER
+        "held_joules + idle_joules of holders, on days on which they were never active on the device", POWERS, POWER, EITHER
     ),
     "allocated_gpu_hours": Figure(
         "Σ s held × part of the GPU (of sharers what each was given ÷ Σ, else 1 ÷ sharers; compute slices ÷ 7) ÷ 3600"
@@ -74,7 +74,7 @@ ENERGY_FIGURES = {
         "Σ facility kWh of each hour × carbon.market_grams_per_kwh then", POWERS, "not configured for all hours", EITHER
     ),
     "reserved_joules": Figure(
-        "energy of GPUs while a claim had them and no container held them: a part of nobody's",
+        "energy of GPUs while a claim had them and no container held them: part of nobody's energy",
         POWERS,
         f"{POWER}; no look at claims on that day",
         EITHER,
@@ -82,7 +82,7 @@ ENERGY_FIGURES = {
     "hour_power_watts_max": Figure(
         "largest of the hours: Σ over GPUs of energy ÷ s in which the GPU was measured", POWERS, POWER, EITHER
     ),
-    "measured_gpu_hours": Figure("Σ s whose energy is known × part of the GPU ÷ 3600; of nobody's part s that nobody held"),
+    "measured_gpu_hours": Figure("Σ s whose energy is known × part of the GPU ÷ 3600; for nobody's energy s that nobody held"),
     "unmeasured_gpu_hours": Figure("Σ s held × part of the GPU ÷ 3600 in hours whose energy is unknown"),
     "kepler_watts_avg": Figure("∫ Kepler's running watts of the pod dt ÷ s in which it showed it"),
     "kepler_watts_max": Figure("Kepler's largest watts of the pod"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpureport.figures.figure import Figure
 
-BOARD = "no sample of the signal; a MIG instance, for which only the board's is known"
+BOARD = "no sample of the signal; a MIG instance (only the board's is known)"
 THROTTLE = "no sample of the bitmask; the violation counters do not replace it"
 NOT_MAPPED = "no sample of the signal; every pod reads 0 while the device is busy"
 POWER = "neither power nor an energy counter was seen"
@@ -54,4 +54,4 @@ def reason_bits(bits: str, counter: str = "") -> Figure:
 def link_share(signal: str, *link: str) -> Figure:
     """Traffic as a share of what the link can carry."""
     formula = f"mean of {signal} ÷ bytes/s that the link can carry in one direction"
-    return Figure(formula, (signal, *link), f"no sample of {signal}; nothing says what the link can carry")
+    return Figure(formula, (signal, *link), f"no sample of {signal}; what the link can carry is unknown")

@@ -6,42 +6,42 @@ from gpureport.figures.figure import Figure
 from gpureport.figures.forms import ACTIVITY, ANY_ACTIVITY
 
 HOUR_FIGURES = {
-    "observed_seconds": Figure("s in which any signal of the device was in force; of several devices the union"),
-    "device_seconds": Figure("the same, added over devices"),
+    "observed_seconds": Figure("s in which any signal of the device was in force; of several devices their union"),
+    "device_seconds": Figure("observed_seconds, added over devices"),
     "unheld_seconds": Figure(
-        "s in which the device was seen, but for those in which anybody held it",
-        absent="of a GPU split into instances: see theirs; where a GPU in use names nobody",
+        "s in which the device was seen and nobody held it",
+        absent="a GPU split into instances (see theirs); a GPU that is in use and names nobody",
     ),
     "gpu_hours": Figure(
         "h of whole GPUs: of several holders as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)"
     ),
-    "capacity_gpu_hours": Figure("h of GPUs, seen and expected together; reckoned without the buckets"),
+    "capacity_gpu_hours": Figure("h of the GPUs that were seen or expected; worked out without the buckets"),
     "effective_gpu_hours": Figure("h held and active with SM activity of 0.5 or more", ("sm_active_ratio",)),
     "allocated_ineffective_gpu_hours": Figure("h held and active with SM activity below 0.5", ("sm_active_ratio",)),
-    "allocated_busy_gpu_hours": Figure("h held and active while SM activity is not known", ACTIVITY, ways=ANY_ACTIVITY),
+    "allocated_busy_gpu_hours": Figure("h held and active while SM activity is unknown", ACTIVITY, ways=ANY_ACTIVITY),
     "allocated_idle_gpu_hours": Figure("h held and not active", ACTIVITY, ways=ANY_ACTIVITY),
     "reserved_idle_gpu_hours": Figure("h that a resource claim had and no container held"),
     "share_ratio": Figure(
-        "of the device's capacities the largest part that the claim's share consumes; 1 of a device that it has whole",
-        absent="a share whose size neither the claim nor the device tells; labels alone",
+        "largest part that the claim's share consumes of any capacity of the device; 1 for a whole device",
+        absent="neither the claim nor the device says how large the share is; known by labels alone",
     ),
     "stranded_gpu_hours": Figure(
-        "h that nobody had and that no pod that the scheduler refused could have; slices of which no MIG instance is made"
+        "h that nobody had and that no pod refused by the scheduler could use; slices that no MIG instance uses"
     ),
     "free_gpu_hours": Figure("h that nobody had"),
-    "unknown_gpu_hours": Figure("h not seen; or held with no signal of activity; or active with nobody named; or without labels"),
+    "unknown_gpu_hours": Figure(
+        "h not seen; or held without a signal of activity; or active while nobody is named; or without labels"
+    ),
     "unavailable_gpu_hours": Figure("h in which the node was not ready or cordoned, or the GPU unhealthy or tainted"),
     "usable_gpu_hours": Figure("h in which GPUs were seen and could be used"),
     "held_gpu_hours": Figure("h of usable_gpu_hours in which a container held them"),
     "unnamed_gpu_hours": Figure("h of usable_gpu_hours active with nobody named, or on a node whose labels are missing"),
-    "active_gpu_hours": Figure("h held and active, however deep", ACTIVITY, ways=ANY_ACTIVITY),
+    "active_gpu_hours": Figure("h held and active, whatever the SM activity", ACTIVITY, ways=ANY_ACTIVITY),
     "held_ratio": Figure("held_gpu_hours ÷ (usable_gpu_hours − unnamed_gpu_hours)"),
-    "held_idle_ratio": Figure(
-        "allocated_idle_gpu_hours ÷ (usable_gpu_hours − unnamed_gpu_hours)", ACTIVITY, ways=ANY_ACTIVITY
-    ),
+    "held_idle_ratio": Figure("allocated_idle_gpu_hours ÷ (usable_gpu_hours − unnamed_gpu_hours)", ACTIVITY, ways=ANY_ACTIVITY),
     "idle_gpu_hours": Figure("allocated_idle_gpu_hours + reserved_idle_gpu_hours", ACTIVITY, ways=ANY_ACTIVITY),
     "idle_ratio": Figure("idle_gpu_hours of the namespace ÷ that of all", ACTIVITY, ways=ANY_ACTIVITY),
-    "cumulative_idle_ratio": Figure("Σ idle_ratio down to the namespace, the largest first", ACTIVITY, ways=ANY_ACTIVITY),
+    "cumulative_idle_ratio": Figure("Σ idle_ratio down to this namespace, largest first", ACTIVITY, ways=ANY_ACTIVITY),
     "idle_cost": Figure(
         "Σ idle_gpu_hours × prices.gpu_hour of the model",
         ACTIVITY,
@@ -62,28 +62,32 @@ HOUR_FIGURES = {
         "held h × (1 − 1 ÷ instances of the profile that fit on a GPU)",
         ("sm_active_ratio", "sm_occupancy_ratio", "dram_active_ratio", "fb_used_bytes"),
     ),
-    "busiest_sm_active_ratio": Figure("largest mean of an hour with ten minutes or more of it", ("sm_active_ratio",)),
-    "busiest_sm_occupancy_ratio": Figure("largest mean of an hour with ten minutes or more of it", ("sm_occupancy_ratio",)),
-    "busiest_dram_active_ratio": Figure("largest mean of an hour with ten minutes or more of it", ("dram_active_ratio",)),
+    "busiest_sm_active_ratio": Figure("largest hourly mean, of hours with ten minutes or more of it", ("sm_active_ratio",)),
+    "busiest_sm_occupancy_ratio": Figure("largest hourly mean, of hours with ten minutes or more of it", ("sm_occupancy_ratio",)),
+    "busiest_dram_active_ratio": Figure("largest hourly mean, of hours with ten minutes or more of it", ("dram_active_ratio",)),
     "earlier_seen_gpu_hours": Figure("h of GPUs seen, by the day's first facts"),
     "seen_gpu_hours": Figure("h of GPUs seen"),
     "earlier_held_gpu_hours": Figure("h that somebody held, by the day's first facts"),
     "at_stake_cost": Figure(
-        "gpu_hours × prices.gpu_hour of the model", absent="no price is configured, or models of several prices"
+        "gpu_hours × prices.gpu_hour of the model", absent="no price is configured; models with several prices"
     ),
-    "low_gpu_hours": Figure("the same weekday of the last week + the tenth percentile of all changes over as many weeks"),
-    "expected_gpu_hours": Figure("the same weekday of the last week + the median of all changes over as many weeks"),
-    "high_gpu_hours": Figure("the same weekday of the last week + the ninetieth percentile of all changes over as many weeks"),
-    "daily_held_gpu_hours": Figure("mean held_gpu_hours of the last week's days that count"),
-    "daily_usable_gpu_hours": Figure("mean usable_gpu_hours of the last week's days that count"),
+    "low_gpu_hours": Figure(
+        "held on the same weekday of the last week + the tenth percentile of past changes over as many weeks"
+    ),
+    "expected_gpu_hours": Figure("held on the same weekday of the last week + the median of past changes over as many weeks"),
+    "high_gpu_hours": Figure(
+        "held on the same weekday of the last week + the ninetieth percentile of past changes over as many weeks"
+    ),
+    "daily_held_gpu_hours": Figure("mean held_gpu_hours of the last week, of days that were seen enough"),
+    "daily_usable_gpu_hours": Figure("mean usable_gpu_hours of the last week, of days that were seen enough"),
     "weekly_change_gpu_hours": Figure("median of held_gpu_hours − that of a week before, over the back-test's days"),
     "short_gpu_hours": Figure("Σ max(0, expected_gpu_hours − daily_usable_gpu_hours) over the days of the forecast"),
-    "backtest_error_ratio": Figure("Σ |held − what the forecast would have said a week before| ÷ Σ held"),
+    "backtest_error_ratio": Figure("Σ |held − what the forecast would have been a week before| ÷ Σ held"),
     "naive_error_ratio": Figure("Σ |held − held a week before| ÷ Σ held"),
     "backtest_within_ratio": Figure("days between low and high ÷ days of the back-test"),
-    "difference_gpu_hours": Figure("capacity less the nine buckets: 0, or the program is wrong"),
+    "difference_gpu_hours": Figure("capacity less the nine buckets: 0 unless the program is wrong"),
     "coverage_ratio": Figure(
-        "seen s ÷ s that could have been seen: the window's for a device, the holder's life on it for a container",
-        absent="of a container, while its lifetime is unknown",
+        "s seen ÷ s that could have been seen: the window's for a device, the holder's life on it for a container",
+        absent="a container whose lifetime is unknown",
     ),
 }

@@ -18,7 +18,7 @@ QUOTA_REASONS = {
     "not_held_by_pods": "there is no telemetry of GPUs that its pods are known to have held",
 }
 _SYSTEM = "its scheduler has no such notion"
-_SHARE = "its scheduler has no such number, or demand or capacity is not known"
+_SHARE = "its scheduler has no such number, or demand or capacity is unknown"
 
 QUOTA_FIGURES = {
     "guaranteed_gpu_hours": Figure(
@@ -28,10 +28,10 @@ QUOTA_FIGURES = {
     ),
     "cap_gpu_hours": Figure("∫ max, nominalQuota + borrowingLimit, capability, limit or hard dt, in GPUs", absent="no limit"),
     "demanded_gpu_hours": Figure(
-        "∫ requests of its pods from creation to end dt; else what its scheduler says; in GPUs",
-        absent="it is not known what waits",
+        "∫ requests of its pods from creation to end dt, or else what its scheduler says, in GPUs",
+        absent="what waits is unknown",
     ),
-    "delivered_gpu_hours": Figure("∫ requests of its pods from binding to end dt; else what its scheduler says; in GPUs"),
+    "delivered_gpu_hours": Figure("∫ requests of its pods from binding to end dt, or else what its scheduler says, in GPUs"),
     "borrowed_gpu_hours": Figure(
         "∫ max(0, held - its own) dt; its own is what is guaranteed, in Volcano deserved", absent=_SYSTEM
     ),
@@ -40,27 +40,27 @@ QUOTA_FIGURES = {
         absent=_SYSTEM,
     ),
     "fair_share_gpu_hours": Figure(
-        "∫ what the scheduler says, else what its rules give with all quotas as they are at the time, dt", absent=_SHARE
+        "∫ fair share dt: what the scheduler says, or else what its rules give with the quotas of the time", absent=_SHARE
     ),
     "entitled_gpu_hours": Figure("∫ max(0, fair share - its own) dt: nos' guaranteed over-quota", absent=_SHARE),
     "over_entitlement_gpu_hours": Figure("∫ max(0, held - fair share) dt", absent=_SHARE),
-    "unmet_gpu_hours": Figure("∫ max(0, min(guaranteed, demanded) - held) dt", absent="no guarantee; it is not known what waits"),
+    "unmet_gpu_hours": Figure("∫ max(0, min(guaranteed, demanded) - held) dt", absent="no guarantee; what waits is unknown"),
     "violated_gpu_hours": Figure(
         "∫ min(unmet, free GPUs on nodes with room for the smallest request that waits + what others of its pool borrow) dt",
-        absent="unmet is absent; free GPUs are not known and borrowers alone do not cover it",
+        absent="unmet is absent; free GPUs are unknown and borrowers alone do not cover it",
     ),
     "guarantee_honoured_ratio": Figure(
         "∫ min(held, guaranteed, demanded) dt ÷ ∫ min(guaranteed, demanded) dt", absent="nothing was due"
     ),
     "over_quota_share_ratio": Figure("guaranteed ÷ Σ guaranteed of its pool", absent="no guarantee"),
     "reclaim_seconds_avg": Figure(
-        "mean of s short, from the first lack to the last, of times that ended and in which others borrowed",
+        "mean s of shortage, from its beginning to its end, of those that ended and in which others borrowed",
         absent="no such time",
     ),
-    "reclaim_seconds_max": Figure("longest of them", absent="no such time"),
+    "reclaim_seconds_max": Figure("longest s of such a shortage", absent="no such time"),
     "lost_gpu_hours": Figure(
         "h × GPUs that pods held in the window before they were evicted or preempted; what they had saved is not known",
-        absent="no look at a pod said that it was",
+        absent="no snapshot saw a pod evicted or preempted",
     ),
     "borrowed_idle_gpu_hours": Figure(
         "allocated_idle_gpu_hours of its pods × borrowed ÷ held: inferred", absent="no telemetry of its pods; no such notion"

@@ -9,7 +9,7 @@ _GAUGES = {
     "pending_pod_count": ("pods of phase Pending that ask for the resource, bound or not", True),
     "pending_request_units": ("Σ requests, else limits, of the containers of pending pods", True),
     "requested_units": ("Σ requests, else limits, of the containers of pending and running pods", False),
-    "allocatable_units": ("Σ allocatable of all nodes, cordoned and not ready ones too", False),
+    "allocatable_units": ("Σ allocatable of all nodes, including cordoned and not ready ones", False),
     "requested_allocatable_ratio": ("requested ÷ allocatable of all nodes", True),
     "unscheduled_pod_count": ("pods without a node that the scheduler may place", True),
     "unscheduled_units": ("Σ their effective requests: containers and sidecars, or the largest init step, and overhead", True),
@@ -25,15 +25,15 @@ _GAUGES = {
 _OPENCOSTS = ("pending_pod_count", "pending_request_units", "requested_allocatable_ratio")
 _RATIOS = frozenset({"requested_allocatable_ratio", "demand_schedulable_ratio"})
 _WAITS = {
-    "placing": "created → given a node, of pods that were given one in the window",
-    "starting": "given a node → first container running, of pods that began to run in the window",
+    "placing": "from creation to placement on a node, of pods that were placed in the window",
+    "starting": "from placement to the first running container, of pods that began to run in the window",
 }
 _QUANTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95"}
 
 
 def _absent(gauge: str) -> str:
     nothing = "; nothing is allocatable" if gauge in _RATIOS else ""
-    return f"neither kube-state-metrics nor looks at Kubernetes told of it{nothing}; switched off (scheduler.*)"
+    return f"neither kube-state-metrics nor snapshots covered it{nothing}; switched off (scheduler.*)"
 
 
 def _pressure() -> dict[str, Figure]:
@@ -43,7 +43,7 @@ def _pressure() -> dict[str, Figure]:
         if has_maximum:
             found[f"{gauge}_max"] = Figure(f"largest at any instant: {meaning}", absent=_absent(gauge))
     for gauge in _OPENCOSTS:
-        found[f"opencost_{gauge}_avg"] = Figure("mean over time of OpenCost's own gauge", absent="Prometheus has it not")
+        found[f"opencost_{gauge}_avg"] = Figure("mean over time of OpenCost's own gauge", absent="Prometheus does not have it")
     return found
 
 
@@ -53,8 +53,8 @@ def _waits() -> dict[str, Figure]:
         for wait, meaning in _WAITS.items()
         for name, share in _QUANTILES.items()
     }
-    longest = {f"{wait}_seconds_max": Figure(f"longest of s {meaning}", absent="no such pod") for wait, meaning in _WAITS.items()}
-    waiting = Figure("longest of s created → last seen waiting for a node", absent="no such pod")
+    longest = {f"{wait}_seconds_max": Figure(f"longest s {meaning}", absent="no such pod") for wait, meaning in _WAITS.items()}
+    waiting = Figure("longest s from creation until last seen waiting for a node", absent="no such pod")
     return found | longest | {"waiting_seconds_max": waiting}
 
 
@@ -72,7 +72,7 @@ def _room() -> dict[str, Figure]:
         "largest_request_units_min": Figure(f"least of any look: {best}"),
         "largest_request_units_max": Figure(f"most of any look: {best}"),
         "fragmentation_ratio": Figure(
-            "1 - largest request that fits ÷ all that is free; over time of the sums over looks", absent="nothing is free"
+            "1 - largest request that fits ÷ everything that is free, each summed over the looks", absent="nothing is free"
         ),
         **fits,
         "fitting_8_pod_count_avg": Figure("mean over looks of Σ ⌊free units ÷ 8⌋ over nodes"),
@@ -81,16 +81,16 @@ def _room() -> dict[str, Figure]:
 
 def _koordinators() -> dict[str, Figure]:
     """What Koordinator says of its devices; memory is null for devices that have none."""
-    none = "the device has no memory, or nothing tells how much"
+    none = "the device has no memory, or it is unknown how much"
     return {
         "free_core_percent_avg": Figure("∫ free computing power dt ÷ s in which the device was looked at"),
-        "memory_bytes": Figure("gpu-memory of the device; of a node Σ over fit devices", absent=none),
+        "memory_bytes": Figure("gpu-memory of the device; of a node Σ over healthy devices", absent=none),
         "held_memory_bytes": Figure("Σ gpu-memory of the pods that have a part, shares of memory × the device's", absent=none),
-        "free_memory_bytes": Figure("memory - held, 0 where the device is not fit", absent=none),
+        "free_memory_bytes": Figure("memory - held; 0 for a device that is not healthy", absent=none),
         "free_memory_bytes_avg": Figure("∫ free memory dt ÷ s in which the device was looked at", absent=none),
         "requested_memory_bytes": Figure(
             "bytes asked for of the device, else its asked share × memory_total_bytes, whole bytes",
-            absent="only computing power is asked for; a share is, and nothing tells of the device's memory",
+            absent="only computing power is asked for; a share is asked for and the device's memory is unknown",
         ),
         "used_memory_bytes": Figure("memory_used_bytes of report.accelerator", ("fb_used_bytes",), "see report.accelerator"),
         "used_memory_bytes_max": Figure(
