@@ -1,4 +1,4 @@
-"""What all tests share: how properties are searched, and two reports that many read (the demo's and the recording's)."""
+"""What all tests share: how properties are searched, and three reports that many read (the demo's and the recordings')."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 from built_once import built_once
 from golden_case import gpureport
 from hypothesis import HealthCheck, settings
+from kube.lake import RECORDING as STATE
+from kube.lake import import_state
+from kube.telemetry import write_telemetry
 
 from gpureport.cli import main
 
@@ -49,3 +52,19 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         gpureport("report", "--since", "2026-11-20", "--until", "2026-11-22", "--lake", lake, "--out", str(folder / "out"))
 
     return built_once("recorded", build, request, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def recorded_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the recorded Kubernetes cluster, called lab, and telemetry of its GPUs as ``lake``, their day's report as
+    ``out``; to read only."""
+
+    def build(folder: Path) -> None:
+        lake, day = str(folder / "lake"), "2026-11-21"
+        import_state(folder / "lake", STATE)
+        write_telemetry(folder / "lake", folder / "metrics.txt")
+        gpureport("import", str(folder / "metrics.txt"), "--cluster", "lab", "--lake", lake)
+        gpureport("compute", "--date", day, "--lake", lake)
+        gpureport("report", "--since", day, "--lake", lake, "--out", str(folder / "out"))
+
+    return built_once("recorded-cluster", build, request, tmp_path_factory)

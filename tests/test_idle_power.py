@@ -21,25 +21,27 @@ DAY = date(2026, 3, 28)
 Idle = tuple[float | None, str]
 
 
-def fill(lake: Lake, day: date, parts: list[dict[str, tuple[float, bool]]]) -> None:
-    """A day of GPUs of one model, part by part: an hour at so many watts each, held and busy or free."""
+def fill(lake: Lake, day: date, parts: list[dict[str, tuple[float, bool]]], model: str = "M") -> None:
+    """A day of GPUs of one model, or each of its own, part by part: an hour at so many watts each, held and busy or free."""
     with lake.change() as change:
         for number, gpus in enumerate(parts):
-            rows = [hour(device, day, watts, is_held) for device, (watts, is_held) in gpus.items()]
+            rows = [hour(device, day, watts, is_held, model or device) for device, (watts, is_held) in gpus.items()]
             names = {0: DEVICE_SAMPLE, 1: OWNER_LABEL, 2: DEVICE_LABEL}
             for position, table in names.items():
                 found = [row[position] for row in rows if row[position]]
                 change.write(table.name, "c", day, arrow(table, found), f"part-{number:04d}")
 
 
-def hour(device: str, day: date, watts: float, is_held: bool) -> tuple[dict[str, Any], dict[str, Any] | None, dict[str, Any]]:
+def hour(
+    device: str, day: date, watts: float, is_held: bool, model: str
+) -> tuple[dict[str, Any], dict[str, Any] | None, dict[str, Any]]:
     start = datetime(day.year, day.month, day.day)
     times = {"start_at": start, "end_at": start + timedelta(hours=1)}
     key = {"device_uuid": device, "gpu_instance_id": ""}
     sample = {**key, "seen_at": start, "held_seconds": 3600.0, "is_carried": False, "is_step_guessed": False, "joined_count": 0}
     signals = {"power_watts": watts, "gpu_util_ratio": 1.0 if is_held else 0.0}
     owner = {**key, "namespace": "ns", "pod": "a", "pod_uid": "", "container": "main", **times}
-    label = {**dict.fromkeys(DEVICE_LABEL.schema.names, ""), **key, **times, "gpu_model": "M"}
+    label = {**dict.fromkeys(DEVICE_LABEL.schema.names, ""), **key, **times, "gpu_model": model}
     return {**sample, **signals}, owner if is_held else None, label
 
 
@@ -65,21 +67,20 @@ def empty(tmp_path: Path) -> Lake:
     return open_lake(tmp_path / "lake", create=True)
 
 
-@pytest.mark.parametrize(("days", "expected"), [(1, (80.0, "observed")), (27, (80.0, "observed")), (28, (300.0, "lowest_seen"))])
-def test_a_day_without_free_time_borrows_from_the_27_days_before_it(empty: Lake, days: int, expected: Idle) -> None:
-    before = DAY - timedelta(days=days)
-    fill(empty, before, [{"GPU-a": (80.0, False)}])
-    fill(empty, DAY, [{"GPU-a": (300.0, True)}])
-    computed(empty, before)
-    assert computed(empty, DAY) == {"GPU-a": expected}
-
-
-def test_a_later_day_is_never_read(empty: Lake) -> None:
-    after = DAY + timedelta(days=1)
-    fill(empty, DAY, [{"GPU-a": (300.0, True)}])
-    fill(empty, after, [{"GPU-a": (80.0, False)}])
-    computed(empty, after)
-    assert computed(empty, DAY) == {"GPU-a": (300.0, "lowest_seen")}
+def test_a_day_without_free_time_borrows_from_the_27_days_before_it_and_never_from_a_later_one(empty: Lake) -> None:
+    """Each GPU, of a model of its own, was free at 80 W on one other day."""
+    free_on = {"GPU-1": -1, "GPU-27": -27, "GPU-28": -28, "GPU-later": 1}
+    for device, days in free_on.items():
+        other = DAY + timedelta(days=days)
+        fill(empty, other, [{device: (80.0, False)}], model="")
+        computed(empty, other)
+    fill(empty, DAY, [{device: (300.0, True)} for device in free_on], model="")
+    assert computed(empty, DAY) == {
+        "GPU-1": (80.0, "observed"),
+        "GPU-27": (80.0, "observed"),
+        "GPU-28": (300.0, "lowest_seen"),
+        "GPU-later": (300.0, "lowest_seen"),
+    }
 
 
 def test_days_that_were_made_without_an_earlier_one_are_named(empty: Lake) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from golden_case import NOON, NOW, report_rows
+from built_once import built_once
+from golden_case import NOON, NOW, Row, report_rows
 
 from gpureport.cli import main
 
@@ -29,9 +31,12 @@ def compute(folder: Path) -> None:
     assert main(["compute", "--date", "2026-11-20", "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
 
 
-def restated(folder: Path, name: str = "out") -> list[dict]:
+def report(folder: Path, name: str) -> None:
     arguments = ["report", "--since", "2026-11-20", "--lake", str(folder / "lake"), "--out", str(folder / name)]
     assert main(arguments, environ={}, now=NOW) == 0
+
+
+def restated(folder: Path, name: str) -> list[Row]:
     return report_rows(folder / name / "gpureport.duckdb", "restated_day")
 
 
@@ -40,27 +45,37 @@ def facts_digest(folder: Path) -> str:
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bring(tmp_path, "a.txt", 0, 60)
-    assert restated(tmp_path, "first") == []
-    bring(tmp_path, "b.txt", 60, 60)
-    bring(tmp_path, "c.txt", 120, 60)
-    [row] = restated(tmp_path)
+@pytest.fixture(scope="session")
+def grown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A day that has an hour, is reported (``first``), gets two more, one by one, and is reported (``out``)."""
+
+    def build(folder: Path) -> None:
+        bring(folder, "a.txt", 0, 60)
+        report(folder, "first")
+        bring(folder, "b.txt", 60, 60)
+        bring(folder, "c.txt", 120, 60)
+        report(folder, "out")
+
+    return built_once("grown", build, request, tmp_path_factory)
+
+
+def test_a_day_that_grew_says_what_was_said_at_first(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert restated(grown, "first") == []
+    [row] = restated(grown, "out")
     assert str(row["day"]) == "2026-11-20"
     assert (row["earlier_held_gpu_hours"], row["held_gpu_hours"]) == pytest.approx((1, 3))
     assert (row["earlier_seen_gpu_hours"], row["seen_gpu_hours"]) == pytest.approx((1, 3))
-    assert "Days stated anew" in (tmp_path / "out" / "report.html").read_text()
+    assert "Days stated anew" in (grown / "out" / "report.html").read_text()
     capsys.readouterr()
-    reports = [str(tmp_path / name) for name in ("first", "out")]
+    reports = [str(grown / name) for name in ("first", "out")]
     assert main(["diff", *reports, "--show", "restated", "-o", "json"], environ={}, now=NOW) == 0
     [told] = json.loads(capsys.readouterr().out)["restated"]
     assert told["day"] == "2026-11-20"
     assert (told["earlier_held_gpu_hours"], told["held_gpu_hours"]) == pytest.approx((1, 3))
 
 
-def test_computing_a_day_again_changes_no_byte(tmp_path: Path) -> None:
-    bring(tmp_path, "a.txt", 0, 60)
-    bring(tmp_path, "b.txt", 60, 60)
+def test_computing_a_day_again_changes_no_byte(grown: Path, tmp_path: Path) -> None:
+    shutil.copytree(grown / "lake", tmp_path / "lake")
     before = facts_digest(tmp_path)
     compute(tmp_path)
     assert facts_digest(tmp_path) == before

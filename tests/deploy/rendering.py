@@ -31,16 +31,19 @@ def tool(variable: str, path: Path) -> Path:
 
 def helm(values: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """``rendered`` and ``lint``, or ``error``, of the chart with these values."""
+    answer: dict[str, Any] = json.loads(_asked(yaml.safe_dump(dict(values or {}))))
+    return answer
+
+
+@cache
+def _asked(values: str) -> str:
     python = tool("DEPLOY_TOOLS_PYTHON", TOOLS / "bin" / "python")
     command = [python, Path(__file__).with_name("helm_render.py"), CHART]
-    asked = subprocess.run(
-        command, input=yaml.safe_dump(dict(values or {})), check=False, capture_output=True, text=True, timeout=120
-    )
+    asked = subprocess.run(command, input=values, check=False, capture_output=True, text=True, timeout=120)
     if "No module named" in asked.stderr:
         pytest.skip("helm is not here: `make deploy-tools` could not have it")
     assert asked.returncode == 0, asked.stderr
-    answer: dict[str, Any] = json.loads(asked.stdout)
-    return answer
+    return asked.stdout
 
 
 def chart(values: Mapping[str, Any] | None = None) -> list[Manifest]:

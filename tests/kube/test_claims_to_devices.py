@@ -3,48 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from gpureport.cli import main
 from gpureport.lake import open_lake, views
 from kube.decided import CLAIM_DEVICES, CONSUMERS
-from kube.lake import NOW, RECORDING, import_state
-from kube.telemetry import write_telemetry
 
 UNTIL = datetime(2026, 11, 21, 2, 1, 21)
 """A look stands for fifteen minutes where none follows."""
 RUNNING = datetime(2026, 11, 21, 1, 46, 18)
 
 
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("claims")
-    lake = folder / "lake"
-    import_state(lake, RECORDING)
-    write_telemetry(lake, folder / "metrics.txt")
-    for arguments in (["import", str(folder / "metrics.txt"), "--cluster", "lab"], ["compute", "--date", "2026-11-21"]):
-        assert main([*arguments, "--lake", str(lake)], environ={}, now=NOW.replace(tzinfo=UTC)) == 0
-    return lake
-
-
 @pytest.fixture
-def facts(lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def facts(recorded_cluster: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
-        views(con, open_lake(lake), ["device", "facts/ownership", "facts/claim_device", "facts/claim_use", "facts/ledger_hour"])
+        views(
+            con,
+            open_lake(recorded_cluster / "lake"),
+            ["device", "facts/ownership", "facts/claim_device", "facts/claim_use", "facts/ledger_hour"],
+        )
         yield con
 
 
 @pytest.fixture(scope="module")
-def report(lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    out = lake.parent / "out"
-    arguments = ["report", "--since", "2026-11-21", "--lake", str(lake), "--out", str(out)]
-    assert main(arguments, environ={}, now=NOW.replace(tzinfo=UTC)) == 0
-    with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
+def report(recorded_cluster: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(str(recorded_cluster / "out" / "gpureport.duckdb"), read_only=True) as con:
         yield con
 
 

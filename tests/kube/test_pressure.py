@@ -10,34 +10,15 @@ import duckdb
 import pytest
 
 from gpureport.cli import main
-from kube.lake import NOW, RECORDING, import_state
-from kube.telemetry import write_telemetry
+from kube.lake import NOW
 
-DAY = "2026-11-21"
 CLASS = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
 MIG_CLASS = "mig.nvidia.com.deviceclass.resource.k8s.io/devices"
 
 
-def reported(lake: Path, out: Path, environ: dict[str, str] | None = None) -> Path:
-    """The recorded day's report; its database."""
-    assert main(["report", "--since", DAY, "--out", str(out), "--lake", str(lake)], environ=environ or {}, now=NOW) == 0
-    return out / "gpureport.duckdb"
-
-
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The recorded state and telemetry of its day, with their facts."""
-    folder = tmp_path_factory.mktemp("pressure")
-    import_state(folder / "lake", RECORDING)
-    write_telemetry(folder / "lake", folder / "metrics.txt")
-    for arguments in (["import", str(folder / "metrics.txt"), "--cluster", "lab"], ["compute", "--date", DAY]):
-        assert main([*arguments, "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
-    return folder / "lake"
-
-
-@pytest.fixture(scope="module")
-def report(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(str(reported(lake, tmp_path_factory.mktemp("report"))), read_only=True) as con:
+def report(recorded_cluster: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(str(recorded_cluster / "out" / "gpureport.duckdb"), read_only=True) as con:
         yield con
 
 
@@ -109,9 +90,11 @@ def test_a_pod_that_waits_does_so_since_it_was_created(report: duckdb.DuckDBPyCo
     assert rows(report, statement) == [(CLASS, 15 * 60 + 16, 1), ("nvidia.com/gpu", 15 * 60 + 14, 1)]
 
 
-def test_gauges_are_switched_off_one_by_one(lake: Path, tmp_path: Path) -> None:
+def test_gauges_are_switched_off_one_by_one(recorded_cluster: Path, tmp_path: Path) -> None:
     environ = {"GPUREPORT_SCHEDULER__PENDING_POD_COUNT": "false"}
-    with duckdb.connect(str(reported(lake, tmp_path / "out", environ)), read_only=True) as con:
+    arguments = ["report", "--since", "2026-11-21", "--lake", str(recorded_cluster / "lake"), "--out", str(tmp_path)]
+    assert main(arguments, environ=environ, now=NOW) == 0
+    with duckdb.connect(str(tmp_path / "gpureport.duckdb"), read_only=True) as con:
         statement = """select pending_pod_count_avg, pending_pod_count_max, unknown_reasons['pending_pod_count_avg'],
                               pending_request_units_max, unscheduled_pod_count_max
                        from report.scheduler_pressure where resource = 'nvidia.com/gpu' and hour_start_at = '2026-11-21 01:00'"""

@@ -54,10 +54,14 @@ def joules(folder: Path) -> dict[date, float]:
     return dict(rows)
 
 
-def test_a_run_reports_yesterday_by_default(three_days: str, tmp_path: Path) -> None:
+def test_a_run_reports_yesterday_by_default_and_with_another_configuration_makes_its_facts_again(
+    three_days: str, tmp_path: Path
+) -> None:
     assert run(three_days, tmp_path) == 0
     assert joules(tmp_path) == {date(2026, 11, 22): 1200}
     assert "2026-11-22" in (tmp_path / "out/report.html").read_text()
+    assert run(three_days, tmp_path, environ={"GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO": "0.8"}) == 0
+    assert joules(tmp_path) == {date(2026, 11, 22): 1200}
 
 
 def test_missing_days_are_filled_from_the_first_one_held(
@@ -99,12 +103,6 @@ def test_samples_without_facts_of_theirs_get_them_from_the_next_run(three_days: 
     assert joules(tmp_path) == {date(2026, 11, 22): 300}
     assert run(three_days, tmp_path) == 0
     assert joules(tmp_path) == {date(2026, 11, 21): 120, date(2026, 11, 22): 1200}
-
-
-def test_facts_of_another_configuration_are_made_again(three_days: str, tmp_path: Path) -> None:
-    assert run(three_days, tmp_path) == 0
-    assert run(three_days, tmp_path, environ={"GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO": "0.8"}) == 0
-    assert joules(tmp_path) == {date(2026, 11, 22): 1200}
 
 
 def test_a_second_run_at_the_same_time_leaves_at_once(

@@ -8,13 +8,11 @@ from typing import Any
 
 import duckdb
 import pytest
-from kube.lake import DAY, NOW, RECORDING, import_state
-from kube.telemetry import write_telemetry
+from kube.lake import DAY, NOW
 
 from gpureport.cli import main
 
 NOON = 1_795_262_400  # 2026-11-21T12:00:00Z
-WINDOW = ("--since", "2026-11-21T01:00:00Z", "--until", "2026-11-21T03:00:00Z")
 MEMORY = "nos.nebuly.com/gpu-memory"
 
 
@@ -27,17 +25,10 @@ def rows(out: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
         return con.execute(f"select {columns} from report.{table} order by all").fetchall()
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def recorded(recorded_cluster: Path) -> Path:
     """The report of the recorded cluster: one look, which stands for 15 minutes."""
-    folder = tmp_path_factory.mktemp("recorded")
-    lake, out = folder / "lake", folder / "out"
-    import_state(lake, RECORDING)
-    write_telemetry(lake, folder / "metrics.txt")
-    run("import", str(folder / "metrics.txt"), "--cluster", "lab", "--lake", str(lake))
-    run("compute", "--date", DAY, "--lake", str(lake))
-    run("report", *WINDOW, "--lake", str(lake), "--out", str(out))
-    return out
+    return recorded_cluster / "out"
 
 
 def test_every_recorded_quota_is_told_in_its_own_unit(recorded: Path) -> None:
