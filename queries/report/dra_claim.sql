@@ -21,6 +21,7 @@
 --   allocated_seconds        s in which it was allocated to the claim
 --   reserved_seconds         s of them in which somebody had the claim reserved
 --   used_seconds             s of them in which a container that uses it ran
+--   idle_seconds             s in which it was allocated and no container that uses it ran
 --   allocated_gpu_hours      h of whole GPUs in which it was allocated
 --   reserved_idle_gpu_hours  h of whole GPUs of them in which no container used it
 --   share_ratio              0..1, part of the device that the claim has: of a share by the capacity of which it takes most
@@ -157,6 +158,7 @@ select
     hour.allocated_seconds,
     hour.reserved_seconds,
     hour.used_seconds,
+    hour.allocated_seconds - hour.used_seconds as idle_seconds,
     if(held.is_admin_access, 0, hour.allocated_gpu_hours) as allocated_gpu_hours,
     if(held.is_admin_access, 0, hour.reserved_idle_gpu_hours) as reserved_idle_gpu_hours,
     held.share_ratio,
@@ -190,6 +192,7 @@ select
     held.end_uncertainty_seconds,
     map_from_entries([entry for entry in [
         { 'figure': 'used_seconds', 'reason': if(hour.used_seconds is null, 'pods_not_listed', null) },
+        { 'figure': 'idle_seconds', 'reason': if(hour.used_seconds is null, 'pods_not_listed', null) },
         {
             'figure': 'reserved_idle_gpu_hours',
             'reason': if(hour.reserved_idle_gpu_hours is null and not held.is_admin_access, 'pods_not_listed', null)
