@@ -265,6 +265,66 @@ summed as (
     )
 ),
 
+-- Pods that wait, by what they ask for: one amount is asked for by many, and an instant need not look at each of them.
+waiting_change as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        amount_native,
+        unnest([{ 'at': created_at, 'growth': 1 }, { 'at': coalesce(bound_at, ended_at), 'growth': -1 }]) as event
+    from facts.quota_pod_span
+    where created_at < coalesce(bound_at, ended_at, 'infinity'::timestamp)
+),
+
+waiting_growth as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        amount_native,
+        event.at as start_at,
+        sum(event.growth) as growth
+    from waiting_change
+    where event.at is not null
+    group by all
+),
+
+waiting_count as (
+    select
+        *,
+        sum(growth) over (
+            partition by cluster, system, resource, flavor, quota, amount_native
+            order by start_at
+        ) as pod_count
+    from waiting_growth
+),
+
+waiting_edge as (
+    select
+        *,
+        lag(pod_count, 1, 0) over (
+            partition by cluster, system, resource, flavor, quota, amount_native
+            order by start_at
+        ) as earlier_count
+    from waiting_count
+),
+
+waiting_stretch as (
+    select
+        *,
+        lead(start_at, 1, 'infinity'::timestamp) over (
+            partition by cluster, system, resource, flavor, quota, amount_native
+            order by start_at
+        ) as end_at
+    from waiting_edge
+    where (pod_count > 0) != (earlier_count > 0)
+),
+
 waiting as (
     select
         summed.cluster,
@@ -273,18 +333,18 @@ waiting as (
         summed.flavor,
         summed.quota,
         summed.start_at,
-        min(span.amount_native) as waiting_native
+        min(stretch.amount_native) as waiting_native
     from summed
-    inner join facts.quota_pod_span as span
+    inner join waiting_stretch as stretch
         on
-            summed.cluster = span.cluster
-            and summed.system = span.system
-            and summed.resource = span.resource
-            and summed.flavor = span.flavor
-            and summed.quota = span.quota
-            and summed.start_at >= span.created_at
-            and summed.start_at < coalesce(span.bound_at, span.ended_at, 'infinity'::timestamp)
-    where summed.demanded > summed.delivered
+            summed.cluster = stretch.cluster
+            and summed.system = stretch.system
+            and summed.resource = stretch.resource
+            and summed.flavor = stretch.flavor
+            and summed.quota = stretch.quota
+            and summed.start_at >= stretch.start_at
+            and summed.start_at < stretch.end_at
+    where summed.demanded > summed.delivered and stretch.pod_count > 0
     group by all
 ),
 
