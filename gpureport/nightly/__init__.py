@@ -58,28 +58,31 @@ def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> list[Place]:
     Then metrics of the run are published, whatever came of it; a second run at the same time leaves at once and publishes none.
     """
     watch = Watch(clock)
-    start = clock()
-    night = Night(plan.config.cluster, plan.now, 0)
-    is_left = False
     try:
-        with exclusive_run(plan.config.lake):
-            try:
-                return _work(plan, say, watch)
-            except LakeBusyError:
-                is_left = True
-                raise
-            except GpureportError as error:
-                night = replace(night, exit_code=error.exit_code)
-                raise
-            except BaseException:
-                night = replace(night, exit_code=GpureportError.exit_code)
-                raise
-            finally:
-                if not is_left:
-                    _publish(plan, replace(night, ended_at=plan.now + timedelta(seconds=clock() - start)), watch, say)
+        with exclusive_run(plan.config.lake), _published(plan, say, watch):
+            return _work(plan, say, watch)
     except LakeBusyError:
         say(f"another run over {plan.config.lake} is at work; this one leaves")
         return []
+
+
+@contextmanager
+def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
+    """Metrics of the night that the block is, however it ends; none of one that leaves to another run."""
+    start = watch.clock()
+
+    def tell(exit_code: int) -> None:
+        ended_at = plan.now + timedelta(seconds=watch.clock() - start)
+        _publish(plan, Night(plan.config.cluster, ended_at, exit_code), watch, say)
+
+    try:
+        yield
+    except LakeBusyError:
+        raise
+    except BaseException as error:
+        tell(error.exit_code if isinstance(error, GpureportError) else GpureportError.exit_code)
+        raise
+    tell(0)
 
 
 def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
