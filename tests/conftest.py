@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from built_once import built_once
-from golden_case import gpureport
+from golden_case import MINUTES, gpureport
 from hypothesis import HealthCheck, settings
 from kube.lake import RECORDING as STATE
 from kube.lake import import_state
@@ -43,13 +43,15 @@ def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="session")
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the recording as ``lake``, its cluster called lab, and a report of two days as ``out``; to read only."""
+    """The folder with the recording as ``lake``, its cluster called lab, a report of two days as ``out``, and one of its eight
+    minutes as ``minutes``; to read only."""
 
     def build(folder: Path) -> None:
         lake = str(folder / "lake")
         gpureport("import", str(RECORDING), "--cluster", "lab", "--lake", lake)
         gpureport("compute", "--date", "2026-11-20", "--lake", lake)
         gpureport("report", "--since", "2026-11-20", "--until", "2026-11-22", "--lake", lake, "--out", str(folder / "out"))
+        gpureport("report", *MINUTES, "--lake", lake, "--out", str(folder / "minutes"))
 
     return built_once("recorded", build, request, tmp_path_factory)
 

@@ -21,6 +21,8 @@ CASES = sorted(path.parent for path in GOLDEN.rglob("samples.csv"))
 
 NOON = 1_795_176_000  # 2026-11-20T12:00:00Z: time_seconds of the cases counts from here
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
+MINUTES = ("--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z")
+"""The window of the H200's recording."""
 NOT_LABELS = ("metric", "time_seconds", "value")
 # Names that are one case's own: marked, so that many cases stand side by side in one cluster.
 MARKED = (

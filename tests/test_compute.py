@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +22,7 @@ from gpureport.errors import LakeError, QueryError
 from gpureport.facts.day_state import KEPT_ONCE
 from gpureport.facts.quotas import QUOTA_FACTS
 from gpureport.lake import Lake, Partition, open_lake
-from gpureport.query import load
+from gpureport.query import Query, load
 from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
 from gpureport.window import Window
@@ -66,6 +68,13 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = fill(tmp_path_factory.mktemp("computed") / "lake", TWO_DEVICES)
     compute_day(lake, "c", DAY, ComputeSettings(), version="9.9")
     return lake
+
+
+@pytest.fixture(scope="module")
+def told(computed: Lake) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, Query]]]:
+    """A connection with the tables of their report, and its queries."""
+    with connection() as con:
+        yield con, report_tables(con, computed, WINDOW, ReportSettings())
 
 
 def bytes_below(path: Path) -> dict[str, bytes]:
@@ -201,12 +210,11 @@ def test_a_damaged_file_is_named(tmp_path):
     assert lake.partitions("facts/device_hour") == []
 
 
-def test_report_tables_stand_in_the_connection(computed):
-    with connection() as con:
-        queries = report_tables(con, computed, WINDOW, ReportSettings())
-        assert {"report.container", "report.container_saturation", "report.device", "report.coverage"} <= set(queries)
-        assert all(list(query.columns) == list(con.table(table).columns) for table, query in queries.items())
-        found = con.sql("select device_uuid, coverage_ratio, energy_joules from report.device order by all").fetchall()
+def test_report_tables_stand_in_the_connection(told):
+    con, queries = told
+    assert {"report.container", "report.container_saturation", "report.device", "report.coverage"} <= set(queries)
+    assert all(list(query.columns) == list(con.table(table).columns) for table, query in queries.items())
+    found = con.sql("select device_uuid, coverage_ratio, energy_joules from report.device order by all").fetchall()
     assert found == [("GPU-a", 3600 / 86400, 720_000.0), ("GPU-b", 3600 / 86400, 180_000.0)]
 
 
@@ -221,14 +229,13 @@ def test_disabled_saturation_is_null_with_a_reason(tmp_path):
         assert con.sql(asked).fetchall() == [(None, "disabled")]
 
 
-def test_every_null_figure_has_its_reason_and_no_other_has_one(computed):
-    with connection() as con:
-        queries = report_tables(con, computed, WINDOW, ReportSettings())
-        for table, query in queries.items():
-            for row in con.sql(f"from {table}").to_arrow_table().to_pylist():
-                if "unknown_reasons" in query.columns:
-                    nulls = {name for name, value in row.items() if value is None} - {"suppressed_until"}
-                    assert {name for name, _ in row["unknown_reasons"]} == nulls, table
+def test_every_null_figure_has_its_reason_and_no_other_has_one(told):
+    con, queries = told
+    for table, query in queries.items():
+        for row in con.sql(f"from {table}").to_arrow_table().to_pylist():
+            if "unknown_reasons" in query.columns:
+                nulls = {name for name, value in row.items() if value is None} - {"suppressed_until"}
+                assert {name for name, _ in row["unknown_reasons"]} == nulls, table
 
 
 def test_a_report_without_facts_names_the_days(tmp_path):
@@ -244,11 +251,10 @@ def test_a_report_of_an_empty_window_says_so(tmp_path):
         report_tables(con, lake, elsewhere, ReportSettings())
 
 
-def test_facts_of_different_settings_are_refused_by_name(tmp_path):
-    lake = fill(tmp_path / "lake", TWO_DEVICES)
+def test_facts_of_different_settings_are_refused_by_name(computed, tmp_path):
+    shutil.copytree(computed.path, tmp_path / "lake")
     next_day = date(2026, 3, 2)
-    fill(lake.path, a_day_later(TWO_DEVICES), next_day)
-    compute_day(lake, "c", DAY, ComputeSettings(), version="1.0")
+    lake = fill(tmp_path / "lake", a_day_later(TWO_DEVICES), next_day)
     compute_day(lake, "c", next_day, ComputeSettings(), version="2.0")
     window = Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=1))
     with connection() as con, pytest.raises(LakeError, match="facts of 2026-03-01 were made by another version or configuration"):

@@ -10,9 +10,8 @@ from pathlib import Path
 import duckdb
 import oracle
 import pytest
-from golden_case import NOW, report_rows
+from golden_case import report_rows
 
-from gpureport.cli import main
 from gpureport.query import build, load
 
 QUERIES = load()
@@ -141,10 +140,8 @@ def bucket_at(values: dict[str, float], pod: str) -> str:
     return "effective" if values["sm_active"] >= 0.5 else "allocated_ineffective"
 
 
-def test_the_recordings_480_seconds_are_where_an_oracle_puts_them(recorded: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    window = ["--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z"]
-    assert main(["report", *window, "--lake", str(recorded / "lake"), "--out", str(out)], environ={}, now=NOW) == 0
+def test_the_recordings_480_seconds_are_where_an_oracle_puts_them(recorded: Path) -> None:
+    out = recorded / "minutes"
     [device] = oracle.devices(oracle.read_openmetrics(RECORDING)).values()
 
     rows = report_rows(out / "gpureport.duckdb", "gpu_hour_ledger")

@@ -10,34 +10,30 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from full_disk import full_disk
 
 from gpureport.cli import main
 
 from .samples import DAY, FAILURE, GOOD, NOW, Refused, assert_one_sentence, digests, metrics, scrape, write
 
 CHILD = """
-import os, resource, sys
+import os, sys
 from datetime import datetime, UTC
 from gpureport.cli import main
-limit, uid, *arguments = sys.argv[1:]
-if warm := os.environ.pop("WARM_LAKE", ""):
-    main([*arguments[:arguments.index("--lake") + 1], warm, *arguments[arguments.index("--lake") + 2:]], environ={})
-    sys.stderr.flush()
-    print("READY", file=sys.stderr, flush=True)
-if int(limit):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+uid, *arguments = sys.argv[1:]
+main([*arguments[:arguments.index("--lake") + 1], "warm", *arguments[arguments.index("--lake") + 2:]], environ={})
+sys.stderr.flush()
+print("READY", file=sys.stderr, flush=True)
 if int(uid):
     os.setgroups([]); os.setgid(int(uid)); os.setuid(int(uid))
 sys.exit(main(arguments, environ={}, now=datetime(2026, 11, 21, 12, tzinfo=UTC)))
 """
 
 
-def child(
-    folder: Path, arguments: Sequence[str], limit: int = 0, uid: int = 0, warm: str = ""
-) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "WARM_LAKE": warm}
-    command = [sys.executable, "-c", CHILD, str(limit), str(uid), *arguments]
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)
+def child(folder: Path, arguments: Sequence[str], uid: int) -> subprocess.CompletedProcess[str]:
+    """The command as another user, in a process that has done it with the lake ``warm`` before."""
+    command = [sys.executable, "-c", CHILD, str(uid), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
 def more_samples(folder: Path) -> Path:
@@ -45,33 +41,22 @@ def more_samples(folder: Path) -> Path:
     return write(folder / "more.txt", metrics(*lines))
 
 
-def test_a_disk_that_fills_up_during_import_leaves_the_lake_as_it_was(lake: Path, tmp_path: Path) -> None:
-    more_samples(tmp_path)
-    before = digests(lake)
-    done = child(tmp_path, ["import", "more.txt", "--cluster", "lab", "--lake", "lake"], limit=20_000)
-    assert done.returncode == FAILURE, done.stderr
-    assert_one_sentence(done.stderr)
-    assert "lake" in done.stderr
-    assert digests(lake) == before
-    assert main(["import", str(tmp_path / "more.txt"), "--cluster", "lab", "--lake", str(lake)], environ={}, now=NOW) == 0
+def test_a_disk_that_fills_up_during_import_leaves_the_lake_as_it_was(refused: Refused, lake: Path, tmp_path: Path) -> None:
+    file = more_samples(tmp_path)
+    with full_disk(20_000):
+        assert "lake" in refused(FAILURE, "import", file, "--cluster", "lab")
+    assert main(["import", str(file), "--cluster", "lab", "--lake", str(lake)], environ={}, now=NOW) == 0
 
 
-def test_a_disk_that_fills_up_during_compute_leaves_the_lake_as_it_was(lake: Path, tmp_path: Path) -> None:
-    before = digests(lake)
-    done = child(tmp_path, ["compute", "--date", DAY, "--lake", "lake"], limit=2_000)
-    assert done.returncode == FAILURE, done.stderr
-    assert_one_sentence(done.stderr)
-    assert digests(lake) == before
+def test_a_disk_that_fills_up_during_compute_leaves_the_lake_as_it_was(refused: Refused) -> None:
+    with full_disk(2_000):
+        refused(FAILURE, "compute", "--date", DAY)
 
 
 @pytest.mark.parametrize("limit", [20_000, 400_000])
-def test_a_disk_that_fills_up_during_report_says_so(limit: int, lake: Path, tmp_path: Path) -> None:
-    before = digests(lake)
-    done = child(tmp_path, ["report", "--since", DAY, "--lake", "lake", "--out", "out"], limit=limit)
-    assert done.returncode == FAILURE, done.stderr
-    assert_one_sentence(done.stderr)
-    assert "out" in done.stderr
-    assert digests(lake) == before
+def test_a_disk_that_fills_up_during_report_says_so(limit: int, refused: Refused, tmp_path: Path) -> None:
+    with full_disk(limit):
+        assert "out" in refused(FAILURE, "report", "--since", DAY, "--out", tmp_path / "out")
 
 
 def test_a_report_that_cannot_be_written_names_the_folder_and_not_the_lake(refused: Refused, tmp_path: Path) -> None:
@@ -93,7 +78,7 @@ def test_a_lake_that_may_not_be_written_is_named(command: list[str], lake: Path,
     tmp_path.chmod(0o755)
     before = digests(lake)
     try:
-        done = child(tmp_path, [*command, "--lake", "lake"], uid=65_534 if is_root else 0, warm="warm")
+        done = child(tmp_path, [*command, "--lake", "lake"], uid=65_534 if is_root else 0)
     finally:
         set_writable(lake, True)
     assert done.returncode == FAILURE, done.stderr

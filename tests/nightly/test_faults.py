@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from full_disk import full_disk
 from prometheus.programs import free_port
 from prometheus.replay import Asked, Reply, forwarding, replaying
 
@@ -40,17 +39,6 @@ def outcome(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., O
         return code, next((line for line in reversed(lines) if line.startswith("gpureport: ")), "")
 
     return run
-
-
-@contextmanager
-def full_disk(limit_bytes: int) -> Iterator[None]:
-    """No file of this process may become longer, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_server_that_is_gone_or_answers_by_halves_is_told_and_changes_nothing(

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from built_once import built_once
 from kube.lake import DAY, NOW
 
 from gpureport.cli import main
@@ -15,14 +16,17 @@ from gpureport.cli import main
 NOON = 1_795_262_400  # 2026-11-21T12:00:00Z
 MEMORY = "nos.nebuly.com/gpu-memory"
 
+Series = dict[str, list[tuple[int, int, float]]]
+"""What each series says from one minute after noon to another."""
+
 
 def run(*arguments: str) -> None:
     assert main(list(arguments), environ={}, now=NOW.replace(hour=18)) == 0
 
 
-def rows(out: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
+def rows(out: Path, table: str, columns: str, cluster: str = "lab") -> list[tuple[Any, ...]]:
     with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
-        return con.execute(f"select {columns} from report.{table} order by all").fetchall()
+        return con.execute(f"select {columns} from report.{table} where cluster = ? order by all", [cluster]).fetchall()
 
 
 @pytest.fixture
@@ -86,7 +90,7 @@ def test_every_null_has_its_reason_and_no_other_has_one(recorded: Path, table: s
         assert {name for name, _ in row["unknown_reasons"]} == {name for name, value in row.items() if value is None}
 
 
-def openmetrics(series: dict[str, list[tuple[int, int, float]]]) -> str:
+def openmetrics(series: Series) -> str:
     """Series as name{labels} and what they say from one minute after noon to another."""
     lines: dict[str, list[str]] = {}
     for name, parts in series.items():
@@ -98,25 +102,10 @@ def openmetrics(series: dict[str, list[tuple[int, int, float]]]) -> str:
     return "\n".join([*texts, "# EOF\n"])
 
 
-def report_of(folder: Path, series: dict[str, list[tuple[int, int, float]]]) -> Path:
-    """The report of the hour from noon, with a GPU beside."""
-    gpu = 'DCGM_FI_DEV_GPU_UTIL{Hostname="n1",UUID="GPU-1",modelName="H100"}'
-    (folder / "metrics.txt").write_text(openmetrics({gpu: [(0, 60, 50)], **series}))
-    lake, out = str(folder / "lake"), folder / "out"
-    run("import", str(folder / "metrics.txt"), "--cluster", "lab", "--lake", lake)
-    run("compute", "--date", DAY, "--lake", lake)
-    run("report", "--since", "2026-11-21T12:00:00Z", "--until", "2026-11-21T13:00:00Z", "--lake", lake, "--out", str(out))
-    return out
-
-
-def test_schedulers_series_alone_tell_of_quotas(tmp_path: Path) -> None:
-    """Kueue: b reserves 2 and waits for 4 of its 5 for half an hour, then has 5; a borrows 2.
-
-    Whether free GPUs could have covered the third that b lacked is not known: no node was seen. Volcano counts thousandths, KAI's
-    -1 is no number.
-    """
+def schedulers() -> Series:
+    """Kueue's two queues, Volcano's and KAI's, by the schedulers' own series."""
     kueue = 'cohort="all",flavor="h100",resource="nvidia.com/gpu"'
-    series = {
+    return {
         f'kueue_cluster_queue_nominal_quota{{cluster_queue="a",{kueue}}}': [(0, 60, 5)],
         f'kueue_cluster_queue_nominal_quota{{cluster_queue="b",{kueue}}}': [(0, 60, 5)],
         f'kueue_cluster_queue_resource_reservation{{cluster_queue="a",{kueue}}}': [(0, 60, 7)],
@@ -129,24 +118,12 @@ def test_schedulers_series_alone_tell_of_quotas(tmp_path: Path) -> None:
         'kai_queue_allocated_gpus{queue_name="k"}': [(0, 60, 3)],
         'kai_queue_fair_share_gpu{queue_name="k"}': [(0, 60, 4)],
     }
-    out = report_of(tmp_path, series)
-    columns = "guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours"
-    assert rows(
-        out, "quota_fair_share", f"scheduler, quota, {columns}, unmet_gpu_hours, violated_gpu_hours, fair_share_gpu_hours"
-    ) == [
-        ("kai", "k", None, None, 3, 0, 0, None, None, 4),
-        ("kueue", "a", 5, None, 7, 2, 0, None, None, None),
-        ("kueue", "b", 5, 5.5, 3.5, 0, 1, 1.5, None, None),
-        ("volcano", "v", None, None, 8, 2, 0, None, None, 6),
-    ]
 
 
-def test_pods_and_quotas_by_kube_state_metrics_alone(tmp_path: Path) -> None:
-    """Four GPUs: b has 96 GB of its 32, a waits for 64 of its 64 with 32 held from 12:20 on, until b ends a pod at 12:50."""
+def pods() -> Series:
+    """Two quotas of nos, a node and four pods, by kube-state-metrics."""
 
-    def pod(
-        name: str, namespace: str, gpus: int, created: int, bound: int | None, end: int
-    ) -> dict[str, list[tuple[int, int, float]]]:
+    def pod(name: str, namespace: str, gpus: int, created: int, bound: int | None, end: int) -> Series:
         who = f'namespace="{namespace}",pod="{name}",uid="u-{name}"'
         running = [(created, bound, 0.0), (bound, end, 1.0)] if bound is not None else [(created, end, 0.0)]
         scheduled = {} if bound is None else {f"kube_pod_status_scheduled_time{{{who}}}": [(bound, end, NOON + 60.0 * bound)]}
@@ -161,11 +138,11 @@ def test_pods_and_quotas_by_kube_state_metrics_alone(tmp_path: Path) -> None:
             **scheduled,
         }
 
-    def quota(name: str, gigabytes: int) -> dict[str, list[tuple[int, int, float]]]:
+    def quota(name: str, gigabytes: int) -> Series:
         who = f'system="nos",quota="{name}/q",resource="{MEMORY}"'
         return {f'kube_customresource_quota{{{who},field="guaranteed"}}': [(0, 60, gigabytes)]}
 
-    series = {
+    return {
         'kube_node_status_allocatable{node="n1",resource="nvidia_com_gpu",unit="integer"}': [(0, 60, 4)],
         **quota("a", 64),
         **quota("b", 32),
@@ -174,17 +151,65 @@ def test_pods_and_quotas_by_kube_state_metrics_alone(tmp_path: Path) -> None:
         **pod("b2", "b", 1, 0, 0, 50),
         **pod("a2", "a", 1, 20, 50, 60),
     }
-    out = report_of(tmp_path, series)
+
+
+@pytest.fixture(scope="session")
+def by_series(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the hour from noon: the clusters schedulers and pods, each with a GPU beside."""
+
+    def build(folder: Path) -> None:
+        lake = str(folder / "lake")
+        gpu = 'DCGM_FI_DEV_GPU_UTIL{Hostname="n1",UUID="GPU-1",modelName="H100"}'
+        for name, series in (("schedulers", schedulers()), ("pods", pods())):
+            (folder / f"{name}.txt").write_text(openmetrics({gpu: [(0, 60, 50)], **series}))
+            run("import", str(folder / f"{name}.txt"), "--cluster", name, "--lake", lake)
+        run("compute", "--date", DAY, "--lake", lake)
+        window = ("--since", "2026-11-21T12:00:00Z", "--until", "2026-11-21T13:00:00Z")
+        run("report", *window, "--lake", lake, "--out", str(folder / "out"))
+
+    return built_once("quotas-by-series", build, request, tmp_path_factory) / "out"
+
+
+def test_schedulers_series_alone_tell_of_quotas(by_series: Path) -> None:
+    """Kueue: b reserves 2 and waits for 4 of its 5 for half an hour, then has 5; a borrows 2.
+
+    Whether free GPUs could have covered the third that b lacked is not known: no node was seen. Volcano counts thousandths, KAI's
+    -1 is no number.
+    """
     columns = "guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours"
-    found = rows(out, "quota_fair_share", f"quota, {columns}, unmet_gpu_hours, violated_gpu_hours, longest_starvation_seconds")
+    assert rows(
+        by_series,
+        "quota_fair_share",
+        f"scheduler, quota, {columns}, unmet_gpu_hours, violated_gpu_hours, fair_share_gpu_hours",
+        "schedulers",
+    ) == [
+        ("kai", "k", None, None, 3, 0, 0, None, None, 4),
+        ("kueue", "a", 5, None, 7, 2, 0, None, None, None),
+        ("kueue", "b", 5, 5.5, 3.5, 0, 1, 1.5, None, None),
+        ("volcano", "v", None, None, 8, 2, 0, None, None, 6),
+    ]
+
+
+def test_pods_and_quotas_by_kube_state_metrics_alone(by_series: Path) -> None:
+    """Four GPUs: b has 96 GB of its 32, a waits for 64 of its 64 with 32 held from 12:20 on, until b ends a pod at 12:50."""
+
+    columns = "guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours"
+    found = rows(
+        by_series,
+        "quota_fair_share",
+        f"quota, {columns}, unmet_gpu_hours, violated_gpu_hours, longest_starvation_seconds",
+        "pods",
+    )
     # a: asks for 1 GPU for 20 minutes and 2 for 40, has 1 for 50 and 2 for 10; short of 1 for half an hour, borrowed by b,
     # which has 2 over for 50 minutes and 1 for 10. a leaves 1 of its 2 unused until 12:50, and what it leaves is borrowed.
     assert found == [
         ("a/q", 2, pytest.approx(5 / 3), pytest.approx(7 / 6), 0, pytest.approx(5 / 6), 0.5, 0.5, 1800),
         ("b/q", 1, pytest.approx(17 / 6), pytest.approx(17 / 6), pytest.approx(11 / 6), 0, 0, 0, 0),
     ]
-    assert rows(out, "quota_pair", "quota, borrower, contested_gpu_hours, together_seconds") == [("a/q", "b/q", 0.5, 1800)]
-    exposed = rows(out, "quota_pod", "pod, in_quota_seconds, over_quota_seconds, exposed_seconds, exposed_by")
+    assert rows(by_series, "quota_pair", "quota, borrower, contested_gpu_hours, together_seconds", "pods") == [
+        ("a/q", "b/q", 0.5, 1800)
+    ]
+    exposed = rows(by_series, "quota_pod", "pod, in_quota_seconds, over_quota_seconds, exposed_seconds, exposed_by", "pods")
     # b's pods were made at the same time: the smaller, b2, is counted first and fits into 32 GB.
     assert exposed == [
         ("a1", 3600, 0, 0, []),

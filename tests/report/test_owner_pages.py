@@ -7,6 +7,7 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from built_once import built_once
@@ -15,11 +16,13 @@ from hypothesis import strategies as st
 
 from gpureport.cli import main
 from gpureport.lake import open_lake
+from gpureport.query import Query
+from gpureport.report import write_report
 from gpureport.report.ledger import BUCKETS, Balance
 from gpureport.report.owner_pages import _sentences, _tiles, file_name
 from gpureport.tables.state import NAMESPACE
 
-from .conftest import NOW
+from .conftest import NOW, a_header
 from .page import Page
 
 WINDOW = ["--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z"]
@@ -68,9 +71,11 @@ def test_the_report_leads_to_the_pages(pages: Path) -> None:
     assert all((pages / link).exists() for link in outside)
 
 
-def test_pages_of_an_earlier_report_do_not_stay(pages: Path, demo: Path, tmp_path: Path) -> None:
+def test_pages_of_an_earlier_report_do_not_stay(
+    pages: Path, con: duckdb.DuckDBPyConnection, queries: dict[str, Query], tmp_path: Path
+) -> None:
     out = shutil.copytree(pages, tmp_path / "out")
-    assert main(["report", *WINDOW, "--lake", str(demo / "lake"), "--out", str(out)], environ={}, now=NOW) == 0
+    write_report(con, queries, a_header(), out)
     assert not (out / "by").exists()
 
 

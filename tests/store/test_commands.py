@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from built_once import built_once
+from golden_case import MINUTES, NOW
 from prometheus.programs import fill_blocks, program, prometheus
 from prometheus.test_run import energy
 
@@ -23,12 +23,10 @@ from gpureport.store import Bucket, Place
 from .changes import seen
 from .servers import BUCKET, KEYS
 
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NIGHT = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 FIXTURES = Path(__file__).parents[2] / "data" / "fixtures"
 RECORDING = FIXTURES / "h200-recording" / "metrics.openmetrics.txt.gz"
 STATE = FIXTURES / "k8s-1.36-recording"
-WINDOW = ("--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z")
 
 Environ = dict[str, str]
 
@@ -42,25 +40,19 @@ def place(environ: Environ, address: str) -> Place:
     return load_config(None, environ, {"lake": address})[0].lake
 
 
-def fill(lake: str, out: str, environ: Environ) -> None:
-    """Import the recording, compute its day and report it."""
+@pytest.fixture(scope="module")
+def filled(rclone_url: str, recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Environ]:
+    """The recording imported, computed and reported: the lake's address, a folder with the same as lake and minutes, the
+    environment."""
+    environ = shell(rclone_url, tmp_path_factory.mktemp("filled") / "cache")
+    lake = f"s3://{BUCKET}/filled"
     for arguments in (
         ["import", str(RECORDING), "--lake", lake, "--cluster", "lab"],
         ["compute", "--date", "2026-11-20", "--lake", lake],
-        ["report", *WINDOW, "--lake", lake, "--out", out],
+        ["report", *MINUTES, "--lake", lake, "--out", f"s3://{BUCKET}/report"],
     ):
         assert main(arguments, environ=environ, now=NOW) == 0
-
-
-@pytest.fixture(scope="module")
-def filled(
-    rclone_url: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Path, Environ]:
-    """The recording imported, computed and reported: the lake's address, a folder with lake and out, the environment."""
-    folder = built_once("s3-in-a-folder", lambda new: fill(str(new / "lake"), str(new / "out"), {}), request, tmp_path_factory)
-    environ = shell(rclone_url, tmp_path_factory.mktemp("filled") / "cache")
-    fill(f"s3://{BUCKET}/filled", f"s3://{BUCKET}/report", environ)
-    return f"s3://{BUCKET}/filled", folder, environ
+    return lake, recorded, environ
 
 
 def test_lake_and_facts_are_those_of_a_folder(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
@@ -74,17 +66,19 @@ def test_the_report_is_that_of_a_folder(filled: tuple[str, Path, Environ]) -> No
     own = place(environ, f"s3://{BUCKET}/report")
     bucket = Bucket(own)  # type: ignore[arg-type]
     names = {each.name for each in bucket.objects()}
-    assert names == {file.relative_to(folder / "out").as_posix() for file in (folder / "out").rglob("*") if file.is_file()}
+    assert names == {
+        file.relative_to(folder / "minutes").as_posix() for file in (folder / "minutes").rglob("*") if file.is_file()
+    }
     for name in names - {"gpureport.duckdb"}:
         found = bucket.get(name)
         assert found is not None
-        assert found.data == (folder / "out" / name).read_bytes(), name
+        assert found.data == (folder / "minutes" / name).read_bytes(), name
 
 
 def test_a_report_fetches_no_samples(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
     lake, _, environ = filled
     own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "cache")}
-    assert main(["report", *WINDOW, "--lake", lake, "--out", str(tmp_path / "out")], environ=own, now=NOW) == 0
+    assert main(["report", *MINUTES, "--lake", lake, "--out", str(tmp_path / "out")], environ=own, now=NOW) == 0
     fetched = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/changes/**/*.parquet")}
     assert {"device_hour", "ledger_hour", "source"} <= fetched
     assert not fetched & {"device_sample", "sample", "raw_sample", "series", "owner_label"}
@@ -95,9 +89,9 @@ def test_a_report_fetches_no_samples(filled: tuple[str, Path, Environ], tmp_path
     [
         (["sql", "select count(*) from lake.source", "-o", "csv"], {"source"}),
         (["sql", "select sum(observed_seconds) from facts.device_hour", "-o", "csv"], {"device_hour"}),
-        (["diff", *WINDOW], None),
+        (["diff", *MINUTES], None),
         (["doctor", "--date", "2026-11-20", "-o", "csv"], None),
-        (["whatif", *WINDOW, "--add-gpus", "1"], None),
+        (["whatif", *MINUTES, "--add-gpus", "1"], None),
         (["prune", "--keep-samples", "1d", "--dry-run"], set()),
         (["migrate", "--dry-run"], set()),
     ],
@@ -127,8 +121,8 @@ def test_two_reports_there_can_be_compared(filled: tuple[str, Path, Environ], ca
     _, folder, environ = filled
     capfd.readouterr()
     found = []
-    for where in (f"s3://{BUCKET}/report", str(folder / "out")):
-        code = main(["diff", where, str(folder / "out"), "-o", "json"], environ=environ, now=NOW)
+    for where in (f"s3://{BUCKET}/report", str(folder / "minutes")):
+        code = main(["diff", where, str(folder / "minutes"), "-o", "json"], environ=environ, now=NOW)
         found.append((code, capfd.readouterr().out))
     assert found[0] == found[1]
 
@@ -136,7 +130,7 @@ def test_two_reports_there_can_be_compared(filled: tuple[str, Path, Environ], ca
 def test_a_report_that_cannot_go_up(filled: tuple[str, Path, Environ], capfd: pytest.CaptureFixture[str]) -> None:
     lake, _, environ = filled
     capfd.readouterr()
-    assert main(["report", *WINDOW, "--lake", lake, "--out", "s3://no-such-bucket/report"], environ=environ, now=NOW) == 1
+    assert main(["report", *MINUTES, "--lake", lake, "--out", "s3://no-such-bucket/report"], environ=environ, now=NOW) == 1
     said = capfd.readouterr()
     assert said.out == ""
     assert "has no bucket no-such-bucket; make it" in said.err
