@@ -3,10 +3,12 @@
 import sys
 
 from gpureport.runtime.garbage import imported
+from gpureport.runtime.streams import settle_streams
 
 
 def run() -> None:
     """Run the command line and exit with its code."""
+    settle_streams()
     sys.exit(imported("gpureport.cli").main())
 
 

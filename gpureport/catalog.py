@@ -162,7 +162,7 @@ class Catalog:
 
 def load_catalog(own_rows: Iterable[Mapping[str, str]] = (), path: Path = QUERIES / "catalog" / "signal.csv") -> Catalog:
     """The bundled catalogue with the user's own rows before it; a user's row replaces bundled ones of its metric and labels."""
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         bundled = [_meaning(row, path.name) for row in csv.DictReader(file)]
     own = [_meaning({"factor": "1", "source": "configuration", **row}, "signals") for row in own_rows]
     replaced = {(row.metric, row.labels) for row in own}

@@ -16,6 +16,7 @@ from gpureport.commands.options import Invocation
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
 from gpureport.runtime.garbage import imported
+from gpureport.runtime.streams import forget_output
 
 _HOME_OF = {
     "demo": "reporting",
@@ -93,6 +94,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     shared = (environ, now or datetime.now(UTC), log)
     try:
         cli.main(args=None if arguments is None else list(arguments), obj=shared, standalone_mode=False)
+        sys.stdout.flush()
     except GpureportError as error:
         log.fail(str(error), error.exit_code)
         return error.exit_code
@@ -105,6 +107,11 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     except (KeyboardInterrupt, click.Abort):
         log.fail("interrupted; nothing half-written is left, run again", GpureportError.exit_code)
         return GpureportError.exit_code
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):  # the reader of our output went away, as `| head` does; click and rich then exit
+        forget_output()
+    except OSError as error:
+        forget_output()
+        where, why = error.filename or "standard output", error.strerror or error
+        log.fail(f"the system refused {where} ({why}); free space or give access, and run again", GpureportError.exit_code)
+        return GpureportError.exit_code
     return 0

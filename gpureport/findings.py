@@ -180,5 +180,5 @@ def _told(names: str, values: Mapping[str, float]) -> str:
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    with (QUERIES / "catalog" / name).open(newline="") as file:
+    with (QUERIES / "catalog" / name).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

@@ -69,7 +69,7 @@ def _load(root: Path) -> dict[str, Query]:
 
 def read(path: Path) -> Query:
     """One query file; QueryError where its header lacks a line."""
-    sql = path.read_text()
+    sql = path.read_text(encoding="utf-8")
     header = list(takewhile(lambda line: line.startswith("--"), sql.splitlines()))
     fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
     missing = {"grain", "reads", "params", "source", "columns"} - set(fields)

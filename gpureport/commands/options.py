@@ -184,7 +184,7 @@ def read_salt(file: Path | None) -> str:
     if file is None:
         return secrets.token_hex(32)
     try:
-        salt = file.read_text().strip()
+        salt = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read as text ({error}); check --salt-file") from None
     if len(salt) < _SALT_CHARACTERS:

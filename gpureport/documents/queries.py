@@ -65,7 +65,7 @@ def main() -> None:
     """Write the page: ``python -m gpureport.documents.queries``."""
     from gpureport.query import load
 
-    (QUERIES / "README.md").write_text(render_index(load()))
+    (QUERIES / "README.md").write_text(render_index(load()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -194,7 +194,7 @@ def schema_version(path: Path) -> int:
     if not marker.exists():
         raise LakeError(f"{path} is no gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
     try:
-        return int(json.loads(marker.read_text())["schema_version"])
+        return int(json.loads(marker.read_text(encoding="utf-8"))["schema_version"])
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise LakeError(f"{marker} cannot be read ({error}); restore it or export into a new lake") from error
 

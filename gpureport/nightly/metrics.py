@@ -159,7 +159,7 @@ def _write(night: Night, settings: Metrics, values: Sequence[Value]) -> None:
 def _last_success(path: Path) -> float | None:
     """From the file of an earlier run; None where there is none, or something else stands there."""
     try:
-        families = list(text_string_to_metric_families(path.read_text()))
+        families = list(text_string_to_metric_families(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
     found = [sample.value for family in families for sample in family.samples if sample.name == LAST_SUCCESS]
@@ -188,7 +188,7 @@ def _handler(settings: Metrics) -> Callable[..., Any]:
     """How requests are sent: with basic authentication where a user is configured."""
 
     def send(url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes) -> Callable[[], None]:
-        password = Path(settings.password_file).read_text().strip() if settings.password_file else ""
+        password = Path(settings.password_file).read_text(encoding="utf-8").strip() if settings.password_file else ""
         return basic_auth_handler(url, method, timeout, headers, data, settings.username or None, password or None)
 
     return send

@@ -133,7 +133,7 @@ def write_html(
             glossary=GLOSSARY,
             drill=drill,
             sections=_sections(ordered, drill.places),
-            style=(TEMPLATES / "style.css").read_text(),
+            style=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
             script=script,
             script_digest=_digest(script),
         )
@@ -144,7 +144,7 @@ def write_html(
 
 def _script() -> str:
     """Everything that runs in the page, with the licence of what is not ours."""
-    licence, library, zoom, tables = ((TEMPLATES / name).read_text().strip() for name in _SCRIPTS)
+    licence, library, zoom, tables = ((TEMPLATES / name).read_text(encoding="utf-8").strip() for name in _SCRIPTS)
     return f"/*\n{licence}\n*/\n{library}\n{zoom}\n{tables}\n"
 
 

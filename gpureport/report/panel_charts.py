@@ -18,7 +18,7 @@ _BESIDE = {"width": 420, "height": {"step": 26}, "padding": {"left": 30, "right"
 
 
 def week(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Weekdays by hours; how dark a field is says which part of the usable GPUs was held and idle, of those of which one knows."""
+    """Weekdays by hours; how dark a field is says which part of the GPUs was held and idle, of those of which that is known."""
     cells: dict[tuple[int, int], list[float]] = {}
     for row in rows:
         sums = cells.setdefault((row["weekday"], row["hour_of_day"]), [0.0, 0.0])

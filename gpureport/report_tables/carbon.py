@@ -26,7 +26,7 @@ def intensities(basis: str, given: float | Path | None) -> list[dict[str, str | 
 
 def _read(path: Path) -> list[tuple[str, float]]:
     try:
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             rows = csv.DictReader(file)
             if tuple(rows.fieldnames or ()) != HEADER:
                 raise UsageError(f"{path}: the first line must be {','.join(HEADER)}")

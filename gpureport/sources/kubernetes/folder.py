@@ -74,7 +74,7 @@ def read_observed_at(folder: Path) -> datetime:
     if not folder.is_dir():
         raise SourceError(_NO_FOLDER.format(folder))
     try:
-        written = file.read_text().strip()
+        written = file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         raise UsageError(
             f"{folder} does not say when it was saved; give --observed-at 2026-11-21T01:46:21Z, or write that into {OBSERVED_AT}"

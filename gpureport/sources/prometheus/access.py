@@ -60,7 +60,7 @@ def _secret(path: str, variable: str, environ: Mapping[str, str]) -> str:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text()
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); check the configured path") from None
     except UnicodeDecodeError:
