@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -71,9 +69,3 @@ class Config(Section):
             self.model_copy(update={"cluster": each.name, "prometheus": each.prometheus, "kubernetes": each.kubernetes})
             for each in chosen
         ]
-
-    @property
-    def facts_hash(self) -> str:
-        """Twelve hex digits that change when a setting that facts depend on does."""
-        relevant = {"memory_threshold_ratio": self.saturation.memory_threshold_ratio, "signals": self.signals}
-        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:12]
