@@ -68,11 +68,15 @@ class Members:
         return frozenset(self.alike[uid] for uid, label in self.labels.items() if label == OVER_QUOTA and uid in self.alike)
 
     @cached_property
-    def waiting(self) -> Collection[Pod]:
-        """Of those that wait for the same, one."""
-        return {
-            (pod.namespace, pod.priority, *sorted(pod.requests.items())): pod for pod in self.pods if not pod.is_bound
-        }.values()
+    def waiting(self) -> Mapping[tuple[Any, ...], Pod]:
+        """Of those that wait for the same, one, by what that is."""
+        return {(pod.namespace, pod.priority, *sorted(pod.requests.items())): pod for pod in self.pods if not pod.is_bound}
+
+    @cached_property
+    def seen(self) -> tuple[Any, ...]:
+        """All that the rules of preemption see of it: as long as it is the same, so is their answer."""
+        amounts = {pod.uid: pod.requests for pod in self.stand_ins}
+        return self.quota, self.used.amounts, amounts, self.over_quota_uids, self.waiting.keys()
 
 
 def _stand_in(name: str, pod: Pod, amounts: Mapping[str, int]) -> Pod:
@@ -96,6 +100,8 @@ class Scene:
         self._pods: dict[str, dict[str, Pod]] = defaultdict(dict)
         self._quotas: dict[str, Quota] = {}
         self._members: dict[str, Members] = {}
+        self._is_answered = False
+        self._answer: dict[tuple[str, ...], str] = {}
 
     def steps(self) -> Iterator[tuple[datetime, Collection[str]]]:
         """Every instant at which something changes, in order, with the quotas that it touches; at the last all is blank."""
@@ -120,8 +126,13 @@ class Scene:
 
     def exposures(self) -> dict[tuple[str, ...], str]:
         """Evidence by name of those that may be preempted, quota of the one that waits, and condition."""
+        if not self._is_answered:
+            self._answer, self._is_answered = self._exposures(), True
+        return self._answer
+
+    def _exposures(self) -> dict[tuple[str, ...], str]:
         members = [self._members[name] for name in sorted(self._members)]
-        waiting = [pod for each in members for pod in each.waiting]
+        waiting = [pod for each in members for pod in each.waiting.values()]
         if not waiting:
             return {}
         held, pods = [each.used for each in members], [pod for each in members for pod in each.stand_ins]
@@ -152,6 +163,8 @@ class Scene:
                 is_same = before is not None and before.running == now.running and before.quota == now.quota
                 now = Members(now.quota, now.pods, before.labels if before and is_same else _labels(now, self._order))
             self._members[name] = now
+        after = self._members.get(name)
+        self._is_answered &= (before and before.seen) == (after and after.seen)
 
 
 def _labels(members: Members, order: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpureport.fairshare.model import Holding, Pod, Quota, Share
 
@@ -31,6 +32,7 @@ class Used:
     amounts: Mapping[str, float]
 
 
+@lru_cache(maxsize=10_000)  # a day asks for few amounts, and for each of them at every instant
 def units(resource: str, amount: float) -> int:
     """The amount as the scheduler holds it."""
     return math.ceil(round(amount * (1000 if resource == "cpu" else 1), 6))
@@ -65,6 +67,14 @@ def exceeds(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[
     """
     compared = dict.fromkeys((*ALWAYS_COMPARED, *sorted(bound)))
     return tuple(name for name in compared if used.get(name, 0) + request.get(name, 0) > bound.get(name, 0))
+
+
+def fits(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> bool:
+    """Whether used and request together ``exceeds`` nothing of the bound."""
+    for name, most in bound.items():
+        if used.get(name, 0) + request.get(name, 0) > most:
+            return False
+    return not any(used.get(name, 0) + request.get(name, 0) > 0 for name in ALWAYS_COMPARED if name not in bound)
 
 
 def total(amounts: Iterable[Mapping[str, int]]) -> Units:

@@ -18,6 +18,7 @@ from gpureport.fairshare.nos import (
     as_units,
     base,
     exceeds,
+    fits,
     guaranteed_over_quota,
     maximum,
     minimum,
@@ -110,6 +111,19 @@ class Situation:
     def _amounts(self) -> Mapping[str, Units]:
         return {pod.uid: as_units(pod.requests) for pod in self.pods}
 
+    @cached_property
+    def over_quota(self) -> Sequence[int]:
+        """Which of ``pods`` are over quota, by number."""
+        return [number for number, pod in enumerate(self.pods) if pod.uid in self.over_quota_uids]
+
+    @cached_property
+    def by_namespace(self) -> Mapping[str, Sequence[int]]:
+        """Numbers of ``pods`` by namespace."""
+        found: dict[str, list[int]] = {}
+        for number, pod in enumerate(self.pods):
+            found.setdefault(pod.namespace, []).append(number)
+        return found
+
     def victims(self, claim: _Claim) -> _Victims:
         """Whom such pods may preempt; reckoned once for all that wait alike."""
         if claim not in self._victims:
@@ -136,8 +150,8 @@ def exposures(waiting: Iterable[Pod], situation: Situation) -> Iterator[Exposure
     for pod in waiting:
         if pod.quota in situation.sides:
             request, side = as_units(pod.requests), situation.sides[pod.quota]
-            is_over_min = bool(exceeds(side.used, request, side.minimum))
-            claim = (pod.namespace, pod.priority, is_over_min, is_over_min and not exceeds(side.used, request, side.bound))
+            is_over_min = not fits(side.used, request, side.minimum)
+            claim = (pod.namespace, pod.priority, is_over_min, is_over_min and fits(side.used, request, side.bound))
             victims = situation.victims(claim)
             if (
                 victims.pods
@@ -152,7 +166,9 @@ def exposures(waiting: Iterable[Pod], situation: Situation) -> Iterator[Exposure
 
 def _candidates(claim: _Claim, situation: Situation) -> Iterator[tuple[Pod, str]]:
     namespace, priority, is_over_min, is_within_share = claim
-    for pod in situation.pods:
+    own = situation.by_namespace.get(namespace, ()) if is_over_min else ()
+    others = situation.over_quota if is_within_share or not is_over_min else ()
+    for pod in (situation.pods[number] for number in sorted({*own, *others})):
         if pod.quota not in situation.sides:
             continue
         if pod.namespace == namespace:
@@ -173,8 +189,8 @@ def _is_rejected_without(victims: _Victims, quota: str, request: Units, situatio
     """Whether max or the sum of min would refuse the request even with all its victims gone."""
     side = situation.sides[quota]
     left = victims.left.get(quota, side.used)
-    is_over_max = side.maximum is not None and bool(exceeds(left, request, side.maximum))
-    return is_over_max or bool(exceeds(victims.left_in_all, request, situation.min_in_all))
+    is_over_max = side.maximum is not None and not fits(left, request, side.maximum)
+    return is_over_max or not fits(victims.left_in_all, request, situation.min_in_all)
 
 
 def _evidence(condition: str, waiting: Pod, request: Units, victim: Pod, situation: Situation) -> str:

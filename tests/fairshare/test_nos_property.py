@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.fairshare.nos import Used, available_over_quota, guaranteed_over_quota, sum_of_min
+from gpureport.fairshare.nos import Used, available_over_quota, exceeds, fits, guaranteed_over_quota, sum_of_min
 from gpureport.fairshare.nos_labels import labelled
 from gpureport.fairshare.nos_memory import GPU_MEMORY
 from gpureport.fairshare.nos_preemption import Situation, exposures
@@ -24,6 +24,14 @@ def test_no_more_is_guaranteed_over_quota_than_is_available(held, random):
     assert available - len(held) < sum(parts.values()) <= available or sum_of_min(held)[GPU_MEMORY] == 0
     shuffled = guaranteed_over_quota(random.sample(held, len(held)))
     assert {name: part[GPU_MEMORY] for name, part in shuffled.items()} == parts
+
+
+AMOUNTS = st.dictionaries(st.sampled_from(("cpu", "memory", GPU_MEMORY, "nvidia.com/gpu")), st.integers(0, 4))
+
+
+@given(AMOUNTS, AMOUNTS, AMOUNTS)
+def test_what_fits_exceeds_nothing(used, request, bound):
+    assert fits(used, request, bound) == (exceeds(used, request, bound) == ())
 
 
 PODS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from((5, 10, 20)), st.integers(0, 3), st.integers(0, 2)), max_size=9)
