@@ -16,8 +16,10 @@ from gpureport.commands.options import Invocation
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
 from gpureport.runtime.garbage import imported
-from gpureport.runtime.streams import forget_output
+from gpureport.runtime.streams import INTERRUPTED, forget_output
 
+_QUERY_INTERRUPTED = "Query interrupted"
+"""How DuckDB's Python says that Ctrl-C came while a statement ran."""
 _HOME_OF = {
     "demo": "reporting",
     "doctor": "doctor",
@@ -105,8 +107,11 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
             error.show()
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
-        log.fail("interrupted; nothing half-written is left, run again", GpureportError.exit_code)
-        return GpureportError.exit_code
+        return _interrupted(log)
+    except RuntimeError as error:
+        if str(error) != _QUERY_INTERRUPTED:
+            raise
+        return _interrupted(log)
     except (BrokenPipeError, SystemExit):  # the reader of our output went away, as `| head` does; click and rich then exit
         forget_output()
     except OSError as error:
@@ -115,3 +120,8 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
         log.fail(f"the system refused {where} ({why}); free space or give access, and run again", GpureportError.exit_code)
         return GpureportError.exit_code
     return 0
+
+
+def _interrupted(log: Log) -> int:
+    log.fail(INTERRUPTED, GpureportError.exit_code)
+    return GpureportError.exit_code

@@ -7,6 +7,9 @@ import sys
 from io import TextIOWrapper
 from typing import TextIO
 
+INTERRUPTED = "interrupted; nothing half-written is left, run again"
+"""What is said after Ctrl-C."""
+
 
 def settle_streams() -> None:
     """Make both of them UTF-8 text that can be written to; one that the shell closed (``>&-``) leads nowhere.
