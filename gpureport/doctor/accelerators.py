@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-RESOURCES = r"nvidia_com_(gpu|mig).*|amd_com_gpu.*|gpu_intel_com_.*|habana_ai_gaudi.*|google_com_tpu"
+RESOURCES = r"nvidia_com_(gpu|mig).*|amd_com_gpu.*|gpu_intel_com_(i915|xe)|habana_ai_gaudi.*|google_com_tpu"
 """Resource names with everything but letters and digits written as an underscore; a regular expression."""
 _RESOURCE = re.compile(RESOURCES)
 # Node Feature Discovery's pci-<vendor>.present and pci-<class>_<vendor>.present; not Intel's, whose graphics are in most servers.

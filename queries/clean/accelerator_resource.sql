@@ -2,6 +2,7 @@
 --
 -- Kubernetes writes nvidia.com/mig-1g.5gb, kube-state-metrics nvidia_com_mig_1g_5gb: '_' stands for '.', '/' and '-', so names of known
 -- makers alone can be told back. A device may be offered under several names (Koordinator's beside the device plugin's): never add names.
+-- Network cards are offered under nvidia.com too, and Intel's plugin has names that give a monitor sight of all GPUs of a node: neither is here.
 --
 -- grain:  cluster, written_as
 -- reads:  clean.kube_series, lake.node, lake.pod
@@ -68,6 +69,11 @@ named as (
             part.domain not similar to '(volcano|koordinator|kubernetes).(sh|io)'
             or part.name similar to '(gpu|vgpu|rdma|fpga).*'
         )
+        and not (
+            replace(part.domain, '_', '.') = 'nvidia.com'
+            and regexp_matches(lower(part.name), '^hostdev|nics?($|[^a-z])|sriov|rdma|roce|mlnx|infiniband|^ib[0-9_-]|(^|[_-])vfs?$')
+        )
+        and not (replace(part.domain, '_', '.') = 'gpu.intel.com' and ends_with(part.name, '_monitoring'))
 )
 
 select

@@ -1,7 +1,7 @@
 -- What nodes offer of extended resources, and when. kube-state-metrics' series where the cluster has them, else looks at the nodes.
 --
 -- grain:  cluster, node_name, resource, start_at
--- reads:  clean.kube_series, clean.state_look, lake.node, lake.sample
+-- reads:  clean.accelerator_resource, clean.kube_series, clean.state_look, lake.node, lake.sample
 -- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns:
@@ -13,18 +13,19 @@
 --   offered_native  how much of it, in base units
 with offer as (
     select
-        cluster,
-        series_id,
-        node_name,
-        case
-            when resource like 'nvidia_com_mig_%' then 'nvidia.com/mig-' || replace(resource[16:], '_', '.')
-            when resource like 'nvidia_com_%' then 'nvidia.com/' || replace(resource[12:], '_', '.')
-            when resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || resource[15:]
-            when resource like 'koordinator_sh_%' then 'koordinator.sh/' || replace(resource[16:], '_', '-')
-            else regexp_replace(resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
-        end as resource
-    from clean.kube_series
-    where signal = 'kube_node_status_allocatable' and regexp_matches(resource, '_(com|sh|ai|io)_')
+        offer.cluster,
+        offer.series_id,
+        offer.node_name,
+        coalesce(name.resource, case
+            when offer.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || offer.resource[15:]
+            else regexp_replace(offer.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
+        end) as resource
+    from clean.kube_series as offer
+    left join clean.accelerator_resource as name
+        on
+            offer.cluster = name.cluster
+            and offer.resource = name.written_as
+    where offer.signal = 'kube_node_status_allocatable' and regexp_matches(offer.resource, '_(com|sh|ai|io)_')
 ),
 
 told as (

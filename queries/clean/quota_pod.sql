@@ -2,10 +2,11 @@
 --
 -- Looks at the pods and kube-state-metrics' series are put together by uid; each instant is from whichever knows it. KAI's pods
 -- that only hold a GPU for fractions of it are left out, and a fraction that is asked for by annotation is gpu-fraction here.
--- Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known.
+-- Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by its word a pod asks for the sum of its
+-- containers, or its largest init container if more.
 --
 -- grain:  cluster, pod_uid
--- reads:  clean.kube_series, clean.pod_life, clean.state_look, lake.pod, lake.sample, lake.series
+-- reads:  clean.accelerator_resource, clean.kube_series, clean.pod_life, clean.state_look, lake.pod, lake.sample, lake.series
 -- params:
 -- source: Pod objects; kube-state-metrics pod metrics and kube_pod_labels
 -- columns:
@@ -74,16 +75,20 @@ asked as (
         ask.cluster,
         ask.pod_uid,
         ask.series_id,
-        case
-            when resource like 'nvidia_com_mig_%' then 'nvidia.com/mig-' || replace(resource[16:], '_', '.')
-            when resource like 'nvidia_com_gpu_%gb' then 'nvidia.com/gpu-' || resource[16:]
-            when resource like 'nvidia_com_%' then 'nvidia.com/' || replace(resource[12:], '_', '.')
-            when resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || resource[15:]
-            when resource like 'koordinator_sh_%' then 'koordinator.sh/' || replace(resource[16:], '_', '-')
-            else regexp_replace(resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
-        end as resource
+        ask.signal = 'kube_pod_init_container_resource_requests' as is_init,
+        coalesce(name.resource, case
+            when ask.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || ask.resource[15:]
+            else regexp_replace(ask.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
+        end) as resource
     from clean.kube_series as ask
-    where ask.signal = 'kube_pod_container_resource_requests' and ask.pod_uid != '' and regexp_matches(resource, '_(com|sh|ai|io)_')
+    left join clean.accelerator_resource as name
+        on
+            ask.cluster = name.cluster
+            and ask.resource = name.written_as
+    where
+        ask.signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
+        and ask.pod_uid != ''
+        and regexp_matches(ask.resource, '_(com|sh|ai|io)_')
 ),
 
 -- A container's request does not change; several series of it are its copies by several scrape targets.
@@ -92,6 +97,7 @@ container_request as (
         asked.cluster,
         asked.pod_uid,
         asked.resource,
+        asked.is_init,
         series.container,
         max(sample.value) as amount
     from asked
@@ -111,7 +117,7 @@ pod_request as (
         cluster,
         pod_uid,
         resource,
-        sum(amount) as amount
+        greatest(sum(amount) filter (where not is_init), max(amount) filter (where is_init)) as amount
     from container_request
     group by all
 ),
@@ -132,7 +138,7 @@ labelled as (
         max(labels['label_kueue_x_k8s_io_cluster_queue_name']) as cluster_queue,
         max(labels['label_kueue_x_k8s_io_queue_name']) as local_queue,
         max(labels['label_volcano_sh_queue_name']) as volcano_queue,
-        max(labels['label_kai_scheduler_queue']) as kai_queue,
+        max(coalesce(labels['label_kai_scheduler_queue'], labels['label_runai_queue'])) as kai_queue,
         max(labels['label_quota_scheduling_koordinator_sh_name']) as koordinator_quota
     from lake.series
     where signal = 'kube_pod_labels' and pod_uid != ''

@@ -312,6 +312,9 @@ def test_the_interval_is_judged_by_new_values_and_length(rhythm: Rhythm, status:
 def test_accelerator_resources_and_slots_are_told_from_others() -> None:
     names = ["nvidia_com_gpu", "nvidia_com_gpu_shared", "nvidia_com_mig_1g_5gb", "amd_com_gpu", "gpu_intel_com_i915", "cpu"]
     assert [is_accelerator(name) for name in names] == [True, True, True, True, True, False]
+    assert not any(
+        is_accelerator(name) for name in ["gpu_intel_com_i915_monitoring", "gpu_intel_com_millicores", "nvidia_com_hostdev"]
+    )
     slot = "label_feature_node_kubernetes_io_pci_0302_10de_present"
     assert (pci_vendor({slot: "true"}), pci_vendor({slot: "false"}), pci_vendor({"node": "n1"})) == ("nvidia", "", "")
 
