@@ -54,13 +54,29 @@ with owned as (
     group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 ),
 
+-- A claim that labels alone name is that of the pod which they made own the device meanwhile.
 claimed as (
     select
-        *,
-        pool || '/' || device as name,
-        epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp)) as ms
-    from facts.claim_use
-    where start_at < $until_at and end_at > $since_at
+        used.* exclude (pod_uid, start_at, end_at),
+        coalesce(owner.pod_uid, used.pod_uid) as pod_uid,
+        used.pool || '/' || used.device as name,
+        epoch_ms(least(used.end_at, owner.end_at, $until_at::timestamp))
+        - epoch_ms(greatest(used.start_at, owner.start_at, $since_at::timestamp)) as ms
+    from facts.claim_use as used
+    left join facts.ownership as owner
+        on
+            used.pod_uid = ''
+            and used.cluster = owner.cluster
+            and used.namespace = owner.namespace
+            and used.pod = owner.pod
+            and used.container = owner.container
+            and used.device_uuid = owner.device_uuid
+            and used.gpu_instance_id = owner.gpu_instance_id
+            and used.start_at < owner.end_at
+            and used.end_at > owner.start_at
+            and owner.start_at < $until_at
+            and owner.end_at > $since_at
+    where used.start_at < $until_at and used.end_at > $since_at
 ),
 
 -- A container may have one device by several requests; it has it once.
@@ -89,18 +105,18 @@ given as (
     group by all
 ),
 
-unfound as (
+unfound_request as (
     select
         claimed.cluster,
         claimed.namespace,
         claimed.pod,
         claimed.pod_uid,
         claimed.container,
-        claimed.name as device,
-        string_agg(distinct claimed.claim, ', ' order by claimed.claim) as claims,
+        claimed.name,
+        claimed.claim,
         bool_and(claimed.is_admin_access) as is_admin_access,
-        if(bool_and(claimed.is_admin_access), max(claimed.device_uuid), '') as device_uuid,
-        max(claimed.ms) / 1000 as allocated_seconds
+        max(claimed.device_uuid) as device_uuid,
+        sum(claimed.ms) as ms
     from claimed
     anti join owned
         on
@@ -112,7 +128,33 @@ unfound as (
             and claimed.device_uuid = owned.device_uuid
             and claimed.gpu_instance_id = owned.gpu_instance_id
             and not claimed.is_admin_access
-    group by claimed.cluster, claimed.namespace, claimed.pod, claimed.pod_uid, claimed.container, claimed.name
+    group by
+        claimed.cluster,
+        claimed.namespace,
+        claimed.pod,
+        claimed.pod_uid,
+        claimed.container,
+        claimed.name,
+        claimed.claim,
+        claimed.claim_uid,
+        claimed.share_id,
+        claimed.request
+),
+
+unfound as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        name as device,
+        string_agg(distinct claim, ', ' order by claim) as claims,
+        bool_and(is_admin_access) as is_admin_access,
+        if(bool_and(is_admin_access), max(device_uuid), '') as device_uuid,
+        max(ms) / 1000 as allocated_seconds
+    from unfound_request
+    group by cluster, namespace, pod, pod_uid, container, name
 ),
 
 -- Labels may not bear the pod's uid: then the last pod of the name.
