@@ -94,22 +94,22 @@ def compute_day(
     LakeError where the lake holds no samples of the day; QueryError, the lake left as it was, where a check of severity
     fail finds something.
     """
-    found = [each for each in lake.partitions("device_sample") if (each.cluster, each.date) == (cluster, day)]
-    if not found:
+    samples = lake.partition("device_sample", cluster, day)
+    if samples is None:
         raise LakeError(f"the lake at {lake} holds nothing of {cluster} for {day}; export or import that day first")
     result = ComputeResult(dict.fromkeys(KEPT, 0))
     chosen = engine or Threads(settings.threads)
-    lake.bring(each for table in TELEMETRY for each in lake.partitions(table) if (each.cluster, each.date) == (cluster, day))
+    lake.bring(found for table in TELEMETRY if (found := lake.partition(table, cluster, day)))
     with lake.change() as change:
         queries = load()
         made_with = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
-        metadata = {**made_with, **footer_entries(lake, found[0])}
-        of_the_day = _state(lake, found[0], settings, queries)
-        apart = kepler_parts(lake, found[0]) if of_the_day["clean.kepler_series"].num_rows else frozenset[str]()
-        begin = _Begin(found[0], settings, queries, metadata, _read_by_parts(queries, of_the_day), apart)
+        metadata = {**made_with, **footer_entries(lake, samples)}
+        of_the_day = _state(lake, samples, settings, queries)
+        apart = kepler_parts(lake, samples) if of_the_day["clean.kepler_series"].num_rows else frozenset[str]()
+        begin = _Begin(samples, settings, queries, metadata, _read_by_parts(queries, of_the_day), apart)
         for table in (*KEPT_ONCE, *QUOTA_FACTS):
             result.rows[table] = begin.stage(of_the_day[table], table, "part-0000", change)
-        parts = [[file.relative_to(lake.path) for file in files] for files in batches(found[0])]
+        parts = [[file.relative_to(lake.path) for file in files] for files in batches(samples)]
         firsts = chosen.each(begin, parts, change)
         finish = begin.finish(_baseline(lake, begin, firsts))
         for rows, failures in chosen.each(finish, list(zip(parts, firsts, strict=True)), change):

@@ -58,7 +58,7 @@ def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Cat
     touched = _days(fresh)
     with lake.change() as change:
         batch = distinct(concatenate([*_kept_raw(lake, cluster, _with_neighbours(touched)), fresh]))
-        days = [day for day in _with_neighbours(touched) if day in touched or _raw_partition(lake, cluster, day)]
+        days = [day for day in _with_neighbours(touched) if day in touched or lake.partition("raw_sample", cluster, day)]
         tallies = add_tallies(_write_day(change, cluster, day, batch, catalog) for day in days)
         _refuse_nothing(tallies, named)
     nameless = {metric: tally.dropped["nameless"] for metric, tally in sorted(tallies.items()) if tally.dropped["nameless"]}
@@ -94,17 +94,12 @@ def _with_neighbours(days: Iterable[date]) -> list[date]:
     return sorted({day + timedelta(days=shift) for day in days for shift in (-1, 0, 1)})
 
 
-def _raw_partition(lake: Lake, cluster: str, day: date) -> Partition | None:
-    found = (each for each in lake.partitions("raw_sample") if (each.cluster, each.date) == (cluster, day))
-    return next(found, None)
-
-
 def _kept_raw(lake: Lake, cluster: str, days: Iterable[date]) -> list[SeriesBatch]:
     """The raw samples that the lake holds of these days."""
     exported = {each.date for each in lake.partitions("device_sample") if each.cluster == cluster}
     kept = []
     for day in days:
-        raw = _raw_partition(lake, cluster, day)
+        raw = lake.partition("raw_sample", cluster, day)
         if raw is not None:
             kept.append(_read_raw(lake, raw))
         elif day in exported:
@@ -117,7 +112,8 @@ def _kept_raw(lake: Lake, cluster: str, days: Iterable[date]) -> list[SeriesBatc
 
 def _read_raw(lake: Lake, raw: Partition) -> SeriesBatch:
     folder = raw.files[0].parent.relative_to(lake.path / "raw_sample")
-    lake.bring(each for each in lake.partitions("series") if (each.cluster, each.date) == (raw.cluster, raw.date))
+    labels_of = lake.partition("series", raw.cluster, raw.date)
+    lake.bring([labels_of] if labels_of else [])
     series = _table(lake.path / "series" / folder, ["series_id", "metric", "labels"])
     labels = {row["series_id"]: {METRIC_LABEL: row["metric"], **dict(row["labels"])} for row in series.to_pylist()}
     rows = _table(raw.files[0].parent, None)

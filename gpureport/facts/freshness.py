@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from gpureport.facts.day_state import TELEMETRY
-from gpureport.lake import Lake, Partition, footer
+from gpureport.lake import Lake, footer
 from gpureport.lake.layout import OBSERVED
 from gpureport.tables import DEVICE_SAMPLE, SOURCE
 
@@ -27,8 +27,8 @@ def are_current(lake: Lake, cluster: str, day: date, made_with: str) -> bool:
 
     Facts whose samples were removed for their age are what there is.
     """
-    facts = _partition(lake, _TABLE, cluster, day)
-    if facts is None or _partition(lake, DEVICE_SAMPLE.name, cluster, day) is None:
+    facts = lake.partition(_TABLE, cluster, day)
+    if facts is None or lake.partition(DEVICE_SAMPLE.name, cluster, day) is None:
         return facts is not None
     metadata = footer(facts.files[0]).metadata or {}
     wanted = {"config_hash": made_with, **basis_entry(lake, cluster, day)}
@@ -37,11 +37,7 @@ def are_current(lake: Lake, cluster: str, day: date, made_with: str) -> bool:
 
 def _files(lake: Lake, cluster: str, day: date) -> Iterator[str]:
     for table in _TABLES:
-        found = _partition(lake, table, cluster, day)
+        found = lake.partition(table, cluster, day)
         for file in lake.sizes(found) if found else ():
             if not file.name.startswith(OBSERVED):
                 yield f"{table}/{file.name} {file.byte_count} {file.row_count}"
-
-
-def _partition(lake: Lake, table: str, cluster: str, day: date) -> Partition | None:
-    return next((each for each in lake.partitions(table) if (each.cluster, each.date) == (cluster, day)), None)

@@ -12,8 +12,8 @@ _SIGNAL = "kepler_active_watts"
 
 def kepler_parts(lake: Lake, samples: Partition) -> frozenset[str]:
     """The names of the parts that hold Kepler's watts of pods; mostly one, or none."""
-    where = (samples.cluster, samples.date)
-    files = [file for each in lake.partitions("series") if (each.cluster, each.date) == where for file in each.files]
+    series = lake.partition("series", samples.cluster, samples.date)
+    files = series.files if series else ()
     return frozenset(
         file.stem for file in files if _SIGNAL in pc.unique(pq.read_table(file, columns=["signal"])["signal"]).to_pylist()
     )

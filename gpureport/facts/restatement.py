@@ -24,7 +24,7 @@ def footer_entries(lake: Lake, samples: Partition) -> dict[str, str]:
     """What the facts of a day are to carry: of which samples they are made, and what was said of the day from fewer or more."""
     rows = str(sum(footer(file).num_rows for file in samples.files))
     entries = {_ROWS.decode(): rows, **basis_entry(lake, samples.cluster, samples.date)}
-    if before := _facts_of(lake, samples):
+    if before := lake.partition(_TABLE, samples.cluster, samples.date):
         metadata = footer(before.files[0]).metadata or {}
         stated = metadata.get(_STATED, b"").decode()
         if metadata.get(_ROWS, rows.encode()).decode() != rows:
@@ -45,11 +45,6 @@ def _restated(lake: Lake, window: Window) -> Iterator[dict[str, Any]]:
         stated = (footer(partition.files[0]).metadata or {}).get(_STATED) if partition.date in days else None
         if stated:
             yield {"cluster": partition.cluster, "day": partition.date.isoformat(), **json.loads(stated)}
-
-
-def _facts_of(lake: Lake, samples: Partition) -> Partition | None:
-    where = (samples.cluster, samples.date)
-    return next((each for each in lake.partitions(_TABLE) if (each.cluster, each.date) == where), None)
 
 
 def _totals(partition: Partition) -> dict[str, float]:

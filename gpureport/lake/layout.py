@@ -102,6 +102,10 @@ class Lake:
         folders = sorted((self.path / table).glob("cluster=*/date=*"))
         return [partition for folder in folders if (partition := _partition(table, folder)).files]
 
+    def partition(self, table: str, cluster: str, day: date) -> Partition | None:
+        """The one of a cluster and day; None where the table has none."""
+        return next((each for each in self.partitions(table) if (each.cluster, each.date) == (cluster, day)), None)
+
     def bring(self, partitions: Iterable[Partition]) -> None:
         """Have the files of partitions at hand before they are read one after the other; on disk they are."""
 
