@@ -186,7 +186,7 @@ def _check(text: Mapping[str, str], where: str) -> None:
         raise UsageError(f"{where}: {metric}: kind must be one of {get_args(Kind)} and scope one of {get_args(Scope)}")
     is_column = text["scope"] in ("board", "instance") and text["kind"] != "info"
     if is_column and text["signal"] not in SIGNAL_BY_NAME:
-        raise UsageError(f"{where}: {metric}: {text['signal']!r} is no device signal; see docs/schema.md, device_sample")
+        raise UsageError(f"{where}: {metric}: {text['signal']!r} is not a device signal; see docs/schema.md, device_sample")
     if any("=" not in condition for condition in text["labels"].split()):
         raise UsageError(f"{where}: {metric}: labels {text['labels']!r} are not written as name=value name=*")
     try:

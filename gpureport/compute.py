@@ -75,7 +75,7 @@ def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.D
         try:
             con.execute("set memory_limit = $limit", {"limit": memory_limit})
         except duckdb.Error as error:
-            raise LakeError(f"compute.memory_limit {memory_limit!r} is no size; write it as 1GB") from error
+            raise LakeError(f"compute.memory_limit {memory_limit!r} is not a size; write it like 1GB") from error
         con.execute("set temp_directory = $spill", {"spill": str(spill)})
         yield con
 

@@ -29,49 +29,49 @@ class Thresholds(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    findings_gpu_hours: float = Field(1.0, ge=0, description="GPU-hours at stake from which a finding is worth a line")
+    findings_gpu_hours: float = Field(1.0, ge=0, description="GPU-hours at stake, at least, for a finding to be reported")
     observed_seconds_min: float = Field(
         600.0, ge=0, description="s for which a container's devices must have been seen before it is judged"
     )
-    boundness_seconds_min: float = Field(60.0, ge=0, description="s of activity before a sentence says what binds a container")
-    idle_ratio: float = Field(0.9, gt=0, le=1, description="share of held time without activity from which a holder is idle")
-    unseen_ratio: float = Field(
-        0.1, gt=0, le=1, description="share of expected time not seen from which a node counts as not seen"
-    )
+    boundness_seconds_min: float = Field(60.0, ge=0, description="s of activity before it is said what limits a container")
+    idle_ratio: float = Field(0.9, gt=0, le=1, description="share of held time without activity at which a holder counts as idle")
+    unseen_ratio: float = Field(0.1, gt=0, le=1, description="share of expected time not seen at which a node counts as not seen")
     unnamed_ratio: float = Field(
         0.01,
         ge=0,
         le=1,
-        description="share of a GPU's time in which it may be active with nobody named, for labels lag behind their pod",
+        description="share of a GPU's time in which it may be active while nobody is named, because labels lag behind their pod",
     )
     busy_ratio: float = Field(
-        0.8, gt=0, le=1, description="mean engine activity or GPU utilisation from which low SM activity is called ineffective"
+        0.8, gt=0, le=1, description="mean engine activity or GPU utilisation at which low SM activity counts as ineffective"
     )
     ineffective_sm_ratio: float = Field(
         0.5, gt=0, le=1, description="mean SM activity below which a busy container is ineffective"
     )
-    compute_sm_ratio: float = Field(0.8, gt=0, le=1, description="mean SM activity from which work is compute-bound")
+    compute_sm_ratio: float = Field(0.8, gt=0, le=1, description="mean SM activity at which work counts as compute-bound")
     bandwidth_dram_ratio: float = Field(
-        0.5, gt=0, le=1, description="mean DRAM activity from which work is bound by memory bandwidth"
+        0.5, gt=0, le=1, description="mean DRAM activity at which work counts as bound by memory bandwidth"
     )
     io_pcie_bytes_per_second: float = Field(
-        1e9, gt=0, description="PCIe traffic, both directions, from which waiting is for input and output"
+        1e9, gt=0, description="PCIe traffic in both directions, in bytes/s, at which work counts as bound by input and output"
     )
-    io_sm_ratio: float = Field(0.3, gt=0, le=1, description="mean SM activity below which PCIe traffic is waited for")
+    io_sm_ratio: float = Field(0.3, gt=0, le=1, description="mean SM activity below which it does")
     latency_engine_ratio: float = Field(
-        0.4, gt=0, le=1, description="mean engine activity from which few active SMs mean small or serial kernels"
+        0.4, gt=0, le=1, description="mean engine activity at which few active SMs mean small or serial kernels"
     )
-    latency_sm_ratio: float = Field(0.25, gt=0, le=1, description="mean SM activity below which that is so")
-    throttle_ratio: float = Field(0.05, ge=0, le=1, description="share of time held back by power or heat")
-    hw_throttle_ratio: float = Field(0.01, ge=0, le=1, description="share of time held back by the hardware itself")
-    wait_hours_max: float = Field(4.0, ge=0, description="h of waiting for a place from which it is long")
-    wait_pods_min: float = Field(3.0, ge=1, description="pods of a namespace from which their waiting is judged")
+    latency_sm_ratio: float = Field(0.25, gt=0, le=1, description="mean SM activity below which they count as few")
+    throttle_ratio: float = Field(0.05, ge=0, le=1, description="share of time held back by power or heat that is accepted")
+    hw_throttle_ratio: float = Field(
+        0.01, ge=0, le=1, description="share of time held back by the hardware itself that is accepted"
+    )
+    wait_hours_max: float = Field(4.0, ge=0, description="h of waiting for a node at which a wait counts as long")
+    wait_pods_min: float = Field(3.0, ge=1, description="pods that a namespace must have before their waiting is judged")
     lead_time_days: float = Field(90.0, ge=0, description="days that it takes to get more GPUs; a shorter runway is a finding")
     fit_hours_min: float = Field(
         24.0, ge=0, description="h for which a container must have held its GPU before a smaller one is named"
     )
     fit_headroom_ratio: float = Field(
-        0.2, ge=0, le=10, description="share by which a smaller instance or model must be larger than what was needed"
+        0.2, ge=0, le=10, description="share by which a smaller instance or model must exceed what was needed"
     )
 
 
@@ -96,7 +96,7 @@ class Suppression(BaseModel):
     @classmethod
     def _is_known(cls, code: str) -> str:
         if code not in rules():
-            raise ValueError(f"{code} is no code of a finding")
+            raise ValueError(f"{code} is not the code of a finding")
         return code
 
 
@@ -172,7 +172,7 @@ def failing(con: duckdb.DuckDBPyConnection, fail_on: str) -> dict[str, int]:
 def check_fail_on(fail_on: str) -> None:
     """UsageError for what is neither '', a code nor a severity."""
     if fail_on not in ("", *SEVERITIES, *rules()):
-        raise UsageError(f"--fail-on {fail_on!r} is no finding; give {', '.join(SEVERITIES)}, or a code such as GR101")
+        raise UsageError(f"--fail-on {fail_on!r} is not a finding; give {', '.join(SEVERITIES)}, or a code such as GR101")
 
 
 def _told(names: str, values: Mapping[str, float]) -> str:

@@ -198,7 +198,7 @@ def test_a_violation_ratio_above_one_is_a_warning_and_is_not_clamped(tmp_path):
 
 def test_a_memory_limit_that_is_no_size_is_named(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
-    with pytest.raises(LakeError, match="'lots' is no size"):
+    with pytest.raises(LakeError, match="'lots' is not a size"):
         compute_day(lake, "c", DAY, ComputeSettings(memory_limit="lots"))
 
 

@@ -51,7 +51,7 @@ def test_a_flag_that_was_not_given_leaves_the_file_alone(tmp_path: Path) -> None
         ("saturation = 1", "saturation"),
         ('[links."NVIDIA H200"]\npcie_bytes_per_second = 0', "links.NVIDIA H200.pcie_bytes_per_second"),
         ('[links."NVIDIA H200"]\npcie_gigabytes = 63', "links.NVIDIA H200.pcie_gigabytes"),
-        ("[export", "no TOML"),
+        ("[export", "not valid TOML"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_named(tmp_path: Path, toml: str, named: str) -> None:
@@ -69,7 +69,7 @@ def test_what_is_wrong_in_the_file_is_named(tmp_path: Path, toml: str, named: st
         ('[[suppressions]]\ncode = "GR101"', "suppressions.0.until is missing"),
         (
             '[[suppressions]]\ncode = "GR9"\nuntil = 2027-01-01\nreason = "known"',
-            "suppressions.0.code = 'GR9': GR9 is no code of a finding",
+            "suppressions.0.code = 'GR9': GR9 is not the code of a finding",
         ),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_missing_lake_says_how_to_fill_one(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_lake_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LakeError, match="no gpureport lake"):
+    with pytest.raises(LakeError, match="not a gpureport lake"):
         open_lake(tmp_path)
 
 

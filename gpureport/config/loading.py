@@ -70,7 +70,7 @@ def _read_file(path: Path | None) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{chosen} cannot be read ({error.strerror}); check --config") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{chosen} is no TOML: {error}") from None
+        raise UsageError(f"{chosen} is not valid TOML: {error}") from None
 
 
 def _apply_seed_names(values: dict[str, Any], environ: Mapping[str, str]) -> list[str]:

@@ -82,7 +82,7 @@ def parse_setting(text: str) -> Setting:
         raise UsageError(f"--set {text!r} is not quota.NAME.TERM=VALUE; write it as quota.team-a.min=20")
     known = _OWN_WORDS.get(term, term)
     if known not in get_args(Term):
-        raise UsageError(f"--set {text!r}: a quota has no {term!r}; choose of min, max, {', '.join(get_args(Term)[2:])}")
+        raise UsageError(f"--set {text!r}: a quota has no {term!r}; choose from min, max, {', '.join(get_args(Term)[2:])}")
     return Setting(name, known, _value(text, known, value.strip()), resource.removesuffix("]"))  # type: ignore[arg-type]
 
 
@@ -94,7 +94,7 @@ def _value(text: str, term: str, written: str) -> float | None:
     try:
         value = float(written)
     except ValueError:
-        raise UsageError(f"--set {text!r}: {written!r} is no number; give one in the quota's own unit, or none") from None
+        raise UsageError(f"--set {text!r}: {written!r} is not a number; give one in the quota's own unit, or none") from None
     if not math.isfinite(value) or value < 0:
         raise UsageError(f"--set {text!r}: {written} cannot be; give a number from 0 on, in the quota's own unit")
     return value

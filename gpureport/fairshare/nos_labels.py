@@ -73,9 +73,7 @@ def in_order(pods: Iterable[Pod], order: Sequence[str] = ORDER) -> list[Pod]:
 
 def _criterion(name: str) -> Callable[[Pod, Pod], int]:
     if name not in _CRITERIA:
-        raise UsageError(
-            f"{name!r} is no criterion for the order of pods; choose of {', '.join(ORDER)}, '-' before one reverses it"
-        )
+        raise UsageError(f"{name!r} does not order pods; choose from {', '.join(ORDER)}, with '-' in front to reverse one")
     return _CRITERIA[name]
 
 

@@ -160,7 +160,7 @@ def _partition(table: str, folder: Path) -> Partition:
     try:
         day = date.fromisoformat(folder.name.removeprefix("date="))
     except ValueError:
-        raise LakeError(f"{folder} is no day of a lake; move it elsewhere") from None
+        raise LakeError(f"{folder} is not a day of a lake; move it elsewhere") from None
     return Partition(table, cluster, day, tuple(sorted(folder.glob("*.parquet"))))
 
 
@@ -186,9 +186,9 @@ def _open_folder(path: Path, create: bool) -> Lake:
         check_version(path, schema_version(path))
         settle(path)
     elif create and path.is_dir() and any(not each.name.startswith(".") for each in path.iterdir()):
-        raise LakeError(f"{path} holds files but is no gpureport lake (it has no {MARKER}); give a new or empty folder")
+        raise LakeError(f"{path} holds files but is not a gpureport lake (it has no {MARKER}); give a new or empty folder")
     elif not create:
-        raise LakeError(f"{path} is no gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
+        raise LakeError(f"{path} is not a gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
     return Lake(path)
 
 
@@ -196,7 +196,7 @@ def schema_version(path: Path) -> int:
     """The version of the schema in which the lake was written; LakeError where nothing says it."""
     marker = path / MARKER
     if not marker.exists():
-        raise LakeError(f"{path} is no gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
+        raise LakeError(f"{path} is not a gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
     try:
         return int(json.loads(marker.read_text(encoding="utf-8"))["schema_version"])
     except (ValueError, KeyError, TypeError, OSError) as error:

@@ -225,7 +225,7 @@ def open_remote_lake(address: ObjectAddress, create: bool = False) -> RemoteLake
     elif not create:
         raise LakeError(f"there is no lake at {address}; fill one with 'gpureport export' or 'gpureport import'")
     elif any(not each.name.startswith((f"{CHANGES}/", f"{TURNS}/")) for each in stock.bucket.objects()):
-        raise LakeError(f"{address} holds objects but is no gpureport lake (it has no {ROOT}); give a new or empty prefix")
+        raise LakeError(f"{address} holds objects but is not a gpureport lake (it has no {ROOT}); give a new or empty prefix")
     with store_errors(address):
         folder, lock = open_view(address.cache / "views")
     lake = RemoteLake(folder, stock, [found.root if found else Root(SCHEMA_VERSION)])

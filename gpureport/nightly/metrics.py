@@ -181,7 +181,7 @@ def _push(night: Night, settings: Metrics, values: Sequence[Value]) -> None:
             handler=_handler(settings),
         )
     except (OSError, ValueError) as error:
-        raise SourceError(f"the Pushgateway {settings.pushgateway_url} did not take them ({error}); check metrics.*") from error
+        raise SourceError(f"the Pushgateway {settings.pushgateway_url} did not accept them ({error}); check metrics.*") from error
 
 
 def _handler(settings: Metrics) -> Callable[..., Any]:

@@ -94,7 +94,7 @@ def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -
         con.execute(f"attach '{str(file).replace(chr(39), chr(39) * 2)}' as taken (read_only)")
     except duckdb.Error:
         raise LakeError(
-            f"{file} is no report's database; give the folder that 'gpureport report' wrote, or its gpureport.duckdb"
+            f"{file} is not a report's database; give the folder that 'gpureport report' wrote, or its gpureport.duckdb"
         ) from None
     try:
         con.execute("create schema if not exists facts; create schema if not exists report")

@@ -40,7 +40,7 @@ def _row(path: Path, number: int, row: dict[str, str]) -> tuple[str, float]:
         at = datetime.fromisoformat(row["time"])
         grams = float(row["grams_per_kwh"])
     except (ValueError, TypeError):
-        raise UsageError(f"{path}, line {number}: {row} is no time and number; write it as 2026-11-20T00:00:00Z,380") from None
+        raise UsageError(f"{path}, line {number}: {row} is not a time and a number; write 2026-11-20T00:00:00Z,380") from None
     utc = at.astimezone(UTC) if at.tzinfo else at
     if not 0 <= grams < float("inf"):
         raise UsageError(f"{path}, line {number}: {grams} grams per kWh; give 0 or more")

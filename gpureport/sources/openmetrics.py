@@ -65,7 +65,7 @@ def _add(samples: dict[str, tuple[array[float], array[float]]], line: str, path:
     try:
         value, seconds = map(float, fields)
     except ValueError:
-        raise SourceError(f"{path}, line {number}: {line.strip()[:80]!r} is no OpenMetrics sample; export it again") from None
+        raise SourceError(f"{path}, line {number}: {line.strip()[:80]!r} is not an OpenMetrics sample; export it again") from None
     if not _EARLIEST_SECONDS <= seconds < _LATEST_SECONDS:
         raise SourceError(
             f"{path}, line {number}: the time {fields[1]} is not in 2000…2099 as seconds; "
@@ -95,5 +95,5 @@ def _labels(head: str, path: Path) -> dict[str, str]:
         families = list(text_string_to_metric_families(f"{head} 0\n# EOF\n"))  # type: ignore[no-untyped-call]
         sample = families[0].samples[0]
     except (ValueError, IndexError) as error:
-        raise SourceError(f"{path}: {head[:120]!r} is no OpenMetrics series ({error}); export it again") from error
+        raise SourceError(f"{path}: {head[:120]!r} is not an OpenMetrics series ({error}); export it again") from error
     return {METRIC_LABEL: sample.name, **sample.labels}

@@ -66,7 +66,7 @@ def _section(file: Path, name: str) -> dict[str, str]:
     try:
         parser.read(file)
     except (Error, OSError, UnicodeDecodeError):
-        raise StoreError(f"{file} is not what AWS' tools write; correct it") from None  # the reason would quote a line of it
+        raise StoreError(f"{file} is not what AWS tools write; correct it") from None  # the reason would quote a line of it
     return dict(parser[name]) if parser.has_section(name) else {}
 
 

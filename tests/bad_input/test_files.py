@@ -83,4 +83,4 @@ def test_samples_of_the_future_are_a_source_error(refused: Refused, tmp_path: Pa
 
 
 def test_a_folder_of_replies_that_is_not_there_is_named(refused: Refused, tmp_path: Path) -> None:
-    assert "nowhere is no folder" in refused(SOURCE, "import", "--kubernetes", tmp_path / "nowhere")
+    assert "nowhere is not a folder" in refused(SOURCE, "import", "--kubernetes", tmp_path / "nowhere")

@@ -41,7 +41,7 @@ def test_a_folder_that_is_no_lake_is_not_read_as_one(refused: Refused, tmp_path:
     other = tmp_path / "other"
     other.mkdir()
     write(other / "notes.txt", "mine")
-    assert "no gpureport lake" in refused(FAILURE, "compute", "--date", DAY, at=other)
+    assert "not a gpureport lake" in refused(FAILURE, "compute", "--date", DAY, at=other)
 
 
 def test_a_folder_with_somebodys_files_does_not_become_a_lake(refused: Refused, tmp_path: Path) -> None:

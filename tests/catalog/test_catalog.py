@@ -158,7 +158,7 @@ def test_a_row_of_ones_own_comes_first_and_may_replace_a_bundled_one() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"signal": "gpu_use"}, "'gpu_use' is no device signal"),
+        ({"signal": "gpu_use"}, "'gpu_use' is not a device signal"),
         ({"kind": "histogram"}, "kind must be one of"),
         ({"scope": "rack"}, "scope one of"),
         ({"factor": "a third"}, "'a third' is not a number"),

@@ -226,7 +226,7 @@ def test_older_comes_before_lower_priority_before_smaller_before_the_name():
 def test_another_order_can_be_asked_for():
     pods = [pod("old", {GPU: 1}, created=1), pod("new", {GPU: 1}, created=2), pod("big", {GPU: 2}, created=3)]
     assert names(pods, "-request", "-creation") == ["big", "new", "old"]
-    with pytest.raises(UsageError, match="'age' is no criterion"):
+    with pytest.raises(UsageError, match="'age' does not order pods"):
         in_order(pods, ["age"])
 
 

@@ -171,7 +171,7 @@ REAL = recorded_routes()[PODS]
 HALF = Reply(body=b'{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[', missing_bytes=500)
 BROKEN = {
     "half a body": (HALF, "broke off"),
-    "no JSON": (Reply(body=b'{"kind":"PodList","items":[{"metadata"'), "no JSON"),
+    "no JSON": (Reply(body=b'{"kind":"PodList","items":[{"metadata"'), "not JSON"),
     "no gzip": (Reply(body=b"plain", headers={"Content-Encoding": "gzip"}), "broke off"),
     "unavailable": (status(503, "ServiceUnavailable", "etcdserver: leader changed"), "leader changed"),
     "too many requests": (status(429, "TooManyRequests", "the server has received too many requests"), "429"),
@@ -278,5 +278,5 @@ def test_a_folder_that_is_no_lake_is_named_before_anything_is_asked(tmp_path: Pa
     with api_server(recorded_routes()) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "mine") == 1
     assert server.asked == []
-    assert "no gpureport lake" in capsys.readouterr().err
+    assert "not a gpureport lake" in capsys.readouterr().err
     assert [file.name for file in (tmp_path / "mine").iterdir()] == ["notes.txt"]

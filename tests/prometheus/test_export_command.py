@@ -86,7 +86,7 @@ def test_a_refused_token_is_exit_code_5_and_not_shown(tmp_path: Path) -> None:
 WRONG_USE = {
     "no such token file": ([NOWHERE, "--bearer-token-file", "nothing-here"], {}, "nothing-here cannot be read"),
     "a header without a colon": ([NOWHERE, "--header", "X-Scope-OrgID team"], {}, "is not 'Name: value'"),
-    "an address that is none": (["prometheus:9090"], {}, "'prometheus:9090' is no URL of a server"),
+    "an address that is none": (["prometheus:9090"], {}, "'prometheus:9090' is not the URL of a server"),
     "no address": ([""], {}, "no Prometheus to read; give --prometheus-url"),
     "an unknown setting": ([NOWHERE], {"GPUREPORT_PROMETHEUS__RETRYS": "1"}, "retrys"),
     "a setting out of range": ([NOWHERE], {"GPUREPORT_PROMETHEUS__MAX_CONCURRENCY": "0"}, "max_concurrency"),

@@ -90,8 +90,8 @@ DAMAGED: dict[str, tuple[Reply, str]] = {
     "a frame cut short": (streamed(WHOLE[:-9]), "middle of a frame; run again"),
     "a length without a frame": (streamed(WHOLE + b"\x85"), "middle of a frame; run again"),
     "a connection that breaks off between frames": (streamed(WHOLE, missing_bytes=100), "broke off"),
-    "a frame that is no message": (streamed(frame(b"\xff\xff\xff")), "no stream of chunks"),
-    "a web page that claims to be a stream": (streamed(b"<html>" + b"\xff" * 20), "no stream of chunks|checksum|frame"),
+    "a frame that is no message": (streamed(frame(b"\xff\xff\xff")), "not a stream of chunks"),
+    "a web page that claims to be a stream": (streamed(b"<html>" + b"\xff" * 20), "not a stream of chunks|checksum|frame"),
     "chunks that are not XOR": (
         streamed(frame(chunked(DEVICE, [b"\0\1\2"], encoding=4))),
         "encoding 4, not XOR; use --read-path matrix",
@@ -153,7 +153,7 @@ def test_a_name_that_is_none_is_one_sentence() -> None:
 
 @pytest.mark.parametrize("url", ["http://", "prometheus:9090", "http://[::1", "ftp://127.0.0.1", "http://h:port", ""])
 def test_an_address_that_is_none_is_one_sentence(url: str) -> None:
-    with pytest.raises(UsageError, match="is no URL of a server; write it as"):
+    with pytest.raises(UsageError, match="is not the URL of a server; write it like"):
         secretly(url)
 
 

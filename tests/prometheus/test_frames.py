@@ -47,7 +47,7 @@ def test_every_flipped_bit_of_a_message_is_noticed() -> None:
 
 
 def test_a_length_beyond_any_frame_is_no_stream() -> None:
-    with pytest.raises(SourceError, match="no stream of chunks"):
+    with pytest.raises(SourceError, match="not a stream of chunks"):
         list(frames([b"\xff\xff\xff\xff\x7f" + b"\0" * 100]))
 
 

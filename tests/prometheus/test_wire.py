@@ -68,7 +68,7 @@ def test_another_encoding_is_named() -> None:
 
 def test_text_that_is_no_utf_8_is_no_stream_of_chunks() -> None:
     sent = message([({"__name__": "abcd"}, [chunk(1)])]).replace(b"abcd", b"\xff\xff\xff\xff")
-    with pytest.raises(SourceError, match="no stream of chunks"):
+    with pytest.raises(SourceError, match="not a stream of chunks"):
         batch_of([sent], WINDOW, {}, "http://server")
 
 

@@ -209,7 +209,7 @@ def test_a_prefix_with_other_objects_is_no_lake(address: ObjectAddress) -> None:
     with pytest.raises(LakeError, match="there is no lake at s3://"):
         open_lake(address)
     Bucket(address).put("holiday.jpg", b"")
-    with pytest.raises(LakeError, match="holds objects but is no gpureport lake"):
+    with pytest.raises(LakeError, match="holds objects but is not a gpureport lake"):
         export(address, 1)
 
 

@@ -172,7 +172,7 @@ def test_the_same_question_has_the_same_answer(ask):
         ),
         (["--set", "quota.q.min=1"], 2, "several quotas 'q': a/q, b/q, c/q, left/q, right/q, team/q; name one of them in full"),
         (["--remove", "quota.z"], 2, "there is no quota 'z'"),
-        (["--set", "quota.a.min=much"], 2, "'much' is no number"),
+        (["--set", "quota.a.min=much"], 2, "'much' is not a number"),
         (["--set", "quota.a.min=-3"], 2, "-3 cannot be"),
         (["--set", "a=3"], 2, "is not quota.NAME.TERM=VALUE"),
         (
@@ -186,7 +186,7 @@ def test_the_same_question_has_the_same_answer(ask):
             2,
             "there are quotas in kai, lab, order, plugins; choose with --cluster where there are to be more GPUs",
         ),
-        (["--pod-order", "age"], 2, "'age' is no criterion"),
+        (["--pod-order", "age"], 2, "'age' does not order pods"),
         (["--add-nodes", "1", "--cluster", "elsewhere"], 1, "the lake knows of no quota"),
         (["--add-nodes", "1", "--system", "kueue"], 1, "the lake knows of no quota"),
     ],

@@ -80,7 +80,7 @@ def _load_kubeconfig(path: str, context: str, configuration: Any) -> None:
         raise UsageError(f"the kubeconfig {path} cannot be used ({text}); check --kubeconfig and --context") from error
     except (yaml.YAMLError, OSError, KeyError, TypeError, AttributeError, ValueError) as error:
         first = " ".join(str(error).split())[:160]
-        raise UsageError(f"{path} is no kubeconfig ({first}); check --kubeconfig or KUBECONFIG") from error
+        raise UsageError(f"{path} is not a kubeconfig ({first}); check --kubeconfig or KUBECONFIG") from error
     if problems:
         raise AuthError(f"the credential plugin of {path} failed ({problems[0]}); run it by hand, or log in again")
 

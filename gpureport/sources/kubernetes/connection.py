@@ -94,7 +94,7 @@ class Connection:
         except ApiException as error:  # what the client makes of a failed handshake
             raise SourceError(f"no TLS with {self.url} ({_words(error.reason)}); check the CA and the address") from error
         except LocationParseError as error:
-            raise SourceError(f"{self.url} is no address of a server; check the kubeconfig") from error
+            raise SourceError(f"{self.url} is not the address of a server; check the kubeconfig") from error
         except HTTPError as error:
             raise _BrokenError(f"no answer ({_cause(error)})") from error
         try:
@@ -124,7 +124,7 @@ class Connection:
         try:
             return decode(body)
         except orjson.JSONDecodeError as error:
-            raise _BrokenError(f"the answer is no JSON ({error})") from error
+            raise _BrokenError(f"the answer is not JSON ({error})") from error
 
     def _refusal(self, path: str, status: int, body: bytes) -> SourceError:
         text = _message(body)

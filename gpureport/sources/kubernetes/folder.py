@@ -19,7 +19,7 @@ OBSERVED_AT = "observed_at.txt"
 _CHECKPOINTS = "kubelet_internal_checkpoint*"
 
 
-_NO_FOLDER = "{} is no folder; give one with replies of the API server, as pods.json"
+_NO_FOLDER = "{} is not a folder; give one with replies of the API server, such as pods.json"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _parsed(file: Path) -> Any:
     except OSError as error:
         raise SourceError(f"{file} cannot be read ({error.strerror}); check the folder") from error
     except orjson.JSONDecodeError as error:
-        raise SourceError(f"{file} is no JSON ({error}); was it cut off? Save it again") from None
+        raise SourceError(f"{file} is not JSON ({error}); it may have been cut off: save it again") from None
 
 
 def _pages(reply: Any) -> Iterator[Page]:

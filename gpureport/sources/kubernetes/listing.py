@@ -41,7 +41,7 @@ def list_pages(ask: Ask) -> Iterator[Page]:
                 continue
             if token := page.continue_token:
                 if token == asked:
-                    raise SourceError("the server gives the same page again and again; check what stands between")
+                    raise SourceError("the server gives the same page again and again; check any proxy in between")
                 asked, coming = token, ahead.submit(ask, token)
             yield replace(page, is_start=is_start, is_consistent=is_consistent)
             is_start = False

@@ -64,7 +64,7 @@ def _read(path: str) -> str:
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); check the configured path") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is no text in UTF-8; check the configured path") from None
+        raise UsageError(f"{path} is not text in UTF-8; check the configured path") from None
 
 
 def _existing(path: str) -> str:
@@ -84,12 +84,12 @@ def _from_http_config(path: str) -> Access:
     try:
         loaded = yaml.safe_load(_read(path)) or {}
     except yaml.YAMLError as error:
-        raise UsageError(f"{path} is no YAML: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"{path} is not valid YAML: {str(error).splitlines()[0]}") from None
     if not isinstance(loaded, dict):
-        raise UsageError(f"{path} is no HTTP client configuration; see promtool's --http.config.file")
+        raise UsageError(f"{path} is not an HTTP client configuration; see promtool's --http.config.file")
     for section in _SECTIONS:
         if not isinstance(loaded.get(section) or {}, dict):
-            raise UsageError(f"{section} of {path} is no mapping; see promtool's --http.config.file")
+            raise UsageError(f"{section} of {path} is not a mapping; see promtool's --http.config.file")
     tls = loaded.get("tls_config") or {}
     verify = False if tls.get("insecure_skip_verify") else _existing(tls.get("ca_file", "")) or True
     return Access(_headers(loaded), _basic(loaded), verify, _certificate(tls.get("cert_file", ""), tls.get("key_file", "")))

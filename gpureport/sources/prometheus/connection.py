@@ -174,7 +174,7 @@ def _address(url: str) -> tuple[str, tuple[str, str] | None]:
     except ValueError:
         is_url = False
     if not is_url:
-        raise UsageError(f"{url.rpartition('@')[2]!r} is no URL of a server; write it as http://prometheus:9090")
+        raise UsageError(f"{url.rpartition('@')[2]!r} is not the URL of a server; write it like http://prometheus:9090")
     user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), user
 

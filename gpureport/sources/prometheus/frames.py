@@ -41,7 +41,7 @@ def _frame(buffer: bytes, at: int) -> tuple[bytes, int] | None:
         return None
     message = buffer[start + _CRC_BYTES : end]
     if google_crc32c.value(message) != int.from_bytes(buffer[start : start + _CRC_BYTES], "big"):
-        raise SourceError("a frame of the server's answer fails its checksum; run again, and check what lies between")
+        raise SourceError("a frame of the server's answer fails its checksum; run again, and check any proxy in between")
     return message, end
 
 
@@ -51,7 +51,7 @@ def _uvarint(buffer: bytes, at: int) -> tuple[int | None, int]:
         length |= (buffer[position] & 0x7F) << shift
         if buffer[position] < 0x80:
             if length > _MAX_FRAME_BYTES:
-                raise SourceError("the server's answer is no stream of chunks; check the URL and what lies between")
+                raise SourceError("the server's answer is not a stream of chunks; check the URL, and any proxy in between")
             return length, position + 1
         shift += 7
     return None, at

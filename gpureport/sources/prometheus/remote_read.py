@@ -73,7 +73,7 @@ def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping
 def _refusal(fault: int, url: str) -> SourceError:
     if fault > 0:
         return OtherEncodingError(f"{url} sends chunks of encoding {fault}, not XOR; use --read-path matrix")
-    return SourceError("the server's answer is no stream of chunks; check the URL, or use --read-path matrix")
+    return SourceError("the server's answer is not a stream of chunks; check the URL, or use --read-path matrix")
 
 
 def _labels(body: bytes, series: NDArray[np.int64], external_labels: Mapping[str, str]) -> list[Labels]:

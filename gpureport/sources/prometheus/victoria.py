@@ -48,7 +48,7 @@ def _parse(line: bytes, url: str) -> dict[str, Any]:
             return series
     except (orjson.JSONDecodeError, KeyError, TypeError):
         pass
-    raise SourceError(f"{url}/api/v1/export: a line of the answer is cut or no series: {line[:80]!r}; run again")
+    raise SourceError(f"{url}/api/v1/export: a line of the answer is cut off or is not a series: {line[:80]!r}; run again")
 
 
 def _loads(line: bytes) -> Any:
