@@ -27,6 +27,7 @@ Namespace = tuple[str, str]
 """Cluster and namespace."""
 FOLDER = "by"
 _NAME_MAX = 60
+_NAMED = 20
 _PARTS = ("effective", "allocated_busy", "allocated_ineffective", "allocated_idle", "reserved_idle")
 """The buckets that have an owner."""
 
@@ -88,7 +89,8 @@ def _screen(owner: str, by_owner: Mapping[str, Mapping[str, float]], rank: int, 
 
 def _told_namespaces(tables: Mapping[str, Result]) -> str:
     names = sorted(set(tables["gpu_hour_ledger"].rows["namespace"].to_list())) if "gpu_hour_ledger" in tables else []
-    return f"{formats.counted(len(names), 'namespace')}: {', '.join(names[:20])}{' …' if len(names) > 20 else ''}"
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{formats.counted(len(names), 'namespace')}: {', '.join(names[:_NAMED])}{more}"
 
 
 def _sentences(whole: Balance, own: float, everybodys: float, rank: str) -> tuple[str, ...]:

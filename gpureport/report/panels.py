@@ -87,6 +87,8 @@ class Waiting:
     units: Mapping[Any, float]
     """Mean of each hour, over the part of it that was observed."""
     device_hours: float
+    gated_pod_hours: float = 0.0
+    """Hours of pods held back before the scheduler sees them, as Kueue does: what they ask for is not in the rest."""
 
     @property
     def is_known(self) -> bool:
@@ -104,12 +106,13 @@ def waiting(tables: Mapping[str, Result]) -> Waiting:
         return Waiting("", {}, 0.0)
     resource = max(sorted(offered), key=lambda name: offered[name])
     units: dict[Any, float] = {}
-    device_hours = 0.0
+    device_hours = gated_pod_hours = 0.0
     for row in _rows(tables, "scheduler_pressure"):
         if row["resource"] == resource and row["unscheduled_units_avg"] is not None:
             units[row["hour_start_at"]] = units.get(row["hour_start_at"], 0.0) + row["unscheduled_units_avg"]
             device_hours += row["unscheduled_units_avg"] * row["demand_observed_seconds"] / 3600
-    return Waiting(resource, units, device_hours)
+            gated_pod_hours += (row["gated_pod_count_avg"] or 0.0) * row["demand_observed_seconds"] / 3600
+    return Waiting(resource, units, device_hours, gated_pod_hours)
 
 
 def _week(tables: Mapping[str, Result]) -> Panel:

@@ -99,7 +99,8 @@ def _unmet(tables: Mapping[str, Result], trends: Trends) -> tuple[Tile, ...]:
         return ()
     trend = trends.amount("unscheduled_unit_hours", {"demanded_resource": found.resource})
     told = f"{formats.significant(found.device_hours)} h"
-    return (Tile("Waited for", told, f"of {found.resource}, by pods without a node", trend),)
+    gated = f"; not by gated pods, {formats.significant(found.gated_pod_hours)} pod-hours" if found.gated_pod_hours else ""
+    return (Tile("Waited for", told, f"of {found.resource}, by pods without a node{gated}", trend),)
 
 
 def _energy(device: Result | None, header: Header, trends: Trends) -> tuple[Tile, ...]:

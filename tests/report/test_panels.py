@@ -50,7 +50,7 @@ def test_without_tables_each_panel_says_what_would_fill_it() -> None:
 
 def test_the_course_is_drawn_where_there_is_one_and_names_what_pods_wait_for() -> None:
     hours = [{"gpu_model": "H100", "hour_start_at": MONDAY + timedelta(hours=hour), **COURSE} for hour in range(6)]
-    at = {"hour_start_at": MONDAY, "demand_observed_seconds": 1800.0}
+    at = {"hour_start_at": MONDAY, "demand_observed_seconds": 1800.0, "gated_pod_count_avg": 6.0}
     pressure = [
         {
             **at,
@@ -74,6 +74,8 @@ def test_the_course_is_drawn_where_there_is_one_and_names_what_pods_wait_for() -
     assert ":00<" in quiet.chart and " AM<" not in quiet.chart  # hours of UTC, as everywhere on the page
     assert len(asked.key) == len(quiet.key) + 1
     assert waiting(tables(scheduler_pressure=pressure)).device_hours == 1.0  # 2 for the half hour that was observed
+    told = {tile.title: tile.detail for tile in tiles(tables(scheduler_pressure=pressure), a_header(), None, [])}
+    assert told["Waited for"] == "of nvidia.com/gpu, by pods without a node; not by gated pods, 3 pod-hours"
 
 
 def test_gpus_of_which_nobody_knows_whose_they_are_are_not_drawn_as_nobodys() -> None:
@@ -198,7 +200,9 @@ def test_waits_demand_and_cost_have_their_change_where_like_is_held_against_like
     hour = {"hour_start_at": MONDAY, "resource": "nvidia.com/gpu", "schedulable_units_avg": 8.0, "allocatable_units_avg": 8.0}
     found = tables(
         pod_wait=[{**REQUEST, "placed_pod_count": 9, "placing_seconds_p95": 60.0}],
-        scheduler_pressure=[{**hour, "unscheduled_units_avg": 3.0, "demand_observed_seconds": 3600.0}],
+        scheduler_pressure=[
+            {**hour, "unscheduled_units_avg": 3.0, "demand_observed_seconds": 3600.0, "gated_pod_count_avg": None}
+        ],
         cost=[{"allocated_cost": 7.0, "allocated_gpu_hours": 2.0}],
     )
     reasons = {"unknown_reasons": ({"allocated_cost": "not_configured"}, {})}
