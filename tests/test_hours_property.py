@@ -1,0 +1,109 @@
+"""Whatever was granted to whom, the hours of a GPU are shared out whole, by a slow and obvious reading of who has what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpureport.query import build, load
+
+QUERY = load()["facts.held_piece"]
+KEYS = "cluster varchar, device_uuid varchar, gpu_instance_id varchar"
+WHO = "namespace varchar, pod varchar, pod_uid varchar, container varchar"
+HOLDERS = [(pod, container) for pod in "pqr" for container in ("main", "side")]
+EIGHTHS = st.none() | st.integers(0, 8)
+GRANTS = st.dictionaries(st.tuples(st.sampled_from(HOLDERS), st.sampled_from("xyz")), EIGHTHS, max_size=8)
+SPANS = st.dictionaries(st.sampled_from(HOLDERS), st.tuples(st.integers(0, 3), st.integers(1, 4)), min_size=1)
+
+Holder = tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as found:
+        found.execute("create schema facts")
+        found.execute(f"create table facts.ownership ({KEYS}, {WHO}, start_at timestamp, end_at timestamp)")
+        found.execute(f"create table facts.granted_share ({KEYS}, {WHO}, grant_key varchar, share_ratio double)")
+        outside = "cluster varchar, device_uuid varchar, start_at timestamp, end_at timestamp"
+        for table in ("device_outage", "reservation", "stranded_gpu"):
+            found.execute(f"create table facts.{table} ({outside})")
+        yield found
+
+
+@settings(max_examples=60)
+@given(SPANS, GRANTS)
+def test_the_parts_of_a_gpus_hours_are_the_whole(
+    con: duckdb.DuckDBPyConnection, spans: dict[Holder, tuple[int, int]], grants: dict[tuple[Holder, str], int | None]
+) -> None:
+    held = {who: (start, start + length) for who, (start, length) in spans.items()}
+    fill(con, held, grants)
+    rows = con.execute("select start_at, end_at, pod, container, hours_ratio, hours_method from facts.held_piece").fetchall()
+    pieces: dict[datetime, dict[Holder, tuple[float, str]]] = {}
+    for start_at, _, pod, container, ratio, method in rows:
+        pieces.setdefault(start_at, {})[pod, container] = (ratio, method)
+    for start_at, found in pieces.items():
+        at = (start_at - MIDNIGHT) // timedelta(minutes=10)
+        assert sum(ratio for ratio, _ in found.values()) == pytest.approx(1)
+        assert {method for _, method in found.values()} == {method_of(found, grants)}
+        for who, part in obvious({who for who, (start, end) in held.items() if start <= at < end}, grants).items():
+            assert found[who][0] == pytest.approx(float(part))
+
+
+MIDNIGHT = datetime(2026, 3, 1)
+
+
+def fill(
+    con: duckdb.DuckDBPyConnection, held: Mapping[Holder, tuple[int, int]], grants: Mapping[tuple[Holder, str], Any]
+) -> None:
+    """One GPU, held in steps of ten minutes, its grants in eighths."""
+    con.execute("truncate facts.ownership; truncate facts.granted_share")
+    for (pod, container), (start, end) in held.items():
+        times = [MIDNIGHT + timedelta(minutes=10 * step) for step in (start, end)]
+        con.execute("insert into facts.ownership values ('c', 'g', '', 'ns', $1, $1, $2, $3, $4)", [pod, container, *times])
+    for ((pod, container), key), eighths in grants.items():
+        share = None if eighths is None else eighths / 8
+        con.execute(
+            "insert into facts.granted_share values ('c', 'g', '', 'ns', $1, $1, $2, $3, $4)", [pod, container, key, share]
+        )
+    build(con, load()["facts.piece"], {})
+    build(con, QUERY, {})
+
+
+def own(who: Holder, there: Any, grants: Mapping[tuple[Holder, str], int | None]) -> Fraction | None:
+    """Its part of each grant that it has; None where it has none or one of unknown size."""
+    keys = [key for holder, key in grants if holder == who]
+    sizes = [grants[who, key] for key in keys]
+    if not keys or None in sizes:
+        return None
+    sharers = [sum((other, key) in grants for other in there) for key in keys]
+    return sum((Fraction(size or 0, 8 * count) for size, count in zip(sizes, sharers, strict=True)), Fraction(0))
+
+
+def is_granted(there: Any, grants: Mapping[tuple[Holder, str], int | None]) -> bool:
+    """Whether all parts are known, more than one set of grants stands behind them, and something was given."""
+    parts = [own(who, there, grants) for who in there]
+    behind = {tuple(sorted(key for holder, key in grants if holder == who)) for who in there}
+    return None not in parts and len(behind) > 1 and sum(part or 0 for part in parts) > 0
+
+
+def method_of(there: Any, grants: Mapping[tuple[Holder, str], int | None]) -> str:
+    """How the hours are shared out."""
+    if len(there) == 1:
+        return "exclusive"
+    return "granted_share" if is_granted(there, grants) else "equal_share"
+
+
+def obvious(there: set[Holder], grants: Mapping[tuple[Holder, str], int | None]) -> dict[Holder, Fraction]:
+    """The part of each: by what it was given, else pods alike and containers of a pod alike."""
+    if len(there) > 1 and is_granted(there, grants):
+        parts = {who: own(who, there, grants) or Fraction(0) for who in there}
+        return {who: part / sum(parts.values()) for who, part in parts.items()}
+    pods = {pod for pod, _ in there}
+    return {who: Fraction(1, len(pods) * sum(pod == who[0] for pod, _ in there)) for who in there}
