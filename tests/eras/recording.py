@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -62,8 +61,8 @@ def _samples() -> list[Sample]:
     return read_openmetrics(RECORDING)
 
 
-def openmetrics(series: Iterable[Series]) -> bytes:
-    """The series as gzipped OpenMetrics text, family by family."""
+def openmetrics(series: Iterable[Series]) -> str:
+    """The series as OpenMetrics text, family by family."""
     lines: dict[str, list[str]] = {}
     for each in series:
         labels = ",".join(f'{name}="{text}"' for name, text in each.labels.items())
@@ -72,4 +71,4 @@ def openmetrics(series: Iterable[Series]) -> bytes:
             f"{head} {value!r} {time // 1000}.{time % 1000:03d}" for time, value in each.points.items()
         )
     families = [f"# TYPE {metric} unknown\n" + "\n".join(found) for metric, found in sorted(lines.items())]
-    return gzip.compress("\n".join([*families, "# EOF\n"]).encode(), compresslevel=1)
+    return "\n".join([*families, "# EOF\n"])

@@ -97,8 +97,8 @@ def tell(folder: Path) -> None:
     lake = str(folder / "lake")
     rewritings = {name: each.rewrite for name, each in ERAS.items()} | {ON_MIG: exporters.with_copies_on_mig_instances}
     for name, rewrite in rewritings.items():
-        file = folder / f"{name}.txt.gz"
-        file.write_bytes(openmetrics(rewrite(recorded())))
+        file = folder / f"{name}.txt"
+        file.write_text(openmetrics(rewrite(recorded())))
         gpureport("import", str(file), "--cluster", cluster_of(name), "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
     gpureport("report", "--since", "2026-11-20", "--lake", lake, "--out", str(folder / "out"))
