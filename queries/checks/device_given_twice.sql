@@ -1,4 +1,4 @@
--- A GPU or MIG instance that was given out to more than it is: ownership does not close, and its hours are shared out in equal parts.
+-- A GPU or MIG instance that was given out to more than it is: ownership does not close; its hours are shared out all the same.
 --
 -- severity: warn
 -- grain:  cluster, device_uuid, gpu_instance_id
