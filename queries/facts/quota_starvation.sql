@@ -21,7 +21,7 @@ with marked as (
         *,
         epoch_ms(end_at - start_at) / 3600000 as hours,
         coalesce(lag(unmet_native) over one > 0 and lag(end_at) over one = start_at, false) as goes_on,
-        lead(start_at) over one = end_at as is_followed
+        coalesce(lead(start_at) over one = end_at, false) as is_followed
     from facts.quota_step
     where unmet_native is not null and not is_parent
     window one as (
@@ -50,7 +50,7 @@ select
     quota,
     min(start_at) as start_at,
     max(end_at) as end_at,
-    coalesce(arg_max(is_followed, start_at), false) as is_ended,
+    arg_max(is_followed, start_at) as is_ended,
     bool_or(others_borrowed_native > 0) as is_reclaim,
     sum(unmet_native * hours) as unmet_native_hours,
     sum(violated_native * hours) as violated_native_hours
