@@ -141,7 +141,7 @@ stretch as (
         any_value(owner_uid) as owner_uid,
         min(allocated_at) as allocated_at,
         min(observed_at) as first_at,
-        arg_min(previous_at, observed_at) as previous_at,
+        arg_min_null(previous_at, observed_at) as previous_at,
         lag(max(stands_until_at)) over (
             partition by cluster, claim_uid, driver, pool, device, share_id, request
             order by min(observed_at)

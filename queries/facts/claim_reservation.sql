@@ -98,7 +98,7 @@ stretch as (
         consumer_uid,
         min(observed_at) as first_at,
         max(last_at) as last_at,
-        arg_min(previous_at, observed_at) as previous_at,
+        arg_min_null(previous_at, observed_at) as previous_at,
         max(stands_until_at) as stands_until_at,
         lag(max(stands_until_at)) over (
             partition by cluster, claim_uid, consumer_uid
