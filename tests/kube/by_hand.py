@@ -1,4 +1,4 @@
-"""A small cluster that holds what no recording has: GPUs 0 to 7 of one node, looked at every ten minutes, scraped each minute."""
+"""A small cluster that holds what no recording has: GPUs 0 to 8 of one node, looked at every ten minutes, scraped each minute."""
 
 from __future__ import annotations
 
@@ -43,6 +43,14 @@ def claim(
     }
 
 
+def share(name: str, gigabytes: int) -> Object:
+    """A claim that has a part of the memory of GPU 8, which others have other parts of."""
+    found = claim(name, 8, 0, consumers=by_pod(f"{name}-0", name))
+    result = found["status"]["allocation"]["devices"]["results"][0]
+    result |= {"shareID": f"share-{name}", "consumedCapacity": {"memory": f"{gigabytes}Gi"}}
+    return found
+
+
 def by_pod(name: str, uid: str) -> list[Object]:
     """The pod as the only consumer."""
     return [{"resource": "pods", "name": name, "uid": uid}]
@@ -74,9 +82,11 @@ def state(minute: int) -> dict[str, Any]:
         claim("gang-claim", 0, 0, consumers=gang if minute < 30 else None),
         claim("parked", 1, 0),
         claim("twice", 5, 0, consumers=by_pod("dra-0", "d")),
+        share("small", 20),
+        share("large", 60),
     ]
     plug = pod("plug-0", "p", 0, requests={"nvidia.com/gpu": "1"})
-    pods = [pod("dra-0", "d", 0, "twice"), plug]
+    pods = [pod("dra-0", "d", 0, "twice"), plug, pod("small-0", "small", 0, "small"), pod("large-0", "large", 0, "large")]
     if minute < 20:
         claims.append(claim("sts-0-x1", 2, 0, "first", by_pod("sts-0", "first")))
         pods.append(pod("sts-0", "first", 0, "sts-0-x1"))
@@ -86,9 +96,10 @@ def state(minute: int) -> dict[str, Any]:
     if minute >= 10:
         claims.append(claim("ext-0-claim", 4, 4, "e", by_pod("ext-0", "e"), extended_resource_claim="true"))
         pods.append(pod("ext-0", "e", 5, requests={"nvidia.com/gpu": "1"}, extended="ext-0-claim"))
-    devices = [
-        {"name": f"gpu-{gpu}", "attributes": {"type": {"string": "gpu"}, "uuid": {"string": uuid(gpu)}}} for gpu in range(6)
+    devices: list[Object] = [
+        {"name": f"gpu-{gpu}", "attributes": {"type": {"string": "gpu"}, "uuid": {"string": uuid(gpu)}}} for gpu in (*range(6), 8)
     ]
+    devices[-1] |= {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "80Gi"}}}
     pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
     slices = [
         {"metadata": {"name": "s"}, "spec": {"driver": "gpu.nvidia.com", "pool": pool, "nodeName": "n", "devices": devices}}
@@ -126,14 +137,14 @@ def uuid(gpu: int) -> str:
 
 
 def telemetry() -> Iterator[str]:
-    """An hour of all GPUs, idle but for 2 to 7; of the last two the exporter names who holds them."""
+    """An hour of all GPUs, idle but for 2 to 8; of 6 and 7 the exporter names who holds them."""
     dra = (
         'dra_claim_name="ghost-claim",dra_claim_namespace="ns",dra_driver_name="gpu.nvidia.com",'
         'dra_pool_name="n",dra_device_name="gpu-6"'
     )
     named = {6: f',namespace="ns",pod="ghost-0",container="main",{dra}', 7: ',namespace="ns",pod="kube-0",container="main"'}
     yield "# TYPE DCGM_FI_DEV_GPU_UTIL gauge"
-    for gpu in range(8):
+    for gpu in range(9):
         labels = f'Hostname="n",UUID="{uuid(gpu)}",modelName="H100"{named.get(gpu, "")}'
         yield from _samples(f"DCGM_FI_DEV_GPU_UTIL{{{labels}}}", 0 if gpu < 2 else 50)
     yield "# TYPE kube_pod_resourceclaim_info gauge"

@@ -83,6 +83,18 @@ def test_a_gpu_that_a_claim_and_the_kubelet_gave_out_is_a_finding_and_counts_onc
     assert hours == [(pytest.approx(1),)]
 
 
+def test_a_gpu_that_claims_have_parts_of_is_theirs_by_these_parts(report: duckdb.DuckDBPyConnection) -> None:
+    # 20 and 60 of 80 GiB for the hour that was seen: a quarter and three of a GPU-hour, in the ledger as in what each was given.
+    quarters = [("large-0", pytest.approx(0.75), "granted_share"), ("small-0", pytest.approx(0.25), "granted_share")]
+    ledger = f"""select pod, gpu_hours, hours_method from report.gpu_hour_ledger
+                 where device_uuid = '{uuid(8)}' and bucket = 'allocated_busy' order by pod"""
+    given = f"""select pod, allocated_gpu_hours, hours_method from report.device_allocation
+                where device_uuid = '{uuid(8)}' order by pod"""
+    assert rows(report, ledger) == rows(report, given) == quarters
+    claims = "select claim, share_ratio, allocated_seconds from report.dra_claim where share_id != '' order by claim"
+    assert rows(report, claims) == [("large", 0.75, 3900), ("small", 0.25, 3900)]
+
+
 def test_gpus_that_only_their_drivers_slices_tell_of_are_there_and_unknown(report: duckdb.DuckDBPyConnection) -> None:
     # Two GPUs, whatever could be made of them, from the first look of the day to its end.
     ledger = "select bucket, cause, gpu_hours from report.gpu_hour_ledger where node_name = 'quiet'"
