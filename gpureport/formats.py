@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 UNKNOWN = "—"
@@ -57,6 +58,7 @@ _UNITS = (
 )
 
 
+@cache
 def unit(column: str) -> str:
     """The unit that a column's heading shows; '' for counts, names and times."""
     return next((shown for ending, shown in _UNITS if column.endswith(ending)), "")

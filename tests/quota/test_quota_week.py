@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 import duckdb
@@ -34,11 +35,29 @@ def hour_of(instant: datetime) -> int:
     return int((instant - START).total_seconds()) // HOUR
 
 
-def test_every_hour_of_a_week_is_as_an_oracle_reckons_it(con: Con) -> None:
-    cluster = a_week(1)
-    expected = hours(cluster)
-    facts(con, cluster)
-    found = quota_hours(con)
+@dataclass(frozen=True)
+class Told:
+    """What the facts of some time say."""
+
+    quotas: dict[tuple[str, int], dict[str, object]]
+    pods: dict[tuple[object, ...], tuple[object, ...]]
+    short: float
+
+    @classmethod
+    def by(cls, con: Con) -> Told:
+        return cls(quota_hours(con), pod_hours(con), short_hours(con))
+
+
+@pytest.fixture(scope="module")
+def week(con: Con) -> Told:
+    """The week of ``a_week(1)``, made at once."""
+    facts(con, a_week(1))
+    return Told.by(con)
+
+
+def test_every_hour_of_a_week_is_as_an_oracle_reckons_it(week: Told) -> None:
+    expected = hours(a_week(1))
+    found = week.quotas
     assert found.keys() == expected.keys()
     for key, figures in expected.items():
         assert {name: found[key][name] for name in figures} == {
@@ -49,20 +68,18 @@ def test_every_hour_of_a_week_is_as_an_oracle_reckons_it(con: Con) -> None:
     assert sum(figures["capped_seconds"] for figures in expected.values()) > 0
 
 
-def test_days_on_their_own_add_up_to_the_week(con: Con) -> None:
-    cluster = a_week(2)
-    facts(con, cluster)
-    week, pods, short = quota_hours(con), pod_hours(con), short_hours(con)
+def test_days_on_their_own_add_up_to_the_week(con: Con, week: Told) -> None:
     days, pods_of_days, short_of_days = {}, {}, 0.0
     for day in range(7):
-        facts(con, cluster, day * DAY, (day + 1) * DAY)
-        days |= quota_hours(con)
-        pods_of_days |= pod_hours(con)
-        short_of_days += short_hours(con)
-    assert days.keys() == week.keys()
-    assert [key for key in week if not is_same(days[key], week[key])] == []
-    assert pods_of_days == pods
-    assert short_of_days == pytest.approx(short)
+        facts(con, a_week(1), day * DAY, (day + 1) * DAY)
+        told = Told.by(con)
+        days |= told.quotas
+        pods_of_days |= told.pods
+        short_of_days += told.short
+    assert days.keys() == week.quotas.keys()
+    assert [key for key in week.quotas if not is_same(days[key], week.quotas[key])] == []
+    assert pods_of_days == week.pods
+    assert short_of_days == pytest.approx(week.short)
 
 
 def pod_hours(con: Con) -> dict[tuple[object, ...], tuple[object, ...]]:
