@@ -1,0 +1,62 @@
+"""What adds up: the report of two days is, amount by amount, the sum of the reports of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpureport.compute import connection, facts_hash
+from gpureport.config import Config
+from gpureport.lake import open_lake
+from gpureport.pipeline.settings import compute_settings, report_settings
+from gpureport.query import load
+from gpureport.report_tables import report_tables
+from gpureport.simulate import SimulationPlan
+from gpureport.window import Window
+
+AMOUNT = re.compile(r"(_seconds|_joules|_kwh|gpu_hours|xid_error_count)$")
+KEYS = {
+    "device": "device_uuid, gpu_instance_id",
+    "container": "namespace, pod, pod_uid, container",
+    "container_saturation": "namespace, pod, pod_uid, container, device_uuid, gpu_instance_id",
+    "container_power": "namespace, pod, pod_uid, container, device_uuid, gpu_instance_id",
+    "device_allocation": "namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device",
+    "dra_claim": "namespace, claim, claim_uid, device, share_id, request",
+    "gpu_hour_ledger": "device_uuid, gpu_instance_id, bucket, cause, namespace, pod, pod_uid",
+    "gpu_hour_balance": "dimension, value",
+    "energy_balance": "dimension, value",
+    "fleet": "cluster",
+    "coverage": "signal, node_name",
+}
+"""What a row of each table is of, days aside."""
+NOT_ADDED = {"end_uncertainty_seconds"}
+Amounts = dict[tuple[object, ...], float]
+
+
+def amounts(lake: Path, window: Window) -> Amounts:
+    """Every amount of the window's tables that is known, by table, key and column."""
+    config = Config()
+    with connection() as con:
+        report_tables(con, open_lake(lake), window, report_settings(config), facts_hash(load(), compute_settings(config)))
+
+        def of(table: str, key: str) -> Iterator[tuple[tuple[object, ...], float]]:
+            names = con.table(f"report.{table}").columns
+            for name in (each for each in names if AMOUNT.search(each) and each not in NOT_ADDED):
+                statement = f"select {key}, sum({name}) from report.{table} group by all having count({name}) > 0"
+                for *row, amount in con.execute(statement).fetchall():
+                    yield (table, name, *row), float(amount)
+
+        return dict(found for table, key in KEYS.items() for found in of(table, key))
+
+
+def test_the_amounts_of_two_days_are_those_of_each_added_up(simulated: Path, plan: SimulationPlan) -> None:
+    first, second = (Window.of_day(day) for day in plan.dates)
+    one, other = amounts(simulated, first), amounts(simulated, second)
+    both = amounts(simulated, Window(first.start_at, second.end_at))
+    assert both.keys() == one.keys() | other.keys()
+    # Each table rounds to nine digits.
+    assert both == {key: pytest.approx(one.get(key, 0) + other.get(key, 0), rel=1e-8, abs=1e-6) for key in both}
+    assert {table for table, *_ in both} >= KEYS.keys() - {"dra_claim"}
