@@ -68,9 +68,7 @@ def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Cat
 def _refuse_the_future(batch: SeriesBatch, named: str, now: datetime | None) -> None:
     last = int(batch.times_ms.max())
     if now is not None and last > to_ms(now + AHEAD):
-        raise SourceError(
-            f"{named}: samples reach to {rfc3339(from_ms(last))}, in the future; check the clock that stamped them, or ours"
-        )
+        raise SourceError(f"{named}: samples reach to {rfc3339(from_ms(last))}, in the future; check both clocks")
 
 
 def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
@@ -79,7 +77,7 @@ def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
         return
     if any(tally.dropped["nameless"] for tally in tallies.values()):
         raise SourceError(
-            f"{named}: no value has a UUID label, so none can be put to a device; scrape with the exporter's own labels"
+            f"{named}: no value has a UUID label, so none can be assigned to a device; scrape with the exporter's own labels"
         )
     raise SourceError(f"{named}: no metric that gpureport knows; see queries/catalog/signal.csv, or add rows under [[signals]]")
 

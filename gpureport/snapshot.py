@@ -68,7 +68,7 @@ def _list(cluster: Cluster, kind: Kind, observation: Observation) -> Listed:
         if page.is_start:
             observation.begin(kind, version)
         observation.add(kind, page.items)
-        warnings = () if page.is_consistent else ("the list expired while it was read; its end is of a later moment",)
+        warnings = () if page.is_consistent else ("the list expired while it was read; its end was read at a later moment",)
     return Listed(kind.asked, cluster.name, version, observation.count(kind), warnings)
 
 
@@ -78,9 +78,7 @@ def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetim
     SourceError for a folder without lists that gpureport reads, for a file that is no JSON, and for a time yet to come.
     """
     if observed_at > now + AHEAD:
-        raise SourceError(
-            f"{folder} was saved at {rfc3339(observed_at)}, in the future; check the clock that stamped it, or ours"
-        )
+        raise SourceError(f"{folder} was saved at {rfc3339(observed_at)}, in the future; check both clocks")
     lake = open_lake(place, create=True)
     observation = Observation(to_ms(observed_at))
     gathered = _Gathered(observation)

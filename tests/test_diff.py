@@ -173,8 +173,8 @@ def test_reports_of_other_clusters_are_not_held_against_each_other(
         (["a-report"], 2, "give two reports"),
         (["--since", "2026-11-20", "--earlier-until", "2026-11-19"], 2, "--earlier-until needs --earlier-since"),
         (["nowhere-a", "nowhere-b"], 1, "is not a report's database"),
-        (["--since", "2026-11-20"], 1, "cannot be held against"),
-        (["--since", "2026-11-20T14:10:00Z", "--until", "2026-11-20T15:10:00Z"], 1, "cannot be held against"),
+        (["--since", "2026-11-20"], 1, "cannot be compared with"),
+        (["--since", "2026-11-20T14:10:00Z", "--until", "2026-11-20T15:10:00Z"], 1, "cannot be compared with"),
     ],
 )
 def test_what_cannot_be_compared_is_said(

@@ -59,7 +59,7 @@ def _absent_series(kube: KubeState) -> list[Finding]:
         text = "no node labels, so hardware without a driver and the way GPUs are shared cannot be seen"
         findings.append(Finding("node_labels", "note", NODE_LABEL_SERIES, text, (), (remedies.NODE_LABELS,)))
     if CLAIM_SERIES not in kube.series:
-        text = "no pod with a resource claim, or kube-state-metrics before 2.20: no other series tells of pods with claims"
+        text = "no pod with a resource claim, or kube-state-metrics before 2.20: no other series shows pods with claims"
         findings.append(Finding("claim_series", "note", CLAIM_SERIES, text))
     return findings
 
@@ -86,7 +86,7 @@ def _silent_nodes(evidence: Evidence) -> list[Finding]:
     if not silent or not evidence.carried or told - set(kube.nodes):
         return []
     what = _listed([f"{node} ({_resources(kube.allocatable[node])})" for node in silent])
-    text = f"accelerators are allocatable, but no exporter tells of them: {what}; is its pod there (taints, node selector)"
+    text = f"accelerators are allocatable, but no exporter reports them: {what}; does its pod run there (taints, node selector)"
     return [Finding("node_without_exporter", "partial", "nodes", text, ("device.*",))]
 
 
@@ -95,7 +95,7 @@ def _no_driver(kube: KubeState) -> list[Finding]:
     if not bare:
         return []
     what = _listed([f"{node} ({kube.hardware[node]})" for node in bare])
-    text = f"an accelerator is there and none is allocatable: {what}; is the driver loaded, is the device plugin well"
+    text = f"there is an accelerator and none is allocatable: {what}; check driver and device plugin"
     return [Finding("hardware_without_driver", "partial", "nodes", text, ("device.*",))]
 
 

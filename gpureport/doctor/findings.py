@@ -16,7 +16,7 @@ CHECKS = {
     "values_left_out": "a signal that came, but none of whose values could be believed (lake only)",
     "signal_conditional": "a signal whose absence does not have to mean that anything is missing",
     "not_on_model": "a signal that GPUs of this model cannot have, whatever is configured",
-    "virtual_gpu": "a signal of the board that a virtual GPU's guest is not told: the exporter of its host is",
+    "virtual_gpu": "a signal of the board that a guest of a virtual GPU cannot read; the exporter on its host can",
     "pod_labels": "whether the series of a device name the workload that holds it",
     "exporter_without_pods": "an exporter that never names workloads",
     "target_labels_win": "the scrape's own pod label pushed the workload's to exported_pod (honorLabels: false)",

@@ -36,7 +36,7 @@ def rhythm_findings(rhythm: Rhythm) -> list[Finding]:
     if rhythm.step_seconds is not None:
         findings.append(_interval(rhythm.step_seconds, rhythm.fresh_ratio))
     if rhythm.reset_count:
-        text = f"began anew {rhythm.reset_count} times where it was looked at (driver reloaded); growth is counted on both sides"
+        text = f"was reset {rhythm.reset_count} times in what was looked at (driver reloaded); growth is counted on both sides"
         findings.append(Finding("counter_reset", "note", "energy_joules", text))
     return findings
 
@@ -48,5 +48,5 @@ def _interval(step_seconds: float, fresh_ratio: float | None) -> Finding:
         more = f", but a new value every {renewed:.0f} s only: scrape as often as the exporter collects"
         return Finding("scrape_interval", "note", "scrape", text + (more if fresh_ratio else ", all of them equal"))
     if step_seconds > LONG_STEP_SECONDS:
-        return Finding("scrape_interval", "note", "scrape", f"{text}: what is shorter is seen by luck, except in counters")
+        return Finding("scrape_interval", "note", "scrape", f"{text}: what is shorter is seen only by chance, except in counters")
     return Finding("scrape_interval", "ok", "scrape", text)

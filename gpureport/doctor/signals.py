@@ -24,7 +24,7 @@ _SAYS_ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
 _PROFILING = "profiling: some GPUs have none, and one of those can end it for its whole node; DCGM 226, dcgm-exporter 50"
 
-_GUESTS = "{} are virtual GPUs, whose guests are not told it; the exporter of their host is"
+_GUESTS = "{} are virtual GPUs: guests cannot read it, the exporter on their host can"
 
 Version = tuple[int, ...]
 Cell = tuple[str, str, bool]
@@ -130,7 +130,7 @@ def _no_device_series(evidence: Evidence, catalog: Catalog) -> Finding:
         "device_series",
         "missing",
         "devices",
-        f"no series of any exporter that is known ({known}){have}: is one scraped, and is this the right server and time",
+        f"no series of any known exporter ({known}){have}: check that one is scraped, and that this is the right server and time",
         figures,
     )
 

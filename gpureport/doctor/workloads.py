@@ -70,7 +70,7 @@ def _names(seen: Habits, kube: KubeState) -> list[Finding]:
             "exporter_without_pods",
             "note",
             exporter,
-            "names no workloads by design; another source must tell",
+            "names no workloads by design; another source has to",
         )
         for exporter in silent
     ]
@@ -101,7 +101,9 @@ def _target_labels(seen: Habits) -> list[Finding]:
         pod = names.first(each.labels, names.POD)
         if pod and not each.is_owned and names.is_exporter(each.labels, pod):
             jobs.add(each.provenance.job)
-    text = "pod labels are the exporter's own and the workload is in exported_pod; read right, but every other dashboard is not"
+    text = (
+        "pod labels are the exporter's own and the workload is in exported_pod; read correctly here, but not by other dashboards"
+    )
     return [
         Finding("target_labels_win", "note", job or "a job without a name", text, (), (remedies.HONOR_LABELS,))
         for job in sorted(jobs)

@@ -44,9 +44,11 @@ def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = Fa
 
 def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
     """What was removed and what stays, a line each; nothing where nothing was to be removed."""
-    lines = [f"warning: {path} is not gpureport's, and stays" for path in pruned.left]
+    lines = [f"warning: {path} was not written by gpureport, and stays" for path in pruned.left]
     if pruned.partition_count:
-        lines.append(f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}: over their age")
+        lines.append(
+            f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}: beyond their retention"
+        )
     return lines
 
 

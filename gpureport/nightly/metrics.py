@@ -110,16 +110,16 @@ def _of_report(con: duckdb.DuckDBPyConnection) -> Iterator[Value]:
 
 
 HELP = {
-    "gpureport_run_success": "1 where the last run wrote its report and read every source, else 0.",
+    "gpureport_run_success": "1 if the last run wrote its report and read every source, else 0.",
     "gpureport_run_exit_code": "Exit code of the last run.",
     LAST_SUCCESS: "When the last successful run ended, in seconds since 1970.",
-    "gpureport_run_duration_seconds": "How long a stage of the last run took, all its days together.",
+    "gpureport_run_duration_seconds": "How long a stage of the last run took, for all its days.",
     "gpureport_run_samples_total": "Samples that the last run fetched.",
     "gpureport_run_coverage_ratio": "Seen over expected device time of the reported day.",
-    "gpureport_run_unknown_gpu_hours": "GPU-hours of the reported day of which nothing sure is known.",
-    "cluster_gpu_pending_pod_count": "Pods of phase Pending that ask for the resource, mean of the last hour that is known.",
-    "cluster_gpu_pending_request_total": "Units that they ask for, mean of the last hour that is known.",
-    "cluster_gpu_requested_allocatable_ratio": "Requested over allocatable units, mean of the last hour that is known.",
+    "gpureport_run_unknown_gpu_hours": "GPU-hours of the reported day about which nothing certain is known.",
+    "cluster_gpu_pending_pod_count": "Pods of phase Pending that ask for the resource, mean of the last known hour.",
+    "cluster_gpu_pending_request_total": "Units that they ask for, mean of the last known hour.",
+    "cluster_gpu_requested_allocatable_ratio": "Requested over allocatable units, mean of the last known hour.",
 }
 
 

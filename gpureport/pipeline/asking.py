@@ -82,7 +82,7 @@ def _open_report_if_whole(con: DuckDBPyConnection, config: Config, lake: Lake, n
     try:
         open_report(con, config, lake, Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1)), now)
     except LakeError as error:
-        print(f"warning: no report.* here: {error}", file=sys.stderr)
+        print(f"warning: there is no report.* here: {error}", file=sys.stderr)
 
 
 def schema() -> str:

@@ -68,7 +68,7 @@ def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> 
     names = label_values(connection, label, catalog_of(config).asked, Window.of_day(day))
     if not names:
         if label not in (external := external_labels(connection)):
-            raise UsageError(f"neither the series of {connection.url} nor its external labels bear {label!r}; set cluster")
+            raise UsageError(f"neither the series of {connection.url} nor its external labels have {label!r}; set cluster")
         return [config.model_copy(update={"cluster": external[label]})]
     found = []
     for name in names:

@@ -39,7 +39,7 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
         queries = report_tables(con, lake, window, report_settings(config), made_with, before)
         if "report.gpu_hour_bridge" not in queries:
             raise LakeError(
-                f"{window} cannot be held against {before}: give windows of whole hours, and compute all days of both with this "
+                f"{window} cannot be compared with {before}: give windows of whole hours, and compute all days of both with this "
                 "configuration and version"
             )
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)

@@ -95,7 +95,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         )
     if failing:
         listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
-        raise FindingError(f"{out / 'report.html'} is written, and holds findings that fail the run (--fail-on): {listed}")
+        raise FindingError(f"{out / 'report.html'} is written, and has findings that fail the run (--fail-on): {listed}")
     return written
 
 

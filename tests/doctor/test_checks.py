@@ -150,7 +150,7 @@ def test_a_guest_of_a_virtual_gpu_is_asked_for_nothing_that_it_cannot_tell() -> 
     row = row_of(signal_findings(Evidence("x", tuple(guests)), CATALOG), "power_watts")
     assert (row.code, row.status, row.add) == ("virtual_gpu", "missing", ())
     assert "power_watts_avg" in row.costs
-    told = "are virtual GPUs, whose guests are not told it; the exporter of their host is"
+    told = "are virtual GPUs: guests cannot read it, the exporter on their host can"
     assert row.found == f"no series: GRID V100D-32C, NVIDIA A40-8Q {told}"
     assert row_of(signal_findings(Evidence("x", tuple(guests)), CATALOG), "sm_active_ratio").code == "signal"
 

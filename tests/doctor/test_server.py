@@ -172,7 +172,7 @@ def test_repeated_values_and_restarted_counters_are_noted(examined: Examined) ->
     told = examined("staircase and reset")
     (interval,), (reset,) = told.of("scrape_interval"), told.of("counter_reset")
     assert interval["found"].startswith("a sample every 30 s, but a new value every 50 s only")
-    assert reset["found"].startswith("began anew 2 times")
+    assert reset["found"].startswith("was reset 2 times")
     assert told.code == 0
 
 

@@ -81,7 +81,7 @@ def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says
         assert list(fleet(tmp_path)) == ["eu-west"]
         capsys.readouterr()
         assert run(tmp_path, config.replace("region", "site"), "--no-kubernetes") == 2
-    assert "its external labels bear 'site'; set cluster" in capsys.readouterr().err
+    assert "its external labels have 'site'; set cluster" in capsys.readouterr().err
 
 
 def test_each_cluster_has_its_servers_and_one_that_is_down_does_not_keep_the_others_from_their_report(

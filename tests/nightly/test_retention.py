@@ -85,8 +85,8 @@ def test_what_is_not_gpureports_stays_and_is_named(lake: Path, tmp_path: Path, c
     for file in (notes, odd, foreign, linked_to):
         assert file.read_bytes() == b"mine"
     assert file_link.is_symlink()
-    assert "pod/cluster=eu/date=2026-10-21/notes.txt is not gpureport's, and stays" in told
-    assert "part-0001.parquet is not gpureport's" in told
+    assert "pod/cluster=eu/date=2026-10-21/notes.txt was not written by gpureport, and stays" in told
+    assert "part-0001.parquet was not written by gpureport" in told
     assert not part(lake, "pod", "2026-10-21").exists()
 
 
