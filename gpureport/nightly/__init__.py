@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from gpureport import pipeline
+from gpureport import findings, pipeline
 from gpureport.config import Config
 from gpureport.errors import GpureportError, SourceError, StoreError
 from gpureport.export import NoSeriesError
@@ -87,6 +87,7 @@ def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
 
 def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
     """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
+    findings.check_fail_on(plan.config.report.fail_on)  # hours of fetching should not come before it
     failures: list[SourceError] = []
     found_day = False
     for config in pipeline.each_source(plan.config, plan.environ, plan.last_day):

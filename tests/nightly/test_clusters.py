@@ -156,3 +156,12 @@ def test_snapshot_reads_every_cluster_that_names_its_kubernetes(tmp_path: Path) 
         file.write_text(f'{shared}{clusters}[[clusters]]\nname = "dark"\n')
         assert main(["--config", str(file), "snapshot"], environ={}, now=NOW) == 0
     assert ask(tmp_path / "lake", "select distinct cluster from lake.pod order by all") == [("eu",), ("us",)]
+
+
+def test_a_finding_that_does_not_exist_is_refused_before_any_server_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = '[prometheus]\nurl = "http://127.0.0.1:9"\nretries = 0\n[kubernetes]\nenabled = false\n[report]\nfail_on = "GR999"\n'
+    assert run(tmp_path, config) == 2
+    assert "--fail-on 'GR999' is not a finding" in capsys.readouterr().err
+    assert run(tmp_path, config.replace("GR999", "info")) == 5
