@@ -10,7 +10,7 @@ from typing import Any
 from gpureport import formats
 from gpureport.report import charts
 from gpureport.report.amount import amount
-from gpureport.report.ground import Ground, Told, hours_told, where
+from gpureport.report.ground import AboveIdle, Ground, Told, hours_told, where
 from gpureport.report.timelines import CONTAINER, DEVICE, Key
 from gpureport.report.unknown import cell
 from gpureport.report.use_strip import Strip, use_strip
@@ -69,7 +69,7 @@ def container_card(ground: Ground, key: Key, points: Sequence[Mapping[str, Any]]
             ("seen", formats.duration(row["observed_seconds"])),
             ("coverage of its life", formats.percent(row["coverage_ratio"])),
             *hours_told(ground.hours.get(key[:4], {})),
-            ("energy above idle", formats.energy(ground.joules.get(key))),
+            ("energy above idle", ground.joules.get(key, AboveIdle()).told),
         ),
         sentences=_boundness(ground, key),
         strips=use_strip(row, result.reasons[number]),

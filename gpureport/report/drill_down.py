@@ -12,7 +12,7 @@ from gpureport import formats
 from gpureport.report import charts
 from gpureport.report.amount import amount
 from gpureport.report.cards import Card, Row, container_card, device_card
-from gpureport.report.ground import Ground, Places, effective_told, held, hours_told, read_ground
+from gpureport.report.ground import AboveIdle, Ground, Places, effective_told, held, hours_told, read_ground
 from gpureport.report.ledger import BUCKETS, HELD, Balance, added
 from gpureport.report.results import Result
 from gpureport.report.timelines import CONTAINER, DEVICE, Key, courses, step_hours
@@ -168,10 +168,10 @@ def _team_row(ground: Ground, key: Key) -> Row:
         formats.significant(held(buckets)) if buckets else formats.UNKNOWN,
         formats.significant(buckets.get("allocated_idle", 0.0)) if buckets else formats.UNKNOWN,
         *(cell(row, reasons, name) for name in ("gpu_util_ratio_avg", "gpu_usage_avg", "sm_active_avg")),
-        _energy(ground.joules.get(key)),
+        _energy(ground.joules.get(key, AboveIdle())),
     )
     return Row(ground.places.containers.get(key, ""), cells)
 
 
-def _energy(joules: float | None) -> str:
-    return Unknown("not_collected") if joules is None else amount(formats.energy(joules), joules)
+def _energy(found: AboveIdle) -> str:
+    return Unknown("not_collected") if found.joules is None else amount(found.told, found.joules)

@@ -22,7 +22,7 @@ GLOSSARY = (
     ("throttled", "share of the time in which clocks were held back, by power, heat or the hardware"),
     ("memory pressure", "share of the time in which memory in use was at the threshold or above"),
     ("XID", "an error code of NVIDIA's driver; the count is a lower bound, because repeats of one code do not show"),
-    ("energy above idle", "what the GPU drew beyond its idle baseline while the workload held it"),
+    ("energy above idle", "what the GPU drew beyond its idle baseline while held; ≥ where none of its model was ever seen idle"),
     ("coverage", "seen time ÷ time that could have been seen"),
     ("guaranteed, borrowed, lent", "what a quota promises; what was held beyond one's own; what of one's own others held"),
     ("wait", "from a pod's creation until it was given a node"),

@@ -39,13 +39,29 @@ class Places:
 
 
 @dataclass(frozen=True)
+class AboveIdle:
+    """What a container's devices drew for it above idle; unknown where that of any of them is.
+
+    ``is_least``: one of them was never seen idle, so the lowest that it drew stands for that, and it may have been more.
+    """
+
+    joules: float | None = None
+    is_least: bool = False
+
+    @property
+    def told(self) -> str:
+        """As people read it."""
+        return f"{'≥ ' if self.is_least and self.joules is not None else ''}{formats.energy(self.joules)}"
+
+
+@dataclass(frozen=True)
 class Ground:
     """The tables, and what is looked up in them again and again."""
 
     tables: Mapping[str, Result]
     hours: Mapping[Key, Mapping[str, float]]
     """By pod (HOLDER), GPU-hours by bucket."""
-    joules: Mapping[Key, float | None]
+    joules: Mapping[Key, AboveIdle]
     keys: Sequence[Key]
     """Containers, the most GPU-hours first."""
     numbers: Mapping[Key, int]
@@ -94,14 +110,20 @@ def held(buckets: Mapping[str, float]) -> float:
     return sum(buckets.get(name, 0.0) for name in HELD)
 
 
-def _joules(power: Result | None) -> dict[Key, float | None]:
-    """Energy above idle of each container; None where that of any of its devices is unknown."""
+def _joules(power: Result | None) -> dict[Key, AboveIdle]:
+    """By container."""
     if power is None or power.rows.height == 0:
         return {}
     own = pl.col("active_joules") + pl.col("held_joules")
     summed = pl.when(own.is_null().any()).then(None).otherwise(own.sum())
-    rows = power.rows.group_by(*CONTAINER, maintain_order=True).agg(summed.alias("joules")).rows()
-    return {tuple(row[:5]): row[5] for row in rows}
+    parts = power.rows.group_by(*CONTAINER, maintain_order=True)
+    rows = parts.agg(summed.alias("joules"), is_least().any().alias("is_least")).rows()
+    return {tuple(row[:5]): AboveIdle(*row[5:]) for row in rows}
+
+
+def is_least() -> pl.Expr:
+    """Whether a row's energy above idle is a lower bound: neither its device nor another of its model was ever seen free."""
+    return pl.col("idle_source").fill_null("").str.contains("lowest_seen", literal=True)
 
 
 def hours_told(buckets: Mapping[str, float]) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ import polars as pl
 from gpureport import formats
 from gpureport.report import charts
 from gpureport.report.first_screen import FirstScreen, Share, finding_lines
-from gpureport.report.ground import held
+from gpureport.report.ground import AboveIdle, held, is_least
 from gpureport.report.header import Header
 from gpureport.report.html import write_html
 from gpureport.report.ledger import BUCKETS, Balance, added, by_holder
@@ -121,7 +121,8 @@ def _tiles(whole: Balance, power: Result | None) -> tuple[Tile, ...]:
     if power is not None and power.rows.height:
         own = power.rows.select(pl.col("active_joules") + pl.col("held_joules")).to_series()
         partial = "of all devices" if own.null_count() == 0 else f"of {own.len() - own.null_count():,} of {own.len():,} devices"
-        told.append(Tile("Energy above idle", formats.energy(float(own.sum())) if own.count() else formats.UNKNOWN, partial))
+        known = AboveIdle(float(own.sum()) if own.count() else None, bool(power.rows.select(is_least().any()).item()))
+        told.append(Tile("Energy above idle", known.told, partial))
     return tuple(told)
 
 

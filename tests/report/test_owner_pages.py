@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 import pytest
 from built_once import built_once
@@ -16,10 +17,12 @@ from hypothesis import strategies as st
 
 from gpureport.cli import main
 from gpureport.lake import open_lake
-from gpureport.query import Query
+from gpureport.query import Query, load
 from gpureport.report import write_report
+from gpureport.report.ground import _joules
 from gpureport.report.ledger import BUCKETS, Balance
 from gpureport.report.owner_pages import _sentences, _tiles, file_name
+from gpureport.report.results import Result
 from gpureport.tables.state import NAMESPACE
 
 from .conftest import NOW, a_header
@@ -143,3 +146,18 @@ def test_teams_that_only_kube_state_metrics_tells_have_pages(tmp_path: Path) -> 
     assert main(["compute", "--date", "2026-11-20", *lake], environ={}, now=NOW) == 0
     assert main(["report", *window, "--by", "team/name", *lake, "--out", str(tmp_path / "out")], environ={}, now=NOW) == 0
     assert sorted(path.name for path in (tmp_path / "out" / "by").iterdir()) == ["blue.html", "red.html"]
+
+
+def test_energy_above_idle_is_a_lower_bound_where_no_gpu_was_ever_seen_idle() -> None:
+    """The lowest that a GPU drew while it was held is at least its idle baseline: 0 above it is not nothing."""
+    rows = [("p", 0.0, 0.0, "lowest_seen"), ("q", 3600.0, 0.0, "observed"), ("r", None, None, "unknown")]
+    names = ("pod", "active_joules", "held_joules", "idle_source")
+    told = [
+        dict(zip(names, row, strict=True)) | {"cluster": "c", "namespace": "n", "pod_uid": "", "container": "m"} for row in rows
+    ]
+    power = Result(load()["report.container_power"], pl.DataFrame(told), {})
+    own = {key[2]: each.told for key, each in _joules(power).items()}
+    assert own == {"p": "≥ 0 Wh", "q": "1 Wh", "r": "—"}
+    whole = Balance("a", 0, 4.0, 0.0, {bucket.name: 4.0 * (bucket.name == "effective") for bucket in BUCKETS})
+    (tile,) = (each for each in _tiles(whole, power) if each.title == "Energy above idle")
+    assert (tile.value, tile.detail) == ("≥ 1 Wh", "of 2 of 3 devices")
