@@ -26,9 +26,10 @@ import pyarrow as pa
 from gpureport import __version__
 from gpureport.engines import Engine, Threads
 from gpureport.errors import LakeError
-from gpureport.facts.day_state import KEPT_ONCE, TELEMETRY, state_around_day, state_of_day
+from gpureport.facts.day_state import KEPT_ONCE, state_around_day, state_of_day
 from gpureport.facts.idle_power import BASELINE, FIRST, idle_baseline
 from gpureport.facts.kept import KEPT
+from gpureport.facts.lake_days import TELEMETRY
 from gpureport.facts.pod_series import kepler_parts
 from gpureport.facts.quotas import QUOTA_FACTS, quota_facts_of_day
 from gpureport.facts.restatement import footer_entries

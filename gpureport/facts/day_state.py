@@ -8,11 +8,10 @@ from datetime import date, timedelta
 import duckdb
 import pyarrow as pa
 
-from gpureport.lake import Lake, Partition, views
+from gpureport.facts.lake_days import open_lake_days
+from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, needed
 
-TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
-"""The lake's tables beside ``device_sample`` that are made from samples: a day of them stands for itself."""
 _STEPS = ("facts.demand_step", "facts.node_room")
 _COUNTED = ("facts.room_look", "facts.scheduler_hour")
 """What is counted from ``_STEPS`` when these are cut to the day; they themselves are not needed any more then."""
@@ -80,9 +79,7 @@ def _build(
 ) -> None:
     """Make the tables in an empty database: telemetry of the partition's day, state of all the days."""
     chosen = needed(queries, targets)
-    reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
-    views(con, lake, sorted(reads.intersection(TELEMETRY)), [partition.cluster], [partition.date])
-    views(con, lake, sorted(reads.difference(TELEMETRY)), [partition.cluster], days)
+    open_lake_days(con, lake, chosen, [partition.cluster], [partition.date], days)
     for query in chosen:
         build(con, query, {})
 

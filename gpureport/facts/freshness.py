@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from datetime import date
 
-from gpureport.facts.day_state import TELEMETRY
+from gpureport.facts.lake_days import TELEMETRY
 from gpureport.lake import Lake, footer
 from gpureport.lake.layout import OBSERVED
 from gpureport.tables import DEVICE_SAMPLE, SOURCE

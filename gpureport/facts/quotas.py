@@ -11,12 +11,13 @@ from datetime import timedelta
 import duckdb
 import pyarrow as pa
 
+from gpureport.facts.lake_days import open_lake_days
 from gpureport.facts.quota_amounts import quota_native_table, quota_unit_table
 from gpureport.facts.quota_labels import quota_label_tables
 from gpureport.facts.quota_lending import quota_lending_table
 from gpureport.facts.quota_shares import quota_share_table
 from gpureport.fairshare.nos_labels import ORDER
-from gpureport.lake import Lake, Partition, views
+from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, needed
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.window import Window, plain
@@ -29,9 +30,6 @@ QUOTA_FACTS = (
     "facts.quota_eviction",
 )
 """What is kept of them."""
-TELEMETRY = ("sample", "series")
-"""The lake's tables that a day of stands for itself; of the others the day before and the day after tell of it too."""
-
 _TERMS = "clean.quota_span"
 _KNOWN = ("clean.quota_watch", "clean.quota_reported")
 _AMOUNTS = (*_KNOWN, "clean.quota_member", "clean.quota_node")
@@ -57,12 +55,9 @@ def quota_lake(
     clusters: Collection[str] | None = None,
 ) -> None:
     """Open as ``lake.*`` what the quotas of a window are known by: telemetry of its days, state of the days around it too."""
-    reads = {
-        name.removeprefix("lake.") for query in needed(queries, QUOTA_FACTS) for name in query.reads if name.startswith("lake.")
-    }
     days, one_day = list(window.days()), timedelta(days=1)
-    views(con, lake, sorted(reads.intersection(TELEMETRY)), clusters, days)
-    views(con, lake, sorted(reads.difference(TELEMETRY)), clusters, [days[0] - one_day, *days, days[-1] + one_day])
+    state_days = [days[0] - one_day, *days, days[-1] + one_day]
+    open_lake_days(con, lake, needed(queries, QUOTA_FACTS), clusters, days, state_days)
 
 
 def build_quota_facts(

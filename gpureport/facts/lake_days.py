@@ -1,0 +1,28 @@
+"""Of which days facts read the lake's tables: telemetry of a day stands for itself, state is told by the days around it too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import date
+
+import duckdb
+
+from gpureport.lake import Lake, views
+from gpureport.query import Query
+
+TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
+"""The lake's tables beside ``device_sample`` that are made from samples."""
+
+
+def open_lake_days(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    chosen: Iterable[Query],
+    clusters: Collection[str] | None,
+    days: Collection[date],
+    state_days: Collection[date],
+) -> None:
+    """Open as ``lake.*`` what queries read: telemetry of the days, all else of the state's days; of all clusters for None."""
+    reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
+    views(con, lake, sorted(reads.intersection(TELEMETRY)), clusters, days)
+    views(con, lake, sorted(reads.difference(TELEMETRY)), clusters, state_days)
