@@ -80,3 +80,8 @@ class FindingError(GpureportError):
     """The report is written, and holds a finding that was to fail the run."""
 
     exit_code = 3
+
+
+def first_line(error: BaseException) -> str:
+    """What another library says, as far as it fits into a sentence: its message's first line, or its kind where it has none."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

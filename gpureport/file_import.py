@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport.catalog import Catalog
-from gpureport.errors import LakeError, SourceError
+from gpureport.errors import LakeError, SourceError, first_line
 from gpureport.lake import Change, Lake, Partition, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate
@@ -132,7 +132,7 @@ def _table(folder: Path, columns: list[str] | None) -> pa.Table:
         try:
             parts.append(pq.read_table(file, columns=columns, partitioning=None))
         except (pa.ArrowInvalid, OSError) as error:
-            raise LakeError(f"{file} cannot be read ({str(error).splitlines()[0]}); import that day again") from error
+            raise LakeError(f"{file} cannot be read ({first_line(error)}); import that day again") from error
     return pa.concat_tables(parts)
 
 

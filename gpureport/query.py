@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 
 from gpureport import resources
-from gpureport.errors import QueryError
+from gpureport.errors import QueryError, first_line
 
 LAYERS = ("lake", "clean", "facts", "report", "checks")
 SEVERITIES = ("fail", "warn")
@@ -142,7 +142,7 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     except duckdb.OutOfMemoryException as error:
         raise QueryError(f"{query.table} ran out of memory; raise compute.memory_limit") from error
     except duckdb.Error as error:
-        raise QueryError(f"{query.table} ({query.path.name}) failed: {_first_line(error)}") from error
+        raise QueryError(f"{query.table} ({query.path.name}) failed: {first_line(error)}") from error
     hold_to_grain(con, query)
 
 
@@ -159,10 +159,6 @@ def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
     twice = con.execute(_parsed(con, f"select {keys} from {query.table} group by all having count(*) > 1 limit 1")).fetchone()
     if twice:
         raise QueryError(f"{query.table}: more than one row for {keys} = {twice}")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def needed(queries: Mapping[str, Query], targets: Iterable[str], given: Iterable[str] = ()) -> list[Query]:

@@ -11,7 +11,7 @@ from typing import Any, Generic
 from gpureport import __version__
 from gpureport.engines.parcel import SAME_IMAGE, do_away, packed, unpack
 from gpureport.engines.work import Outcome, Progress, Task, Work, quiet
-from gpureport.errors import EngineError, UsageError
+from gpureport.errors import EngineError, UsageError, first_line
 from gpureport.lake import Change
 
 _QUEUED = 2
@@ -39,10 +39,10 @@ class RayCluster:
                 progress(spread.advance(), len(tasks))
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, ray.exceptions.RayError):
-                raise EngineError(f"a worker cannot load the work ({_first_line(error.cause)}); {SAME_IMAGE}") from error
+                raise EngineError(f"a worker cannot load the work ({first_line(error.cause)}); {SAME_IMAGE}") from error
             raise error.cause from error
         except ray.exceptions.RayError as error:
-            raise EngineError(f"the Ray cluster gave a task up ({_first_line(error)}); see its logs, then run again") from error
+            raise EngineError(f"the Ray cluster gave a task up ({first_line(error)}); see its logs, then run again") from error
         finally:
             spread.cancel()
         return [spread.outcomes[number] for number in range(len(tasks))]
@@ -66,7 +66,7 @@ class RayCluster:
             ray.init(self.address or "local", **told)
         except (OSError, RuntimeError, ValueError) as error:
             where = f"at {self.address}" if self.address else "on this machine"
-            raise EngineError(f"no Ray cluster {where} ({_first_line(error)}); check engine.ray_address") from error
+            raise EngineError(f"no Ray cluster {where} ({first_line(error)}); check engine.ray_address") from error
 
 
 class _Spread(Generic[Task, Outcome]):
@@ -111,7 +111,3 @@ def _knock(address: str) -> None:
     host, _, port = address.rpartition(":")
     if port.isdigit() and "/" not in host:
         socket.create_connection((host, int(port)), _KNOCK_SECONDS).close()
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gpureport.errors import LakeError
+from gpureport.errors import LakeError, first_line
 from gpureport.lake.layout import Lake, Partition, is_observation, packed_part
 from gpureport.lake.parquet import ROW_GROUP_ROWS
 from gpureport.tables import SOURCE
@@ -78,5 +78,5 @@ def _readable(parts: Iterable[Path]) -> Iterator[Path]:
         try:
             pq.read_metadata(part)
         except (pa.ArrowInvalid, OSError) as error:
-            raise LakeError(f"{part} cannot be read ({str(error).splitlines()[0]}); remove it, or restore it") from error
+            raise LakeError(f"{part} cannot be read ({first_line(error)}); remove it, or restore it") from error
         yield part

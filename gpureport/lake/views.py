@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gpureport.errors import LakeError
+from gpureport.errors import LakeError, first_line
 from gpureport.lake.layout import Lake, Partition, is_observation
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.tables.table import Table
@@ -71,7 +71,7 @@ def create_view(con: duckdb.DuckDBPyConnection, name: str, files: list[str], rep
             "hive_partitioning = true, hive_types = {'cluster': varchar, 'date': date}, union_by_name = true)"
         )
     except duckdb.Error as error:
-        raise LakeError(f"{name} cannot be read ({str(error).splitlines()[0]}); export or import that day again") from error
+        raise LakeError(f"{name} cannot be read ({first_line(error)}); export or import that day again") from error
 
 
 def _doubles(table: Table | None) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from gpureport.errors import OutputError
+from gpureport.errors import OutputError, first_line
 
 
 @contextmanager
@@ -19,5 +19,5 @@ def out_errors(out: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, duckdb.IOException, duckdb.FatalException) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        reason = getattr(error, "strerror", None) or first_line(error)
         raise OutputError(f"{out} cannot be written ({reason}); free space, or give another --out") from error

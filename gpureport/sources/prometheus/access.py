@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from gpureport.config import Prometheus as PrometheusSettings
-from gpureport.errors import UsageError
+from gpureport.errors import UsageError, first_line
 
 _SECTIONS = ("basic_auth", "authorization", "tls_config", "http_headers")
 
@@ -84,7 +84,7 @@ def _from_http_config(path: str) -> Access:
     try:
         loaded = yaml.safe_load(_read(path)) or {}
     except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not valid YAML: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"{path} is not valid YAML: {first_line(error)}") from None
     if not isinstance(loaded, dict):
         raise UsageError(f"{path} is not an HTTP client configuration; see promtool's --http.config.file")
     for section in _SECTIONS:
