@@ -146,6 +146,11 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     hold_to_grain(con, query)
 
 
+def build_empty(con: duckdb.DuckDBPyConnection, query: Query) -> None:
+    """Make the query's table without rows, where nothing is to be read for it."""
+    con.execute(_parsed(con, f"create or replace table {query.table} as select * from ({query.sql}) limit 0"))
+
+
 def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     """The statement, parsed once a process: every cluster, day and batch has the same, and of a small one it is a third."""
     if sql not in _PARSED:

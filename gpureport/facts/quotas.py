@@ -18,7 +18,7 @@ from gpureport.facts.quota_lending import quota_lending_table
 from gpureport.facts.quota_shares import quota_share_table
 from gpureport.fairshare.nos_labels import ORDER
 from gpureport.lake import Lake, Partition
-from gpureport.query import Query, build, needed
+from gpureport.query import Query, build, build_empty, needed
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.window import Window, plain
 
@@ -108,7 +108,7 @@ def _build_empty(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], b
     """Where there are no quotas of accelerators nothing is read for them."""
     empty_rule_tables(con)
     for query in needed(queries, QUOTA_FACTS, built):
-        con.execute(f"create or replace table {query.table} as select * from ({query.sql}) limit 0")
+        build_empty(con, query)
 
 
 def _cut(con: duckdb.DuckDBPyConnection, table: str, window: Window) -> None:
