@@ -1,14 +1,13 @@
 """Find, order and run ``queries/``, and hold each result to its grain.
 
-The file system is the registry: ``queries/facts/device_hour.sql`` makes ``facts.device_hour``. DuckDB's own parser finds
-what a query reads, graphlib orders. A query reads its own floor or one to its left.
+The file system is the registry: ``queries/facts/device_hour.sql`` makes ``facts.device_hour``. Its header says what a query
+reads, which tests hold against DuckDB's own parser; graphlib orders. A query reads its own floor or one to its left.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -101,32 +100,6 @@ def _purpose(header: list[str]) -> str:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def tables_read(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
-    """Tables that a SELECT reads, ``<layer>.<name>``, by DuckDB's parser; names of CTEs are none."""
-    found = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
-    tree = json.loads(found[0]) if found else {}
-    if tree.get("error"):
-        raise QueryError(f"DuckDB cannot parse a query: {tree.get('error_message')}")
-    return {
-        f"{node['schema_name']}.{node['table_name']}"
-        for node in _nodes(tree)
-        if node.get("schema_name") in LAYERS and node.get("table_name")
-    }
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(tree, dict):
-        yield tree
-    children = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    for child in children:
-        yield from _nodes(child)
-
-
-def parameters(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
-    """Named parameters that a SELECT takes."""
-    return {name for statement in con.extract_statements(sql) for name in statement.named_parameters}
 
 
 def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:

@@ -17,12 +17,13 @@ from typing import Any
 
 import duckdb
 import pytest
+from query_text import parameters, tables_read
 from rebuilding import touched
 
 from gpureport import findings, lake, resources
 from gpureport.documents import queries as query_docs
 from gpureport.facts.quotas import empty_rule_tables
-from gpureport.query import LAYERS, Query, build, load, parameters, tables_read
+from gpureport.query import LAYERS, Query, build, load
 from gpureport.tables import TABLE_BY_NAME
 
 HERE = Path(__file__).parent / "queries"

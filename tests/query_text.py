@@ -1,0 +1,37 @@
+"""What a SELECT reads and takes, by DuckDB's own parser: what the headers of queries are held against."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+
+from gpureport.query import LAYERS
+
+
+def tables_read(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
+    """Tables that a SELECT reads, ``<layer>.<name>``; names of CTEs are none. ValueError for what cannot be parsed."""
+    found = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
+    tree = json.loads(found[0]) if found else {}
+    if tree.get("error"):
+        raise ValueError(f"DuckDB cannot parse a query: {tree.get('error_message')}")
+    return {
+        f"{node['schema_name']}.{node['table_name']}"
+        for node in _nodes(tree)
+        if node.get("schema_name") in LAYERS and node.get("table_name")
+    }
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+    children = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    for child in children:
+        yield from _nodes(child)
+
+
+def parameters(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
+    """Named parameters that a SELECT takes."""
+    return {name for statement in con.extract_statements(sql) for name in statement.named_parameters}
