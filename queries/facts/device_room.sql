@@ -160,7 +160,7 @@ reckoned as (
 
 select
     * exclude (pod_count, start_at, end_at),
-    if(is_healthy, greatest(0, core_percent - held_core_percent), 0) as free_core_percent,
+    core_percent * 0 + if(is_healthy, greatest(0, core_percent - held_core_percent), 0) as free_core_percent,
     memory_bytes * 0 + if(is_healthy, greatest(0, memory_bytes - held_memory_bytes), 0) as free_memory_bytes,
     memory_ratio_percent * 0 + if(is_healthy, greatest(0, memory_ratio_percent - held_memory_ratio_percent), 0) as free_memory_ratio_percent,
     pod_count,
