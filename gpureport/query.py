@@ -164,7 +164,8 @@ class Failure:
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.example.items())
-        return f"{self.table}: {self.purpose.partition(chr(10))[0]} {self.row_count} row(s), such as {shown}"
+        rows = f"{self.row_count:,} row{'' if self.row_count == 1 else 's'}"
+        return f"{self.table}: {self.purpose.partition(chr(10))[0]} {rows}, such as {shown}"
 
 
 def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: Mapping[str, Any]) -> list[Failure]:

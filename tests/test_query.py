@@ -119,4 +119,4 @@ def test_a_check_reports_what_it_found(tmp_path, con):
     write_query(tmp_path, "checks.quiet", f"{sql} where false", extra="-- severity: fail")
     (failure,) = run_checks(con, load(tmp_path).values(), {})
     assert (failure.table, failure.severity, failure.row_count) == ("checks.found", "warn", 2)
-    assert str(failure) == "checks.found: What checks.found is. 2 row(s), such as device_uuid=GPU-a, held_seconds=5"
+    assert str(failure) == "checks.found: What checks.found is. 2 rows, such as device_uuid=GPU-a, held_seconds=5"

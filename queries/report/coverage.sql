@@ -172,8 +172,8 @@ lost as (
         true as is_own,
         sum(lacking_seconds) as lost_seconds,
         concat(
-            'GPUs that name nobody all day: ', count(*), ', active for ', sum(active_seconds)::bigint, ' s; pods with accelerators on '
-            'the node: ', max(accelerator_pod_count), '; nodes of the cluster that name holders: ', max(named_node_count)
+            'GPUs that name nobody all day: ', count(*), ', time × activity ', sum(active_seconds)::bigint, ' s; pods with accelerators '
+            'on the node: ', max(accelerator_pod_count), '; nodes of the cluster that name holders: ', max(named_node_count)
         ) as evidence
     from facts.window_holder_day
     where cause != ''

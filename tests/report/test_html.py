@@ -127,7 +127,7 @@ def test_the_head_states_window_coverage_sources_and_failed_checks(out: Path) ->
         "Seen90.0 %10.0 % not seen; 1 of 31 signals absent",
         "exporter down0.1 GPU-h on 1 node not seen: all devices and signals of the node fell silent together",
         "not collecteddram_active_ratio: the exporter does not publish this metric",
-        "Check failed. checks.overlap: Two rows at once. 3 row(s)",
+        "Check failed. checks.overlap: Two rows at once. 3 rows",
         "prometheus 2.53 warned: one store is missing",
         "1,234 samples from prometheus 2.53 (read path remote-read)",
         "Generated at 2026-11-21T05:00:00Z",
