@@ -56,9 +56,9 @@ def _least(whole: Balance, *names: str) -> str:
 
 def _waste(whole: Balance, tables: Mapping[str, Result]) -> str:
     unused = f"{_hours(whole, 'allocated_idle', 'reserved_idle')} held without being used"
-    text = f"{unused}{_most_idle(tables)}, {_hours(whole, 'free', 'stranded')} free"
+    text = f"{unused}{_most_idle(tables)}; {_hours(whole, 'free', 'stranded')} free"
     stranded, asked = whole.of("stranded"), waiting(tables).device_hours
-    placeless = f", of which nothing could be placed on {formats.gpu_hours(stranded)}" if stranded else ""
+    placeless = f", {formats.gpu_hours(stranded)} of them stranded: nothing could be placed there" if stranded else ""
     return _sentence(f"{text}{placeless}{f'; pods waited for {formats.significant(asked)} device-hours' if asked else ''}")
 
 

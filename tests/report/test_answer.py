@@ -24,7 +24,7 @@ def sentences(whole: Balance) -> tuple[str, ...]:
 def test_where_all_is_known_the_sentences_say_what_is() -> None:
     used, wasted, _ = sentences(of_100_gpu_hours(effective=40, allocated_ineffective=10, allocated_idle=20, free=30))
     assert used == "70.0 % of 100 GPU-h were allocated, 40.0 % effective: 40 GPU-h with half of the SMs or more at work."
-    assert wasted == "20 GPU-h were held without being used, 30 GPU-h were free."
+    assert wasted == "20 GPU-h were held without being used; 30 GPU-h were free."
 
 
 def test_busy_hours_without_sm_activity_are_not_called_ineffective() -> None:
@@ -50,7 +50,7 @@ def test_unknown_hours_make_every_share_a_lower_bound() -> None:
     whole = of_100_gpu_hours(effective=30, allocated_idle=5, free=40, unknown=25)
     used, wasted, _ = sentences(whole)
     assert used.startswith("At least 35.0 % of 100 GPU-h were allocated, at least 30.0 % effective")
-    assert wasted == "At least 5 GPU-h were held without being used, at least 40 GPU-h were free."
+    assert wasted == "At least 5 GPU-h were held without being used; at least 40 GPU-h were free."
     told = ledger_tiles(whole)
     assert told["Allocated"] == ("≥ 35.0 %", "35 GPU-h; 25 GPU-h are unknown")
     assert (told["Effective"][0], told["Held idle"][0], told["Free"][0]) == ("≥ 30.0 %", "≥ 5.0 %", "≥ 40.0 %")
@@ -65,7 +65,7 @@ def test_where_everything_is_unknown_nothing_is_said_to_be_zero() -> None:
     whole = of_100_gpu_hours(unknown=100)
     used, wasted, _ = sentences(whole)
     assert used == "None of 100 GPU-h is known to have been allocated."
-    assert wasted == "None are known to have been held without being used, none are known to have been free."
+    assert wasted == "None are known to have been held without being used; none are known to have been free."
     told = ledger_tiles(whole)
     assert {told[title][0] for title in ("Allocated", "Effective", "Held idle", "Free")} == {"—"}
     assert told["Free"][1] == "none known; 100 GPU-h are unknown"
