@@ -27,7 +27,7 @@ def sql(invocation: Invocation, /, statement: str | None, output: Output, **flag
     Example: gpureport sql "select pod, sum(observed_seconds) / 3600 from facts.container_hour group by pod"
     """
     config = invocation.config(**flags)
-    pipeline.sql(config, statement, output, invocation.now)
+    pipeline.sql(config, statement, output, invocation.now, invocation.say)
 
 
 @click.command()

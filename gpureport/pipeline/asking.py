@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -28,7 +28,7 @@ _STORED = [*(table.name for table in TABLES), *(table.replace(".", "/") for tabl
 _NAMED = re.compile(r"""\b(lake|facts|report)"?\."?(\w+)""", re.IGNORECASE)
 
 
-def sql(config: Config, statement: str | None, output: Output, now: datetime) -> None:
+def sql(config: Config, statement: str | None, output: Output, now: datetime, say: Callable[[str], None]) -> None:
     """One statement's rows on standard output, or a prompt; report.* spans all days that have facts.
 
     Of a lake on object storage only the tables that a statement names are fetched; of one in a folder the report is
@@ -36,7 +36,7 @@ def sql(config: Config, statement: str | None, output: Output, now: datetime) ->
     """
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        tables = _Tables(con, config, lake, now)
+        tables = _Tables(con, config, lake, now, say)
         if not isinstance(config.lake, ObjectAddress):
             names_its_tables = statement and _NAMED.search(statement)
             tables.open(_STORED if names_its_tables else {"report", *_STORED})
@@ -55,6 +55,7 @@ class _Tables:
     config: Config
     lake: Lake
     now: datetime
+    say: Callable[[str], None]
     opened: set[str] = field(default_factory=set)
 
     def open_named(self, statement: str) -> None:
@@ -69,20 +70,20 @@ class _Tables:
         new = {*names} - self.opened
         self.opened |= new
         if "report" in new:
-            _open_report_if_whole(self.con, self.config, self.lake, self.now)
+            self._open_report_if_whole()
             new |= self.opened
         views(self.con, self.lake, [table for table in _STORED if table in new])
 
-
-def _open_report_if_whole(con: DuckDBPyConnection, config: Config, lake: Lake, now: datetime) -> None:
-    """report.* over all days that have facts; where they do not fit together, lake.* and facts.* must do, which is said."""
-    days = [each.date for each in lake.partitions("facts/device_hour")]
-    if not days:
-        return
-    try:
-        open_report(con, config, lake, Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1)), now)
-    except LakeError as error:
-        print(f"warning: there is no report.* here: {error}", file=sys.stderr)
+    def _open_report_if_whole(self) -> None:
+        """report.* over all days that have facts; where they do not fit together, lake.* and facts.* must do, which is said."""
+        days = [each.date for each in self.lake.partitions("facts/device_hour")]
+        if not days:
+            return
+        window = Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1))
+        try:
+            open_report(self.con, self.config, self.lake, window, self.now)
+        except LakeError as error:
+            self.say(f"warning: there is no report.* here: {error}")
 
 
 def schema() -> str:
