@@ -282,7 +282,7 @@ def test_a_node_that_no_exporter_speaks_of_is_named(name: str, doctor: Doctor, s
         told = doctor("--prometheus-url", server, *flags, "-o", "json", now=INSTANTS[name])
     (row,) = told.of("node_without_exporter")
     assert (told.code, row["status"], row["costs"]) == (4, "partial", ["device.*"])
-    assert re.search(r"of them: n3 \(2 nvidia_com_gpu\);", row["found"])
+    assert re.search(r"reports them: n3 \(2 nvidia_com_gpu\);", row["found"])
     assert told.of("hardware_without_driver") == []
     assert " and http://127.0.0.1:" in told.err  # both were looked at
 
@@ -300,7 +300,7 @@ def test_a_node_whose_devices_a_driver_hands_out_is_one_with_accelerators(doctor
     dra = slices(("gpu.nvidia.com", "n3", 8), ("net.example.com", "cpu-1", 2), ("gpu.nvidia.com", "gone", 8))
     with cluster(tmp_path, nodes=nodes(N1, N2, node("n3", PCI), node("cpu-1")), slices=dra) as flags:
         told = doctor("--prometheus-url", server, *flags, "-o", "json", now=NOW)
-    assert "of them: n3 (8 gpu.nvidia.com);" in told.of("node_without_exporter")[0]["found"]
+    assert "reports them: n3 (8 gpu.nvidia.com);" in told.of("node_without_exporter")[0]["found"]
     assert told.of("hardware_without_driver") == []
 
 

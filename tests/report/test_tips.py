@@ -47,7 +47,13 @@ def test_a_bar_says_which_bucket_it_is_and_how_much() -> None:
 
 
 def test_a_course_tells_each_hour_and_that_one_was_not_seen() -> None:
-    seen = {"usable_gpu_hours": 8.0, "held_gpu_hours": 6.0, "active_gpu_hours": 4.0, "effective_gpu_hours": 1.5}
+    seen = {
+        "usable_gpu_hours": 8.0,
+        "held_gpu_hours": 6.0,
+        "active_gpu_hours": 4.0,
+        "effective_gpu_hours": 1.5,
+        "unnamed_gpu_hours": 0.0,
+    }
     rows = [{"hour_start_at": MONDAY + timedelta(hours=hour), **seen} for hour in (0, 2)]
     drawn = supply(rows, {MONDAY: 3.0})
     assert "<title>2 Mar 00:00: GPUs 8 usable, 6 held, 4 active, 1.5 effective, 3 waited for</title>" in drawn
@@ -56,7 +62,7 @@ def test_a_course_tells_each_hour_and_that_one_was_not_seen() -> None:
 
 
 def test_a_course_without_sm_activity_does_not_say_that_nothing_was_effective() -> None:
-    seen = {"usable_gpu_hours": 8.0, "held_gpu_hours": 6.0, "active_gpu_hours": 4.0}
+    seen = {"usable_gpu_hours": 8.0, "held_gpu_hours": 6.0, "active_gpu_hours": 4.0, "unnamed_gpu_hours": 0.0}
     rows = [{"hour_start_at": MONDAY + timedelta(hours=hour), **seen, "effective_gpu_hours": None} for hour in (0, 1)]
     other = {"hour_start_at": MONDAY, **seen, "effective_gpu_hours": 1.5}  # another model's first hour
     drawn = supply([*rows, other], {})
