@@ -37,7 +37,7 @@ def _depth(whole: Balance) -> str:
     least = f"{_least(whole, 'allocated_busy', 'unknown')}{spelled(whole.share('effective'))}"
     share = "more than 0 %" if is_trace(whole, "effective") else least
     told = f"{share} effective: {formats.gpu_hours(whole.of('effective'))} with half of the SMs or more at work"
-    return f"{told} (of {busy} more that were busy SM activity is not known)" if whole.shows("allocated_busy") else told
+    return f"{told} (of {busy} more that were busy, SM activity is not known)" if whole.shows("allocated_busy") else told
 
 
 def _sentence(text: str) -> str:

@@ -52,7 +52,7 @@ def supply(rows: Sequence[Mapping[str, Any]], waiting: Mapping[datetime, float])
     layers = [_area(number, colour) for number, (_, colour, _) in enumerate(_PARTS) if not (is_known and number == _USABLE)]
     return svg(
         {
-            "data": {"values": points},
+            "data": {"values": _to_their_ends(points)},
             "width": 1000,
             "height": 240,
             "encoding": {
@@ -106,6 +106,15 @@ def _closed(points: list[dict[str, Any]], end: datetime) -> list[dict[str, Any]]
     return [*points, {**points[-1], "at": f"{end.isoformat()}Z"}]
 
 
+def _to_their_ends(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The points, and where nothing more is known of a figure one more with its last amount: else its last step is not drawn."""
+    drawn = list(points[:1])
+    for before, after in pairwise(points):
+        ended = {name: before[name] for name, found in after.items() if found is None and before[name] is not None}
+        drawn += [{**after, **ended}, after] if ended else [after]
+    return drawn
+
+
 def _told(points: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """What stands over each step, up to the next point."""
     return [{"since": point["at"], "until": after["at"], "tip": _tip(point)} for point, after in pairwise(points)]
@@ -137,7 +146,8 @@ def _mean(found: Sequence[float | None]) -> float | None:
 def _area(number: int, colour: str) -> dict[str, Any]:
     return {
         "mark": {"type": "area", "color": colour, "interpolate": "step-after", "invalid": "break-paths-show-domains"},
-        "encoding": {"y": {"field": f"y{number}", "type": "quantitative", "axis": _axis("GPUs")}},
+        # Two points may stand at one instant, the end of a step and the next one's start: neither stands on the other.
+        "encoding": {"y": {"field": f"y{number}", "type": "quantitative", "axis": _axis("GPUs"), "stack": None}},
     }
 
 

@@ -41,7 +41,7 @@ def test_where_sm_activity_of_some_busy_hours_is_unknown_the_share_is_a_lower_bo
     whole = of_100_gpu_hours(effective=30, allocated_busy=25, allocated_idle=5, free=40)
     assert sentences(whole)[0] == (
         "60.0 % of 100 GPU-h were allocated, at least 30.0 % effective: 30 GPU-h with half of the SMs or more at work "
-        "(of 25 GPU-h more that were busy SM activity is not known)."
+        "(of 25 GPU-h more that were busy, SM activity is not known)."
     )
     assert effective(whole) == "≥ 30.0 %"
 

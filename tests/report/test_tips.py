@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 
 from hypothesis import given
@@ -68,6 +69,26 @@ def test_a_course_without_sm_activity_does_not_say_that_nothing_was_effective() 
     drawn = supply([*rows, other], {})
     assert "<title>2 Mar 00:00: GPUs 16 usable, 12 held, 8 active, 1.5 effective</title>" in drawn
     assert "<title>2 Mar 01:00: GPUs 8 usable, 6 held, 4 active, effective unknown</title>" in drawn
+
+
+def _areas(drawn: str, colour: str) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """From where to where a colour's areas reach, across and down."""
+    (path,) = re.findall(rf'd="([^"]+)"[^>]*var\(--{colour}\)', drawn)
+    corners = [re.findall(r"[ML](-?[\d.]+),(-?[\d.]+)", area) for area in path.split("Z") if area]
+    axes = [[list(map(float, axis)) for axis in zip(*each, strict=True)] for each in corners]
+    return [((min(across), max(across)), (min(down), max(down))) for across, down in axes]
+
+
+def test_a_step_is_drawn_to_its_end_also_where_nothing_is_known_of_the_next() -> None:
+    seen = {"usable_gpu_hours": 8.0, "held_gpu_hours": 6.0, "active_gpu_hours": 4.0, "unnamed_gpu_hours": 0.0}
+    effective = [2.0, None, 2.0, None]  # of four hours on a chart 1,000 wide: two areas, each 250 wide
+    rows = [
+        {"hour_start_at": MONDAY + timedelta(hours=hour), **seen, "effective_gpu_hours": known}
+        for hour, known in enumerate(effective)
+    ]
+    drawn = supply(rows, {})
+    assert _areas(drawn, "effective") == [((0, 250), (180, 240)), ((500, 750), (180, 240))]  # 2 of 8 GPUs, from the foot up
+    assert _areas(drawn, "idle") == [((0, 1000), (60, 240))]
 
 
 def test_a_cards_course_tells_all_its_signals() -> None:
