@@ -1,5 +1,5 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
-.PHONY: bench bench-engines bench-export bench-facts bench-night bench-power bench-promql bench-quota bench-state bench-page
+.PHONY: bench bench-export bench-facts bench-night bench-power bench-promql bench-quota bench-state bench-page
 
 bench: $(VENV)/.installed-dev servers ## One table: each part beside what it is held against, also in docs/benchmarks.md (an hour; not part of test)
 	@$(PY) -m bench.table
@@ -21,9 +21,6 @@ bench-state: $(VENV)/.installed-dev
 
 bench-page: $(VENV)/.installed-dev browser demo
 	@$(PY) -m bench.page
-
-bench-engines: $(VENV)/.installed-dev
-	@$(PY) -m bench.engines
 
 bench-night: $(VENV)/.installed-dev
 	@$(PY) -m bench.night

@@ -1,6 +1,6 @@
 """Every part of a night beside what it is held against, in one run and one table, which goes into docs/benchmarks.md too.
 
-GPUS ("1000,10000"), ROUNDS (3) and CLIENT (1) set the size, as for each part; PromQL and the engines are measured at its first.
+GPUS ("1000,10000"), ROUNDS (3) and CLIENT (1) set the size, as for each part; PromQL is measured at its first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 
-from bench import engines, export, facts, night, promql, quota
+from bench import export, facts, night, promql, quota
 from bench.measure import Measured, machine, measure, median, print_table
 from bench.server import prometheus_binary, version
 from bench.written import written_into
@@ -135,17 +135,8 @@ def promql_rows(gpus: int) -> Iterator[Row]:
     yield Row("export and compute", gpus, own, "OpenCost's 14 PromQL queries", theirs)
 
 
-def engine_rows(gpus: int) -> Iterator[Row]:
-    """The facts on two local threads against Ray with two workers, once it is started."""
-    lake, runs = facts.simulated_lake(gpus), dict[str, list[Measured]]()
-    for _ in range(facts.ROUNDS):
-        for name in ("threads", "ray"):
-            runs.setdefault(name, []).append(measure([sys.executable, "-m", "bench.engines", "facts", name, lake]))
-    yield Row(f"facts, {engines.WORKERS} threads", gpus, _told(runs["threads"]), "Ray, 2 workers", _told(runs["ray"]))
-
-
 PARTS: tuple[Callable[[int], Iterator[Row]], ...] = (export_rows, facts_rows, power_rows, quota_rows, night_rows)
-ONCE: tuple[Callable[[int], Iterator[Row]], ...] = (promql_rows, engine_rows)
+ONCE: tuple[Callable[[int], Iterator[Row]], ...] = (promql_rows,)
 
 
 def _in_turns(module: str, whats: Sequence[str], lake: Path) -> dict[str, list[Measured]]:

@@ -12,6 +12,5 @@ lock() {
         --generate-hashes --no-header --no-annotate --constraint constraints.txt "$@" "$source" -o "$target"
 }
 lock pyproject.toml deploy/requirements.lock
-lock pyproject.toml deploy/requirements-ray.lock --extra ray
 printf 'hatchling\ncyclonedx-bom\n' > "$tools/build-tools.in"
 lock "$tools/build-tools.in" deploy/build-tools.lock

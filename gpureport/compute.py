@@ -1,7 +1,7 @@
 """From the lake to the facts of one cluster and day.
 
 A device's rows of a day lie in one part of the lake, so parts are worked on a few at a time: DuckDB with one thread
-(sums then run in the order of the files, the same every time), several at once by an engine, memory bounded by the batch.
+(sums then run in the order of the files, the same every time), several at once, memory bounded by the batch.
 Twice, for what a GPU draws at idle is learned from all parts before any energy is attributed.
 """
 
@@ -24,7 +24,6 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
-from gpureport.engines import Engine, Threads
 from gpureport.errors import LakeError
 from gpureport.facts.day_state import KEPT_ONCE, state_around_day, state_of_day
 from gpureport.facts.idle_power import BASELINE, FIRST, idle_baseline
@@ -34,9 +33,9 @@ from gpureport.facts.pod_series import kepler_parts
 from gpureport.facts.quotas import QUOTA_FACTS, quota_facts_of_day
 from gpureport.facts.restatement import footer_entries
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
-from gpureport.lake.layout import partition_folder
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
 from gpureport.runtime.spill import spill_folder
+from gpureport.workers import Threads
 
 _SAMPLES_AT_ONCE = 3_000_000
 """Rows per DuckDB run at most, about: enough to make planning cheap, few enough for the memory limit."""
@@ -87,11 +86,9 @@ def compute_day(
     day: date,
     settings: ComputeSettings,
     version: str = __version__,
-    engine: Engine | None = None,
 ) -> ComputeResult:
     """Write the facts of one cluster and day, in place of what was there.
 
-    Batches of parts are the engine's tasks; without one threads of this process do them.
     LakeError where the lake holds no samples of the day; QueryError, the lake left as it was, where a check of severity
     fail finds something.
     """
@@ -99,7 +96,7 @@ def compute_day(
     if samples is None:
         raise LakeError(f"the lake at {lake} holds nothing of {cluster} for {day}; export or import that day first")
     result = ComputeResult(dict.fromkeys(KEPT, 0))
-    chosen = engine or Threads(settings.threads)
+    workers = Threads(settings.threads)
     lake.bring(found for table in TELEMETRY if (found := lake.partition(table, cluster, day)))
     with lake.change() as change:
         queries = load()
@@ -111,9 +108,9 @@ def compute_day(
         for table in (*KEPT_ONCE, *QUOTA_FACTS):
             result.rows[table] = begin.stage(of_the_day[table], table, "part-0000", change)
         parts = [[file.relative_to(lake.path) for file in files] for files in batches(samples)]
-        firsts = chosen.each(begin, parts, change)
+        firsts = workers.each(partial(begin.do, change=change), parts)
         finish = begin.finish(_baseline(lake, begin, firsts))
-        for rows, failures in chosen.each(finish, list(zip(parts, firsts, strict=True)), change):
+        for rows, failures in workers.each(partial(finish.do, change=change), list(zip(parts, firsts, strict=True))):
             result.failures += failures
             for table, count in rows.items():
                 result.rows[table] += count
@@ -160,13 +157,6 @@ class _Batches:
         change.write(*where, rows, part, self.metadata)
         return int(rows.num_rows)
 
-    def files(self, batch: Sequence[Path], lake_path: Path) -> list[Path]:
-        """The batch's files of samples and of what belongs to them, relative to the lake."""
-        folders = [partition_folder(table, self.partition.cluster, self.partition.date) for table in TELEMETRY]
-        beside = [folder / file.name for folder in folders for file in batch]
-        of_pods = [folder / f"{part}.parquet" for folder in folders if folder.parts[0] == "sample" for part in sorted(self.apart)]
-        return [*batch, *(file for file in dict.fromkeys([*beside, *of_pods]) if (lake_path / file).exists())]
-
     @contextmanager
     def open(self, batch: Sequence[Path], given: Mapping[str, pa.Table], lake_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         """A database of one thread over the batch's files, with tables that are there already."""
@@ -182,10 +172,6 @@ class _Batches:
 
 class _Begin(_Batches):
     """What must be known of every batch before ``_Finish`` goes on from it."""
-
-    def reads(self, task: Sequence[Path], lake_path: Path) -> Sequence[Path]:
-        """See ``Work.reads``."""
-        return self.files(task, lake_path)
 
     def do(self, task: Sequence[Path], change: Change) -> dict[str, pa.Table]:
         """The tables of ``FIRST``; nothing is staged."""
@@ -207,10 +193,6 @@ _Begun = tuple[Sequence[Path], Mapping[str, pa.Table]]
 
 class _Finish(_Batches):
     """The facts of each batch."""
-
-    def reads(self, task: _Begun, lake_path: Path) -> Sequence[Path]:
-        """See ``Work.reads``."""
-        return self.files(task[0], lake_path)
 
     def do(self, task: _Begun, change: Change) -> tuple[dict[str, int], list[Failure]]:
         """Rows staged per table, and failed checks of severity warn."""

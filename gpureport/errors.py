@@ -8,7 +8,6 @@ GpureportError (1)
 ├── OutputError (1)      the report's folder cannot be written
 ├── LakeError (1)        the lake cannot be read or written as it is
 ├── StoreError (1)       the object storage under lake or report does not serve
-├── EngineError (1)      the cluster that does the work fails
 ├── QueryError (1)       a SQL file breaks its own header, grain or check: a defect of gpureport
 ├── CoverageError (4)    the report is written, but covers less than was demanded
 ├── IncompleteError (4)  a report would lack figures, as doctor found
@@ -54,10 +53,6 @@ class OutputError(GpureportError):
 
 class StoreError(GpureportError):
     """The object storage under the lake or the report does not serve."""
-
-
-class EngineError(GpureportError):
-    """The cluster that does the work fails."""
 
 
 class QueryError(GpureportError):

@@ -16,7 +16,7 @@ tools=.cache/audit
 found=$(mktemp)
 trap 'rm -f "$found" "$found.log"' EXIT
 status=0
-"$tools/bin/pip-audit" --requirement deploy/requirements-ray.lock --disable-pip --progress-spinner off --timeout 15 \
+"$tools/bin/pip-audit" --requirement deploy/requirements.lock --disable-pip --progress-spinner off --timeout 15 \
     --format json --output "$found" 2>"$found.log" || status=$?
 "$tools/bin/python" - "$found" "$status" <<'PYTHON'
 import json, sys

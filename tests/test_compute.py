@@ -17,7 +17,6 @@ from lake_rows import DAY, arrow, facts, owner, sample
 
 from gpureport import compute
 from gpureport.compute import ComputeSettings, compute_day, connection, facts_hash
-from gpureport.engines import Threads
 from gpureport.errors import LakeError, QueryError
 from gpureport.facts.day_state import KEPT_ONCE
 from gpureport.facts.quotas import QUOTA_FACTS
@@ -26,6 +25,7 @@ from gpureport.query import Query, load
 from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
 from gpureport.window import Window
+from gpureport.workers import Threads
 
 WINDOW = Window.of_day(DAY)
 
@@ -159,15 +159,16 @@ def test_sums_of_decimals_are_exact(tmp_path):
     assert facts(lake, "device_hour", "gpu_util_ratio_seconds") == [(0.3,)]
 
 
-def test_parts_are_given_nothing_that_is_only_kept(tmp_path):
+def test_parts_are_given_nothing_that_is_only_kept(tmp_path, monkeypatch):
     given = []
 
     class Watched(Threads):
-        def each(self, work, tasks, *others):
-            given.append(set(work.of_the_day))
-            return super().each(work, tasks, *others)
+        def each(self, do, tasks, *others):
+            given.append(set(do.func.__self__.of_the_day))
+            return super().each(do, tasks, *others)
 
-    compute_day(fill(tmp_path, TWO_DEVICES), "c", DAY, ComputeSettings(), engine=Watched(1))
+    monkeypatch.setattr(compute, "Threads", Watched)
+    compute_day(fill(tmp_path, TWO_DEVICES), "c", DAY, ComputeSettings())
     assert [tables & {*KEPT_ONCE, *QUOTA_FACTS} for tables in given] == [set(), set()]
     assert all({"clean.pod_life", "facts.stated_use"} <= tables for tables in given)
 

@@ -135,7 +135,7 @@ def test_the_benchmarks_page_has_the_table_of_make_bench_between_its_marks() -> 
     assert [cell.strip() for cell in header.strip("|").split("|")][:4] == ["what", "GPUs", "s", "CPU s"]
     parts = ("export", "facts", "of them energy", "quotas", "compute on 2 cores", "report on 2 cores", "export and compute")
     assert all(f"\n| {part}" in told for part in parts)
-    against = ("curl", "a bare sum", "OpenCost's 14 PromQL queries", "Ray, 2 workers", "a pod of 2 GiB")
+    against = ("curl", "a bare sum", "OpenCost's 14 PromQL queries", "a pod of 2 GiB")
     assert all(f"| {name}" in told for name in against)
 
 

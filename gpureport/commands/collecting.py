@@ -18,7 +18,6 @@ from gpureport.commands.options import (
     NO_KUBERNETES,
     Invocation,
     cluster_options,
-    engine_options,
     finished_day,
     parse_headers,
     print_paths,
@@ -36,7 +35,6 @@ from gpureport.window import parse_instant
 @CLUSTER
 @prometheus_options
 @cluster_options
-@engine_options
 @NO_KUBERNETES
 @LOG_FORMAT
 @click.pass_obj

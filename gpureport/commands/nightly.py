@@ -18,7 +18,6 @@ from gpureport.commands.options import (
     OUT,
     Invocation,
     cluster_options,
-    engine_options,
     finished_day,
     parse_headers,
     print_paths,
@@ -54,7 +53,6 @@ def retention_options(command: Any) -> Any:
 @CLUSTER
 @prometheus_options
 @cluster_options
-@engine_options
 @NO_KUBERNETES
 @retention_options
 @click.option("--metrics-file", "metrics__file", help="Write the run's own metrics here (node_exporter textfile).")

@@ -124,18 +124,6 @@ def cluster_options(command: Any) -> Any:
     return command
 
 
-def engine_options(command: Any) -> Any:
-    """The options that say what does the work."""
-    for option in (
-        click.option("--ray-address", "engine__ray_address", help="Address of a Ray cluster, such as auto or ray-head:6379."),
-        click.option(
-            "--engine", "engine__name", type=click.Choice(["local", "ray"]), help="Where the work is done (default: local)."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Do not read the cluster's Kubernetes state.")
 
 

@@ -16,7 +16,6 @@ from gpureport.commands.options import (
     LOG_FORMAT,
     OUT,
     Invocation,
-    engine_options,
     finished_day,
     print_paths,
     read_salt,
@@ -48,7 +47,6 @@ def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool, gpu
 @click.command()
 @DATE
 @LAKE
-@engine_options
 @LOG_FORMAT
 @click.pass_obj
 def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:

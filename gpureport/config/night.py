@@ -20,13 +20,6 @@ class Export(Section):
     restate_days: int = Field(3, ge=0)
 
 
-class Engine(Section):
-    """What does the work of export and compute: this machine, or a Ray cluster; without an address Ray of this machine."""
-
-    name: Literal["local", "ray"] = "local"
-    ray_address: str = ""
-
-
 MetricName = Literal[
     "gpureport_run_success",
     "gpureport_run_exit_code",

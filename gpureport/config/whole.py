@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Saturation, Scheduler
-from gpureport.config.night import Engine, Export, Metrics, Retention
+from gpureport.config.night import Export, Metrics, Retention
 from gpureport.config.section import Section
 from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
 from gpureport.config.storage import ConfiguredPlace, ObjectStore
@@ -36,7 +36,6 @@ class Config(Section):
     prices: Prices = Prices()
     carbon: Carbon = Carbon()
     compute: Compute = Compute()
-    engine: Engine = Engine()
     metrics: Metrics = Metrics()
     retention: Retention = Retention()
     clusters: tuple[ClusterSource, ...] = ()

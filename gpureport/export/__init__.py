@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from gpureport.catalog import Catalog
-from gpureport.engines import Engine, Processes, Progress
 from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list
 from gpureport.export.settings import ExportSettings, window_asked
 from gpureport.lake import Change, Lake, open_lake
@@ -29,6 +28,7 @@ from gpureport.shape import Reading, Tally, reading_of, shape
 from gpureport.sources.prometheus import Group, Server, open_connection, probe, read
 from gpureport.store import Place
 from gpureport.window import Window
+from gpureport.workers import Processes, Progress
 
 __all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "held_sample_count", "load_loops"]
 
@@ -60,18 +60,17 @@ def export_day(
     day: date,
     progress: Progress,
     only_if_grown: bool = False,
-    engine: Engine | None = None,
 ) -> Exported:
     """Write one day's partitions whole; with ``only_if_grown`` only where more samples came than the lake holds.
 
-    Groups are the engine's tasks; without one as many processes of this machine fetch them as the server is to bear.
+    As many processes fetch its groups as the server may be asked at once.
     SourceError where the server cannot be read, NoSeriesError where it holds none of the catalogue's series for the day.
     """
     connection = open_connection(settings.prometheus, settings.environ)
     with _loading_loops(settings.catalog):
         server = probe(connection)
         plan = plan_from_glimpse(connection, server, settings, day) or plan_from_list(connection, settings, day)
-    export = _Export(settings, server, open_lake(place, create=True), engine, progress, only_if_grown)
+    export = _Export(settings, server, open_lake(place, create=True), progress, only_if_grown)
     try:
         return export.by(plan, day)
     except _SplitDeviceError:
@@ -89,7 +88,6 @@ class _Export:
     settings: ExportSettings
     server: Server
     lake: Lake
-    engine: Engine | None
     progress: Progress
     only_if_grown: bool
 
@@ -97,9 +95,10 @@ class _Export:
         """Fetch a plan's groups, put the day in place; _SplitDeviceError, and nothing changed, where a device was in two."""
         fetch = _Fetch(self.settings, self.server, day, Reading(plan.relabelled_jobs))
         held = held_sample_count(self.lake, self.settings.cluster, day) if self.only_if_grown else -1
-        engine = self.engine or Processes(self.settings.prometheus.max_concurrency)
+        workers = Processes(self.settings.prometheus.max_concurrency)
+        groups = list(enumerate(plan.groups))
         with self.lake.change() as change:
-            done = _read_right(fetch, lambda work: engine.each(work, list(enumerate(plan.groups)), change, self.progress))
+            done = _read_right(fetch, lambda work: workers.each(partial(work.do, change=change), groups, self.progress))
             _refuse_split_devices(done)
             exported = _exported(day, self.server, done, plan.warnings)
             if exported.sample_count <= held:
@@ -160,10 +159,6 @@ class _Fetch:
     server: Server
     day: date
     reading: Reading
-
-    def reads(self, _task: tuple[int, Group], _lake_path: Path) -> Sequence[Path]:
-        """Nothing of the lake."""
-        return ()
 
     def do(self, task: tuple[int, Group], change: Change) -> _Done:
         """Stage one group's parts; what was read of it."""

@@ -7,7 +7,6 @@ from datetime import date
 
 from gpureport.catalog import Catalog, load_catalog
 from gpureport.config import Config
-from gpureport.engines import Engine, Processes, RayCluster
 from gpureport.errors import UsageError
 from gpureport.export import Exported, ExportSettings, export_day
 from gpureport.pipeline.progress import progress_bar
@@ -32,15 +31,7 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
         keep_raw=config.export.keep_raw,
     )
     with progress_bar(f"export {day}") as progress:
-        return export_day(settings, config.lake, day, progress, only_if_grown, _engine(config))
-
-
-def _engine(config: Config) -> Engine:
-    """What fetches a day: never more at a time than the server is to bear."""
-    at_once = config.prometheus.max_concurrency
-    if config.engine.name == "ray":
-        return RayCluster(config.engine.ray_address, workers=at_once, at_once=at_once)
-    return Processes(at_once)
+        return export_day(settings, config.lake, day, progress, only_if_grown)
 
 
 def describe_export(exported: Exported) -> list[str]:

@@ -15,7 +15,7 @@ from gpureport.facts.freshness import are_current
 from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.delivering import deliver
-from gpureport.pipeline.settings import REPORT_THREADS, compute_engine, compute_settings, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, report_settings
 from gpureport.query import Query, load
 from gpureport.report_tables import ReportSettings, failed_checks, report_tables
 from gpureport.store import Place
@@ -57,7 +57,7 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
     lines = []
     for cluster in clusters:
         without = later_days_without(lake, cluster, day)
-        result = compute_day(lake, cluster, day, compute_settings(config), engine=compute_engine(config))
+        result = compute_day(lake, cluster, day, compute_settings(config))
         lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
         if without:
             lines.append(

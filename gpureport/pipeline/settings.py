@@ -7,7 +7,6 @@ from typing import Any
 from gpureport import findings
 from gpureport.compute import ComputeSettings
 from gpureport.config import Config
-from gpureport.engines import Engine, RayCluster, Threads
 from gpureport.report_tables import ReportSettings
 from gpureport.report_tables.carbon import intensities
 
@@ -24,13 +23,6 @@ def compute_settings(config: Config) -> ComputeSettings:
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,
     )
-
-
-def compute_engine(config: Config) -> Engine:
-    """What makes facts."""
-    if config.engine.name == "ray":
-        return RayCluster(config.engine.ray_address, workers=config.compute.threads)
-    return Threads(config.compute.threads)
 
 
 def report_settings(config: Config) -> ReportSettings:

@@ -44,15 +44,13 @@ def test_the_builder_is_given_what_the_steps_copy_and_nothing_else() -> None:
     assert {each.removeprefix("!") for each in exceptions} == from_here
 
 
-@pytest.mark.parametrize(("lock", "extra"), [("requirements", ""), ("requirements-ray", "ray")])
-def test_the_lock_holds_what_is_tested_with_by_hash_and_all_that_the_program_needs(lock: str, extra: str) -> None:
-    text = (ROOT / "deploy" / f"{lock}.lock").read_text()
+def test_the_lock_holds_what_is_tested_with_by_hash_and_all_that_the_program_needs() -> None:
+    text = (ROOT / "deploy" / "requirements.lock").read_text()
     locked = pins(text)
     tested = pins((ROOT / "constraints.txt").read_text())
     assert {name: version for name, version in locked.items() if tested.get(name, version) != version} == {}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = project["dependencies"] + (project["optional-dependencies"][extra] if extra else [])
-    names = {re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", each)[0]).lower() for each in needed}  # type: ignore[index]
+    names = {re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", each)[0]).lower() for each in project["dependencies"]}  # type: ignore[index]
     assert names - locked.keys() == set(), "run 'make lock'"
     entries = re.split(r"\n(?=[\w.-]+==)", text)
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []

@@ -1,4 +1,4 @@
-"""The engines of one machine."""
+"""Threads and forked processes that work on the parts of a day, several at once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import TypeVar
 
-from gpureport.engines.work import Outcome, Progress, Task, Work, quiet
-from gpureport.lake import Change
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
+Progress = Callable[[int, int], None]
+"""Callback of (tasks done, tasks in all)."""
+
+
+def quiet(_done: int, _total: int) -> None:
+    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +27,10 @@ class Threads:
 
     count: int
 
-    def each(self, work: Work[Task, Outcome], tasks: Sequence[Task], change: Change, progress: Progress = quiet) -> list[Outcome]:
-        """See ``Engine.each``."""
+    def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = quiet) -> list[Outcome]:
+        """Outcomes in order of the tasks; the error of one that fails."""
         with ThreadPoolExecutor(self.count) as pool:
-            return _outcomes([pool.submit(work.do, task, change) for task in tasks], progress)
+            return _outcomes([pool.submit(do, task) for task in tasks], progress)
 
 
 @dataclass(frozen=True)
@@ -32,21 +39,19 @@ class Processes:
 
     count: int
 
-    def each(self, work: Work[Task, Outcome], tasks: Sequence[Task], change: Change, progress: Progress = quiet) -> list[Outcome]:
-        """See ``Engine.each``."""
+    def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = quiet) -> list[Outcome]:
+        """Outcomes in order of the tasks; the error of one that fails."""
         workers = min(self.count, len(tasks))
         if workers <= 1:
-            return [_done(work.do, task, change, number, len(tasks), progress) for number, task in enumerate(tasks, start=1)]
+            return [_done(do, task, number, len(tasks), progress) for number, task in enumerate(tasks, start=1)]
         # Forked before this process has threads of its own: a worker is ready in milliseconds, with everything imported.
         fork = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker) as pool:
-            return _outcomes([pool.submit(work.do, task, change) for task in tasks], progress)
+            return _outcomes([pool.submit(do, task) for task in tasks], progress)
 
 
-def _done(
-    do: Callable[[Task, Change], Outcome], task: Task, change: Change, number: int, total: int, progress: Progress
-) -> Outcome:
-    outcome = do(task, change)
+def _done(do: Callable[[Task], Outcome], task: Task, number: int, total: int, progress: Progress) -> Outcome:
+    outcome = do(task)
     progress(number, total)
     return outcome
 
@@ -68,7 +73,7 @@ def _start_worker() -> None:
 
 
 def _outcomes(futures: Sequence[Future[Outcome]], progress: Progress) -> list[Outcome]:
-    """What came of each; after one that failed nothing more is begun."""
+    """Outcomes of all; after one that failed nothing more is begun."""
     pending = set(futures)
     while pending:
         finished, pending = wait(pending, return_when=FIRST_COMPLETED)
