@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from gpureport.fairshare.units import gpu_units, native_requests, native_unit
+from gpureport.schedulers.units import gpu_units, native_requests, native_unit
 from gpureport.tables.rules import QUOTA_NATIVE, QUOTA_UNIT
 
 _REQUESTS = """

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gpureport.facts.quota_scene import Row, Scene
 from gpureport.facts.quota_stretches import Stretches
-from gpureport.fairshare.nos_labels import ORDER
+from gpureport.schedulers.nos_labels import ORDER
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 
 _PODS = """

@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.facts.quota_rows import QuotaRows, Row
-from gpureport.fairshare.kueue import Lending, Node, cohorts
-from gpureport.fairshare.model import Holding
+from gpureport.schedulers.kueue import Lending, Node, cohorts
+from gpureport.schedulers.model import Holding
 from gpureport.tables.rules import QUOTA_LENDING
 
 _STEPS = """

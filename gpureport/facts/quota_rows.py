@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpureport.fairshare.model import Quota, Terms
+from gpureport.schedulers.model import Quota, Terms
 
 TERMS = ("guaranteed_native", "cap_native", "weight", "deserved_native", "borrowing_limit_native", "lending_limit_native")
 """Columns of a quota's terms, in the order of ``model.Terms``."""

@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from gpureport.fairshare import scheduler_plugins
-from gpureport.fairshare.model import Pod, Quota, Terms
-from gpureport.fairshare.nos import Used, base, units
-from gpureport.fairshare.nos_labels import OVER_QUOTA, labelled
-from gpureport.fairshare.nos_preemption import Situation, exposures
+from gpureport.schedulers import scheduler_plugins
+from gpureport.schedulers.model import Pod, Quota, Terms
+from gpureport.schedulers.nos import Used, base, units
+from gpureport.schedulers.nos_labels import OVER_QUOTA, labelled
+from gpureport.schedulers.nos_preemption import Situation, exposures
 
 Row = dict[str, Any]
 

@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.facts.quota_rows import QuotaRows, Row
-from gpureport.fairshare.model import Holding, Share
-from gpureport.fairshare.shares import SHARING, fair_shares
+from gpureport.schedulers.model import Holding, Share
+from gpureport.schedulers.shares import SHARING, fair_shares
 from gpureport.tables.rules import QUOTA_SHARE
 
 _STEPS = """

@@ -16,7 +16,7 @@ from gpureport.facts.quota_amounts import quota_native_table, quota_unit_table
 from gpureport.facts.quota_labels import quota_label_tables
 from gpureport.facts.quota_lending import quota_lending_table
 from gpureport.facts.quota_shares import quota_share_table
-from gpureport.fairshare.nos_labels import ORDER
+from gpureport.schedulers.nos_labels import ORDER
 from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, build_empty, needed
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES

@@ -10,8 +10,8 @@ import duckdb
 from gpureport.errors import LakeError, UsageError
 from gpureport.facts.quota_rows import QuotaRows, Row
 from gpureport.facts.quotas import build_quota_facts
-from gpureport.fairshare.change import Change, Pool, Term, changed, doubts, resolved
-from gpureport.fairshare.nos_memory import uncounted
+from gpureport.schedulers.change import Change, Pool, Term, changed, doubts, resolved
+from gpureport.schedulers.nos_memory import uncounted
 from gpureport.query import Query, build, needed
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.whatif.moments import LeftOut, replay_moments

@@ -11,9 +11,9 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.facts.quota_rows import TERMS, QuotaRows, Row
-from gpureport.fairshare.change import NO_CHANGE, Change, Pool
-from gpureport.fairshare.model import Holding, Terms
-from gpureport.fairshare.replay import Step, replay
+from gpureport.schedulers.change import NO_CHANGE, Change, Pool
+from gpureport.schedulers.model import Holding, Terms
+from gpureport.schedulers.replay import Step, replay
 from gpureport.window import from_ms, plain
 
 _RECORDED = """

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gpureport import formats
 from gpureport.errors import UsageError
-from gpureport.fairshare.change import Change, parse_setting
-from gpureport.fairshare.nos_labels import ORDER, in_order
+from gpureport.schedulers.change import Change, parse_setting
+from gpureport.schedulers.nos_labels import ORDER, in_order
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any, TextIO
 
 from gpureport import formats
 from gpureport.facts.quota_rows import Row
-from gpureport.fairshare.allocation import ASSUMPTIONS
-from gpureport.fairshare.replay import UNKNOWABLE
+from gpureport.schedulers.allocation import ASSUMPTIONS
+from gpureport.schedulers.replay import UNKNOWABLE
 from gpureport.figures import REASONS
 from gpureport.row_printing import Output, print_rows
 from gpureport.whatif.compare import Answer

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpureport.fairshare.model import Holding, Terms
+from gpureport.schedulers.model import Holding, Terms
 
 
 def by_namespace(holdings: Sequence[Holding]) -> dict[str, list[Holding]]:

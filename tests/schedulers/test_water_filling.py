@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.fairshare import kai, koordinator, volcano
-from tests.fairshare.made import holding
+from gpureport.schedulers import kai, koordinator, volcano
+from tests.schedulers.made import holding
 
 CASES = Path(__file__).parent / "cases"
 

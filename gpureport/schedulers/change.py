@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 from gpureport.errors import UsageError
-from gpureport.fairshare.model import Quota, Terms
+from gpureport.schedulers.model import Quota, Terms
 
 Term = Literal["guaranteed", "cap", "weight", "deserved", "borrowing_limit", "lending_limit"]
 _OWN_WORDS: dict[str, Term] = {

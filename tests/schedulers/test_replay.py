@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import UsageError
-from gpureport.fairshare.allocation import ASSUMPTIONS
-from gpureport.fairshare.change import Change, Pool, Setting, changed, doubts, parse_setting, resolved
-from gpureport.fairshare.model import Terms
-from gpureport.fairshare.replay import Step, replay
-from tests.fairshare.made import holding
+from gpureport.schedulers.allocation import ASSUMPTIONS
+from gpureport.schedulers.change import Change, Pool, Setting, changed, doubts, parse_setting, resolved
+from gpureport.schedulers.model import Terms
+from gpureport.schedulers.replay import Step, replay
+from tests.schedulers.made import holding
 
 
 @pytest.mark.parametrize(

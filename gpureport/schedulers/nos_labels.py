@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 
 from gpureport.errors import UsageError
-from gpureport.fairshare.model import Pod, Quota
+from gpureport.schedulers.model import Pod, Quota
 
 IN_QUOTA = "in-quota"
 OVER_QUOTA = "over-quota"

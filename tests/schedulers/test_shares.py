@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpureport.fairshare.shares import fair_shares
-from gpureport.fairshare.tree import below, children, leaves, roots
-from tests.fairshare.made import holding
+from gpureport.schedulers.shares import fair_shares
+from gpureport.schedulers.tree import below, children, leaves, roots
+from tests.schedulers.made import holding
 
 TWO = [holding("a", 8, guaranteed=2, weight=1, cap=8), holding("b", 8, guaranteed=2, weight=3, cap=8)]
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpureport.fairshare.allocation import allocate
-from gpureport.fairshare.model import Holding, Quota, Terms
-from gpureport.fairshare.scheduler_plugins import exposures, rejections
-from tests.fairshare.made import pod, used
+from gpureport.schedulers.allocation import allocate
+from gpureport.schedulers.model import Holding, Quota, Terms
+from gpureport.schedulers.scheduler_plugins import exposures, rejections
+from tests.schedulers.made import pod, used
 
 GPU = "nvidia.com/gpu"
 

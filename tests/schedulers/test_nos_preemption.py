@@ -1,10 +1,10 @@
 """Who may preempt whom under nos, from the documents' two times t1 and t2 on; all pods ask for 10 GB."""
 
-from gpureport.fairshare.nos import Used, rejections
-from gpureport.fairshare.nos_labels import labelled
-from gpureport.fairshare.nos_memory import GPU_MEMORY
-from gpureport.fairshare.nos_preemption import Situation, exposures
-from tests.fairshare.made import elastic, pod
+from gpureport.schedulers.nos import Used, rejections
+from gpureport.schedulers.nos_labels import labelled
+from gpureport.schedulers.nos_memory import GPU_MEMORY
+from gpureport.schedulers.nos_preemption import Situation, exposures
+from tests.schedulers.made import elastic, pod
 
 TEN = {GPU_MEMORY: 10}
 QUOTAS = {name: elastic(name, {GPU_MEMORY: gb}) for name, gb in {"a": 40, "b": 10, "c": 30}.items()}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpureport.fairshare.model import Holding, Share
-from gpureport.fairshare.tree import leaves
+from gpureport.schedulers.model import Holding, Share
+from gpureport.schedulers.tree import leaves
 
 Amounts = Mapping[str, float]
 _NEGLIGIBLE = 1e-4

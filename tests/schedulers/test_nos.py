@@ -3,8 +3,8 @@
 import pytest
 
 from gpureport.errors import UsageError
-from gpureport.fairshare.model import Terms
-from gpureport.fairshare.nos import (
+from gpureport.schedulers.model import Terms
+from gpureport.schedulers.nos import (
     available_over_quota,
     guaranteed_over_quota,
     rejections,
@@ -12,9 +12,9 @@ from gpureport.fairshare.nos import (
     shares,
     sum_of_min,
 )
-from gpureport.fairshare.nos_labels import in_order, labelled
-from gpureport.fairshare.nos_memory import GPU_MEMORY, gpu_memory_gb, mig_memory_gb, pod_request, uncounted, with_gpu_memory
-from tests.fairshare.made import elastic, holding, memory, pod, used
+from gpureport.schedulers.nos_labels import in_order, labelled
+from gpureport.schedulers.nos_memory import GPU_MEMORY, gpu_memory_gb, mig_memory_gb, pod_request, uncounted, with_gpu_memory
+from tests.schedulers.made import elastic, holding, memory, pod, used
 
 GPU = "nvidia.com/gpu"
 ONE_G = "nvidia.com/mig-1g.10gb"

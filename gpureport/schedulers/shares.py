@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpureport.fairshare import kai, koordinator, nos, volcano
-from gpureport.fairshare.model import Holding, Share
+from gpureport.schedulers import kai, koordinator, nos, volcano
+from gpureport.schedulers.model import Holding, Share
 
 NO_SUCH_NOTION = Share(None, "no_such_notion")
 CAPACITY_UNKNOWN = Share(None, "capacity_unknown")

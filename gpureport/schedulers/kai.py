@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.fairshare.model import Holding, Share
-from gpureport.fairshare.tree import children, roots
+from gpureport.schedulers.model import Holding, Share
+from gpureport.schedulers.tree import children, roots
 
 DEFAULT_PRIORITY = 100
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpureport.fairshare.model import Holding
+from gpureport.schedulers.model import Holding
 
 
 def leaves(holdings: Sequence[Holding]) -> list[Holding]:

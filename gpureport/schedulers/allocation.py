@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.fairshare import kueue, volcano
-from gpureport.fairshare.filling import first_come, water_fill
-from gpureport.fairshare.model import Holding, Terms
-from gpureport.fairshare.resource_quota import by_namespace, together
-from gpureport.fairshare.shares import fair_shares
-from gpureport.fairshare.tree import below, leaves
+from gpureport.schedulers import kueue, volcano
+from gpureport.schedulers.filling import first_come, water_fill
+from gpureport.schedulers.model import Holding, Terms
+from gpureport.schedulers.resource_quota import by_namespace, together
+from gpureport.schedulers.shares import fair_shares
+from gpureport.schedulers.tree import below, leaves
 
 Amounts = dict[str, float]
 """By quota's name, in the resource's unit."""

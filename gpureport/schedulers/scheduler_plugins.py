@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gpureport.fairshare.model import Exposure, Pod, Quota
-from gpureport.fairshare.nos import Units, Used, base, quota_of, total, units
+from gpureport.schedulers.model import Exposure, Pod, Quota
+from gpureport.schedulers.nos import Units, Used, base, quota_of, total, units
 
 WITHIN_MIN = "within min"
 SAME_NAMESPACE = "same namespace"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gpureport.fairshare.model import Holding, Terms
+from gpureport.schedulers.model import Holding, Terms
 
 FlavorResource = tuple[str, str]
 MAX_WEIGHTED_SHARE = 2**63 - 1

@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.fairshare.nos import Used, available_over_quota, exceeds, fits, guaranteed_over_quota, sum_of_min
-from gpureport.fairshare.nos_labels import labelled
-from gpureport.fairshare.nos_memory import GPU_MEMORY
-from gpureport.fairshare.nos_preemption import Situation, exposures
-from tests.fairshare.made import elastic, memory, pod
+from gpureport.schedulers.nos import Used, available_over_quota, exceeds, fits, guaranteed_over_quota, sum_of_min
+from gpureport.schedulers.nos_labels import labelled
+from gpureport.schedulers.nos_memory import GPU_MEMORY
+from gpureport.schedulers.nos_preemption import Situation, exposures
+from tests.schedulers.made import elastic, memory, pod
 
 GB = st.integers(0, 60)
 HELD = st.lists(st.tuples(GB, GB), min_size=1, max_size=6).map(

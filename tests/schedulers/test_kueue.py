@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.fairshare.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, cohorts, limit_of_series
-from gpureport.fairshare.model import Terms
-from tests.fairshare.made import holding
+from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, cohorts, limit_of_series
+from gpureport.schedulers.model import Terms
+from tests.schedulers.made import holding
 
 GPU = ("default", "gpu")
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gpureport.fairshare.model import Exposure, Pod
-from gpureport.fairshare.nos import (
+from gpureport.schedulers.model import Exposure, Pod
+from gpureport.schedulers.nos import (
     ALWAYS_COMPARED,
     Units,
     Used,

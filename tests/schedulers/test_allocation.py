@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.fairshare.allocation import ASSUMPTIONS, allocate
-from gpureport.fairshare.filling import first_come, water_fill
-from tests.fairshare.made import holding
+from gpureport.schedulers.allocation import ASSUMPTIONS, allocate
+from gpureport.schedulers.filling import first_come, water_fill
+from tests.schedulers.made import holding
 
 
 def nos(**demanded):

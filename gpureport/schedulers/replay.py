@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpureport.fairshare.allocation import allocate
-from gpureport.fairshare.change import NO_CHANGE, Change, changed
-from gpureport.fairshare.model import Holding
-from gpureport.fairshare.tree import below, leaves
+from gpureport.schedulers.allocation import allocate
+from gpureport.schedulers.change import NO_CHANGE, Change, changed
+from gpureport.schedulers.model import Holding
+from gpureport.schedulers.tree import below, leaves
 
 UNKNOWABLE = (
     "Demand stays as recorded: work that would have ended earlier still asks, and nobody asks for more because there is more.",

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from gpureport.facts.quota_scene import Members, Scene
 from gpureport.facts.quota_stretches import Stretches
-from gpureport.fairshare.nos_labels import ORDER, OVER_QUOTA, labelled
-from gpureport.fairshare.nos_memory import GPU_MEMORY
-from gpureport.fairshare.nos_preemption import Situation, exposures
-from tests.fairshare.made import elastic, pod
+from gpureport.schedulers.nos_labels import ORDER, OVER_QUOTA, labelled
+from gpureport.schedulers.nos_memory import GPU_MEMORY
+from gpureport.schedulers.nos_preemption import Situation, exposures
+from tests.schedulers.made import elastic, pod
 
 
 def at(minute):

@@ -1,8 +1,8 @@
 """Quotas and pods in the few words that a case is about."""
 
-from gpureport.fairshare.model import Holding, Pod, Quota, Terms
-from gpureport.fairshare.nos import Used
-from gpureport.fairshare.nos_memory import GPU_MEMORY
+from gpureport.schedulers.model import Holding, Pod, Quota, Terms
+from gpureport.schedulers.nos import Used
+from gpureport.schedulers.nos_memory import GPU_MEMORY
 
 
 def elastic(name, minimum, maximum=None, namespaces=()):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gpureport.fairshare.model import Holding, Pod, Quota, Share
+from gpureport.schedulers.model import Holding, Pod, Quota, Share
 
 ALWAYS_COMPARED = ("cpu", "memory")
 """Compared even where a quota does not name them, and then as 0."""
