@@ -35,6 +35,7 @@ from gpureport.facts.restatement import footer_entries
 from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
 from gpureport.runtime.spill import spill_folder
+from gpureport.schedulers.model import DEFAULT_RULES, Rules
 from gpureport.workers import Threads
 
 _SAMPLES_AT_ONCE = 3_000_000
@@ -52,8 +53,7 @@ class ComputeSettings:
     memory_threshold_ratio: float = 0.9
     idle_watts: Mapping[str, float] = field(default_factory=dict)
     """Power at idle by the UUID of a GPU, by model or for ``all``, where it is to be taken from here."""
-    gpu_memory_gb_per_gpu: int = 32
-    """What nos counts a whole GPU as."""
+    quota_rules: Rules = DEFAULT_RULES
     memory_limit: str = "1GB"
     threads: int = 2
 
@@ -220,7 +220,7 @@ def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries:
         with connection(settings.memory_limit, 1) as con:  # several threads add in any order
             return of(con, lake, partition, queries)
 
-    quotas = partial(quota_facts_of_day, gb_per_gpu=settings.gpu_memory_gb_per_gpu)
+    quotas = partial(quota_facts_of_day, rules=settings.quota_rules)
     with ThreadPoolExecutor(settings.threads) as pool:
         return dict(ChainMap(*pool.map(made, (state_around_day, state_of_day, quotas))))
 
@@ -245,7 +245,7 @@ def facts_hash(queries: Mapping[str, Query], settings: ComputeSettings) -> str:
     """Twelve hex digits that change when a fact could: by the settings, or by the SQL."""
     sql = "".join(query.sql for query in needed(queries, KEPT))
     idle = json.dumps(settings.idle_watts, sort_keys=True)
-    made_with = f"{settings.memory_threshold_ratio!r}\n{idle}\n{settings.gpu_memory_gb_per_gpu}\n{sql}"
+    made_with = f"{settings.memory_threshold_ratio!r}\n{idle}\n{settings.quota_rules!r}\n{sql}"
     return hashlib.sha256(made_with.encode()).hexdigest()[:12]
 
 

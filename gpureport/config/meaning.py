@@ -31,10 +31,17 @@ class Nos(Section):
     gpu_memory_gb_per_gpu: int = Field(32, gt=0, le=10_000)
 
 
+class Koordinator(Section):
+    """Arguments of Koordinator's ElasticQuota plugin."""
+
+    enable_min_quota_scale: bool = True
+
+
 class QuotaSystems(Section):
     """What quota systems count by, where their objects do not say."""
 
     nos: Nos = Nos()
+    koordinator: Koordinator = Koordinator()
 
 
 class Owners(Section):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
+from gpureport.schedulers.model import Rules
 from gpureport.schedulers.units import gpu_units, native_requests, native_unit
 from gpureport.tables.rules import QUOTA_NATIVE, QUOTA_UNIT
 
@@ -45,22 +46,22 @@ order by all
 """
 
 
-def quota_native_table(con: duckdb.DuckDBPyConnection, gb_per_gpu: float) -> pa.Table:
+def quota_native_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
     """What requests of ``clean.quota_pod`` and offers of ``clean.quota_node`` count for, by system; '' is Kubernetes itself."""
     rows: list[tuple[object, ...]] = []
     for system, requests, amounts in con.execute(_REQUESTS).fetchall():
-        for resource, amount in sorted(native_requests(system, amounts, gb_per_gpu).items()):
-            each = gpu_units(resource, gb_per_gpu)
+        for resource, amount in sorted(native_requests(system, amounts, rules.gb_per_gpu).items()):
+            each = gpu_units(resource, rules.gb_per_gpu)
             gpus = None if each is None else amount * each
             rows.append((system, requests, resource, float(amount), gpus))
     return _table(rows, QUOTA_NATIVE.schema)
 
 
-def quota_unit_table(con: duckdb.DuckDBPyConnection, gb_per_gpu: float) -> pa.Table:
+def quota_unit_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
     """The units of every resource of ``clean.quota_span``."""
     named = con.execute("select distinct system, resource from clean.quota_span order by all").fetchall()
     rows: list[tuple[object, ...]] = [
-        (system, resource, gpu_units(resource, gb_per_gpu), native_unit(resource)) for system, resource in named
+        (system, resource, gpu_units(resource, rules.gb_per_gpu), native_unit(resource)) for system, resource in named
     ]
     return _table(rows, QUOTA_UNIT.schema)
 

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.facts.quota_rows import QuotaRows, Row
-from gpureport.schedulers.model import Holding, Share
+from gpureport.schedulers.model import Holding, Rules, Share
 from gpureport.schedulers.shares import SHARING, fair_shares
 from gpureport.tables.rules import QUOTA_SHARE
 
@@ -36,9 +36,9 @@ BY_DEMAND = ("koordinator", "volcano", "kai")
 """Systems whose rules share out by what is asked for."""
 
 
-def quota_share_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
+def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
     """What each quota may have in each step of ``facts.quota_moment``, with ``facts.quota_capacity`` to share out."""
-    reckoner = _Reckoner()
+    reckoner = _Reckoner(rules)
     con.execute("create or replace temp table sharing_system as select unnest($systems) as system", {"systems": list(SHARING)})
     reader = con.sql(_STEPS).to_arrow_reader(_ROWS_AT_ONCE)
     rows: Iterator[Row] = chain.from_iterable(batch.to_pylist() for batch in reader)
@@ -57,7 +57,8 @@ def _step(row: Row) -> list[Any]:
 class _Reckoner:
     """Remembers quotas, which change rarely, and answers, which recur."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
         self._quotas = QuotaRows()
         self._answers: dict[tuple[Any, ...], dict[str, Share]] = {}
 
@@ -82,5 +83,6 @@ class _Reckoner:
             *((id(h.quota), h.demanded, h.delivered) for h in holdings),
         )
         if key not in self._answers:
-            self._answers[key] = fair_shares(first["system"], first["resource"], holdings, first["capacity_native"])
+            capacity = first["capacity_native"]
+            self._answers[key] = fair_shares(first["system"], first["resource"], holdings, capacity, self._rules)
         return self._answers[key]

@@ -16,9 +16,10 @@ from gpureport.facts.quota_amounts import quota_native_table, quota_unit_table
 from gpureport.facts.quota_labels import quota_label_tables
 from gpureport.facts.quota_lending import quota_lending_table
 from gpureport.facts.quota_shares import quota_share_table
-from gpureport.schedulers.nos_labels import ORDER
 from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, build_empty, needed
+from gpureport.schedulers.model import Rules
+from gpureport.schedulers.nos_labels import ORDER
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.window import Window, plain
 
@@ -38,12 +39,12 @@ _STEPS = ("facts.quota_moment", "facts.quota_capacity", "facts.quota_free")
 
 
 def quota_facts_of_day(
-    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query], gb_per_gpu: float
+    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query], rules: Rules
 ) -> dict[str, pa.Table]:
     """``QUOTA_FACTS`` of one cluster and day, made in an empty database."""
     day = Window.of_day(partition.date)
     quota_lake(con, lake, queries, day, [partition.cluster])
-    build_quota_facts(con, queries, gb_per_gpu, day)
+    build_quota_facts(con, queries, rules, day)
     return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
 
 
@@ -63,7 +64,7 @@ def quota_lake(
 def build_quota_facts(
     con: duckdb.DuckDBPyConnection,
     queries: Mapping[str, Query],
-    gb_per_gpu: float,
+    rules: Rules,
     window: Window,
     given: Collection[str] = (),
     pod_order: Sequence[str] = ORDER,
@@ -75,16 +76,16 @@ def build_quota_facts(
     """
     built = set(given)
     _build(con, queries, [_TERMS], built)
-    _put(con, built, "facts.quota_unit", quota_unit_table(con, gb_per_gpu))
+    _put(con, built, "facts.quota_unit", quota_unit_table(con, rules))
     if not con.execute("select 1 from facts.quota_unit where gpus_per_native > 0 limit 1").fetchone():
         _build_empty(con, queries, built)
         return
     _build(con, queries, _AMOUNTS, built)
     for table in _KNOWN:
         _cut(con, table, window)
-    _put(con, built, "facts.quota_native", quota_native_table(con, gb_per_gpu))
+    _put(con, built, "facts.quota_native", quota_native_table(con, rules))
     _build(con, queries, _STEPS, built)
-    _put(con, built, "facts.quota_share", quota_share_table(con))
+    _put(con, built, "facts.quota_share", quota_share_table(con, rules))
     _put(con, built, "facts.quota_lending", quota_lending_table(con))
     if not built.issuperset(_LABELS):
         for name, rows in quota_label_tables(con, pod_order).items():

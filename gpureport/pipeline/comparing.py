@@ -13,7 +13,7 @@ from gpureport.facts.look_back import window_before
 from gpureport.facts.quotas import quota_lake
 from gpureport.lake import open_lake
 from gpureport.pipeline.delivering import report_here
-from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, quota_rules, report_settings
 from gpureport.query import load
 from gpureport.report_tables import report_tables
 from gpureport.row_printing import Output
@@ -68,7 +68,7 @@ def what_if(config: Config, window: Window, question: Question, output: Output, 
     lake, queries = open_lake(config.lake), load()
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         quota_lake(con, lake, queries, window, [question.cluster] if question.cluster else None)
-        found = answer_question(con, queries, config.quota.nos.gpu_memory_gb_per_gpu, window, question)
+        found = answer_question(con, queries, quota_rules(config), window, question)
     for note in notes(found, question, window) if output != "json" else ():
         say(note)
     print_answer(found, question, window, output, sys.stdout)

@@ -9,6 +9,7 @@ from gpureport.compute import ComputeSettings
 from gpureport.config import Config
 from gpureport.report_tables import ReportSettings
 from gpureport.report_tables.carbon import intensities
+from gpureport.schedulers.model import Rules
 
 REPORT_THREADS = 1
 """Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""
@@ -19,10 +20,15 @@ def compute_settings(config: Config) -> ComputeSettings:
     return ComputeSettings(
         memory_threshold_ratio=config.saturation.memory_threshold_ratio,
         idle_watts=config.power.idle_watts,
-        gpu_memory_gb_per_gpu=config.quota.nos.gpu_memory_gb_per_gpu,
+        quota_rules=quota_rules(config),
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,
     )
+
+
+def quota_rules(config: Config) -> Rules:
+    """How the quota systems are configured."""
+    return Rules(config.quota.nos.gpu_memory_gb_per_gpu, config.quota.koordinator.enable_min_quota_scale)
 
 
 def report_settings(config: Config) -> ReportSettings:

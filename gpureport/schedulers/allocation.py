@@ -102,10 +102,9 @@ def _what_is_left(system: str, resource: str, holdings: Sequence[Holding], capac
 
 def _real_capability(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
     """Volcano: what the guarantees of others leave, which are never lent."""
-    queues = [volcano.queue(resource, each) for each in holdings if each.quota.name in held]
-    limits = volcano.real_capabilities({resource: capacity}, queues)
+    limits = volcano.limits(resource, holdings, capacity)
     left = _what_is_left(system, resource, holdings, capacity, held)
-    return {name: min(limits[name][resource], left[name]) for name in held}
+    return {name: min(limits.get(name, math.inf), left[name]) for name in held}
 
 
 def _borrowed_by_weight(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.schedulers.model import Holding, Share
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share
 from gpureport.schedulers.tree import children, roots
 
 DEFAULT_PRIORITY = 100
@@ -50,20 +50,23 @@ def divide(amount: float, queues: Sequence[Queue], k: float = 0) -> Division:
 
     Each gets its quota as far as it asks for it, though quotas may be more than there is. The rest goes to one priority after the
     other, highest first, by weight: those still short get whole units, rounds are repeated while somebody needed less
-    than its part. What rounding left goes in steps of at most one to the largest fractions, of equals to the oldest.
+    than its part. What rounding left over in all priorities is what the next one shares; only what is left after the last
+    goes in steps of at most one to the largest fractions, of equals to the oldest, again highest priority first.
     """
     deserved = {queue.name: amount if math.isinf(queue.quota) else queue.quota for queue in queues}
     given = {queue.name: min(deserved[queue.name], queue.requestable) for queue in queues}
     left = max(0.0, amount - sum(given.values()))
-    for priority in sorted({queue.priority for queue in queues}, reverse=True):
-        if left <= 0:
-            break
-        left = _divide_rest(left, [queue for queue in queues if queue.priority == priority], given, k)
+    by_priority = {queue.priority: [each for each in queues if each.priority == queue.priority] for queue in queues}
+    fractions: dict[int, dict[str, float]] = {}
+    for priority in sorted(by_priority, reverse=True):
+        left, fractions[priority] = _divide_rest(left, by_priority[priority], given, k)
+    for priority, waiting in fractions.items():
+        left = _give_fractions(left, by_priority[priority], waiting, given)
     return Division(given, left)
 
 
-def _divide_rest(left: float, queues: Sequence[Queue], given: dict[str, float], k: float) -> float:
-    """Raises ``given``, and tells what is left after the queues of one priority had their turns."""
+def _divide_rest(left: float, queues: Sequence[Queue], given: dict[str, float], k: float) -> tuple[float, dict[str, float]]:
+    """Raises ``given`` by whole units; what is left after the queues of one priority had their rounds, and their fractions."""
     fractions: dict[str, float] = {}
     is_repeated = True
     while is_repeated and left > 0:
@@ -79,7 +82,7 @@ def _divide_rest(left: float, queues: Sequence[Queue], given: dict[str, float], 
             given[queue.name] += share
             left -= share
             is_repeated |= share > 0 and wanted < part
-    return _give_fractions(left, queues, fractions, given)
+    return left, fractions
 
 
 def _parts(left: float, queues: Sequence[Queue], given: dict[str, float], k: float) -> list[tuple[Queue, float]]:
@@ -107,7 +110,7 @@ def _give_fractions(left: float, queues: Sequence[Queue], fractions: dict[str, f
     return left
 
 
-def shares(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[str, Share]:
+def shares(resource: str, holdings: Sequence[Holding], capacity: float, rules: Rules = DEFAULT_RULES) -> dict[str, Share]:
     """Fair share of every queue, parents too, level by level: children share what their parent got."""
     return {name: Share(amount) for name, amount in _level(resource, roots(holdings), holdings, capacity).items()}
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpureport.schedulers.model import Holding, Share
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share
 from gpureport.schedulers.tree import children, roots
 
 Rounding = Literal["nearest", "largest-remainder"]
@@ -83,12 +83,16 @@ def scaled_minimums(amount: int, minimums: Mapping[str, int], fixed: frozenset[s
 
 
 def shares(
-    resource: str, holdings: Sequence[Holding], capacity: float, rounding: Rounding = "largest-remainder"
+    resource: str,
+    holdings: Sequence[Holding],
+    capacity: float,
+    rules: Rules = DEFAULT_RULES,
+    rounding: Rounding = "largest-remainder",
 ) -> dict[str, Share]:
     """Runtime of every quota of the trees, parents too, of a cluster that has ``capacity`` of the resource."""
     before = {each.quota.name: each.delivered for each in holdings if each.quota.name in NOT_SHARED}
     shared = sorted((each for each in holdings if each.quota.name not in before), key=lambda each: each.quota.name)
-    runtime = _Tree(resource, shared, rounding).runtime(roots(shared), _units(resource, capacity - sum(before.values())))
+    runtime = _Tree(resource, shared, rounding, rules).runtime(roots(shared), _units(resource, capacity - sum(before.values())))
     scale = _scale(resource)
     return {name: Share(amount) for name, amount in before.items()} | {
         name: Share(amount / scale) for name, amount in runtime.items()
@@ -106,13 +110,13 @@ def _units(resource: str, amount: float) -> int:
 class _Tree:
     """Quotas under their parents, for one resource."""
 
-    def __init__(self, resource: str, holdings: Sequence[Holding], rounding: Rounding) -> None:
-        self._resource, self._rounding, self._holdings = resource, rounding, holdings
+    def __init__(self, resource: str, holdings: Sequence[Holding], rounding: Rounding, rules: Rules) -> None:
+        self._resource, self._rounding, self._holdings, self._rules = resource, rounding, holdings, rules
 
     def runtime(self, siblings: Sequence[Holding], amount: int) -> dict[str, int]:
         """Runtime of these, and of what stands under them."""
         minimums = {each.quota.name: _units(self._resource, self._terms(each, "guaranteed") or 0) for each in siblings}
-        scaled = scaled_minimums(amount, minimums)
+        scaled = scaled_minimums(amount, minimums) if self._rules.scales_minimums else minimums
         found = redistribute(amount, [self._sibling(each, scaled[each.quota.name]) for each in siblings], self._rounding)
         for name, part in list(found.items()):
             found |= self.runtime(children(name, self._holdings), part)

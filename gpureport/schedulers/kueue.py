@@ -170,9 +170,9 @@ class Cohorts:
         lendable = self._by_resource({key: self.potential(node.parent, key) for key in self._keys})
         ratios = {name: 1000 * amount / lendable[name] for name, amount in borrowed.items() if amount > 0 and lendable[name] > 0}
         dominant = min(ratios, key=lambda resource: (-ratios[resource], resource), default="")
-        if not node.weight:
-            return WeightedShare(math.inf, dominant)
-        return WeightedShare(ratios.get(dominant, 0.0) / node.weight, dominant)
+        if not dominant:
+            return WeightedShare(0.0)
+        return WeightedShare(ratios[dominant] / node.weight if node.weight else math.inf, dominant)
 
     @cached_property
     def _keys(self) -> Sequence[FlavorResource]:

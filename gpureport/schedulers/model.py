@@ -12,6 +12,20 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
+class Rules:
+    """What the schedulers' own configuration says, which no object of the API shows."""
+
+    gb_per_gpu: int = 32
+    """nos: GB of gpu-memory that a whole GPU counts."""
+    scales_minimums: bool = True
+    """Koordinator enableMinQuotaScale: mins that are more than there is are cut in proportion."""
+
+
+DEFAULT_RULES = Rules()
+"""Everything as it is installed."""
+
+
+@dataclass(frozen=True)
 class Terms:
     """What a quota says of one resource; None where it says nothing or its system has no such notion."""
 

@@ -5,16 +5,19 @@ Source: volcano ed72c7c (2026-08). Vectors over resources; amounts in base units
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpureport.schedulers.model import Holding, Share
-from gpureport.schedulers.tree import leaves
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms
+from gpureport.schedulers.tree import children, leaves
 
 Amounts = Mapping[str, float]
 _NEGLIGIBLE = 1e-4
 """Less is nothing to Volcano: a tenth of a thousandth, in which it counts."""
 _MAX_ROUNDS = 1000
+_ALWAYS_THERE = ("cpu", "memory")
+_ROOT = "root"
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,15 @@ def real_capabilities(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, d
 
 def _real_capability(free: Amounts, queue: Queue) -> dict[str, float]:
     """What nobody is guaranteed, and its own guarantee, within its capability."""
-    limits = {resource: amount + queue.guarantee.get(resource, 0) for resource, amount in free.items()}
-    return {resource: min(limit, queue.capability.get(resource, limit)) for resource, limit in limits.items()}
+    return {resource: _limit(resource, amount, queue) for resource, amount in free.items()}
+
+
+def _limit(resource: str, free: float, queue: Queue) -> float:
+    """No limit where guarantees take all of a device resource: Volcano drops what is 0, and what is not there limits nothing."""
+    own = queue.guarantee.get(resource, 0)
+    if free <= 0 and not own and resource not in _ALWAYS_THERE:
+        return math.inf
+    return min(free + own, queue.capability.get(resource, math.inf))
 
 
 def proportion(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, dict[str, float]]:
@@ -90,8 +100,14 @@ def capacity_deserved(configured: float, real_capability: float, guarantee: floa
     return max(min(configured, real_capability), guarantee)
 
 
-def shares(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[str, Share]:
-    """What each leaf queue deserves of the resource: as configured where queues say ``deserved``, else by weight."""
+def shares(resource: str, holdings: Sequence[Holding], capacity: float, rules: Rules = DEFAULT_RULES) -> dict[str, Share]:
+    """What each queue deserves of the resource: as configured where queues say ``deserved``, else leaf queues by weight.
+
+    Where queues have parents (``enableHierarchy``) parents deserve what they say too, the root what its queues do, and nothing
+    is cut to a capability: the documents say that it is, the code warns and goes on.
+    """
+    if _is_hierarchy(holdings):
+        return _configured_in_tree(resource, holdings)
     queues = {each.quota.name: queue(resource, each) for each in leaves(holdings)}
     configured = {
         each.quota.name: terms.deserved
@@ -106,6 +122,35 @@ def shares(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[
         }
     deserved = proportion({resource: capacity}, list(queues.values()))
     return {name: Share(amounts[resource]) for name, amounts in deserved.items()}
+
+
+def _is_hierarchy(holdings: Sequence[Holding]) -> bool:
+    return any(each.quota.parent not in ("", _ROOT) for each in holdings)
+
+
+def _is_under_root(each: Holding) -> bool:
+    return each.quota.parent in ("", _ROOT) and each.quota.name != _ROOT
+
+
+def _configured_in_tree(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
+    terms = {each.quota.name: each.quota.terms.get(resource, Terms()) for each in holdings}
+    found = {name: max(said.deserved or 0.0, said.guaranteed or 0.0) for name, said in terms.items()}
+    if _ROOT in found:
+        found[_ROOT] = sum(found[each.quota.name] for each in holdings if _is_under_root(each))
+    return {name: Share(amount) for name, amount in found.items()}
+
+
+def limits(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[str, float]:
+    """The most that each queue can have, level by level: of what its parent can have, less what siblings are guaranteed."""
+    return _limits(resource, [each for each in holdings if _is_under_root(each)], holdings, capacity)
+
+
+def _limits(resource: str, siblings: Sequence[Holding], holdings: Sequence[Holding], amount: float) -> dict[str, float]:
+    most = real_capabilities({resource: amount}, [queue(resource, each) for each in siblings])
+    found = {name: limits[resource] for name, limits in most.items()}
+    for name, part in list(found.items()):
+        found |= _limits(resource, children(name, holdings), holdings, part)
+    return found
 
 
 def queue(resource: str, each: Holding) -> Queue:

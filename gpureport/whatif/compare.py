@@ -10,9 +10,10 @@ import duckdb
 from gpureport.errors import LakeError, UsageError
 from gpureport.facts.quota_rows import QuotaRows, Row
 from gpureport.facts.quotas import build_quota_facts
-from gpureport.schedulers.change import Change, Pool, Term, changed, doubts, resolved
-from gpureport.schedulers.nos_memory import uncounted
 from gpureport.query import Query, build, needed
+from gpureport.schedulers.change import Change, Pool, Term, changed, doubts, resolved
+from gpureport.schedulers.model import Rules
+from gpureport.schedulers.nos_memory import uncounted
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.whatif.moments import LeftOut, replay_moments
 from gpureport.whatif.question import Question
@@ -107,13 +108,13 @@ class Answer:
 
 
 def answer(
-    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], gb_per_gpu: float, window: Window, question: Question
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], rules: Rules, window: Window, question: Question
 ) -> Answer:
     """The outcomes of the window's quotas; ``lake.*`` stands on the connection (``quotas.quota_lake``).
 
     LakeError where nothing is known of quotas, UsageError for a quota that is not there.
     """
-    _build_recorded(con, queries, gb_per_gpu, window, question)
+    _build_recorded(con, queries, rules, window, question)
     pools = _pools(con)
     changes = resolved(question.change, pools)
     added = _added_gpus(con, question, sorted({pool.cluster for pool in pools}))
@@ -121,11 +122,11 @@ def answer(
     con.execute("create or replace table recorded_capacity as from facts.quota_capacity")
     recorded = _outcome(con, queries)
     left_out = _replay(con, queries, {}, 0.0)
-    build_quota_facts(con, queries, gb_per_gpu, window, _standing(queries, _AFTER_REPLAY))
+    build_quota_facts(con, queries, rules, window, _standing(queries, _AFTER_REPLAY))
     replayed = _outcome(con, queries)
     _replay(con, queries, changes, added)
     _change_terms(con, changes)
-    build_quota_facts(con, queries, gb_per_gpu, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
+    build_quota_facts(con, queries, rules, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
     quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
     return Answer(
         recorded, replayed, _outcome(con, queries), left_out, quotas, _uncounted_pods(con), added, _doubts(con, changes)
@@ -133,7 +134,7 @@ def answer(
 
 
 def _build_recorded(
-    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], gb_per_gpu: float, window: Window, question: Question
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], rules: Rules, window: Window, question: Question
 ) -> None:
     """All facts of the quotas that the question is about, of the window alone."""
     there = set()
@@ -144,7 +145,7 @@ def _build_recorded(
         f"delete from {_SPANS} where ($cluster != '' and cluster != $cluster) or ($system != '' and system != $system)",
         {"cluster": question.cluster, "system": question.system},
     )
-    build_quota_facts(con, queries, gb_per_gpu, window, there)
+    build_quota_facts(con, queries, rules, window, there)
     if not con.execute("select 1 from facts.quota_moment limit 1").fetchone():
         raise LakeError(
             f"the lake knows of no quota and its pods in {window}; gpureport snapshot (or import --kubernetes) reads them, "

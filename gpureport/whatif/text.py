@@ -8,10 +8,10 @@ from typing import Any, TextIO
 
 from gpureport import formats
 from gpureport.facts.quota_rows import Row
-from gpureport.schedulers.allocation import ASSUMPTIONS
-from gpureport.schedulers.replay import UNKNOWABLE
 from gpureport.figures import REASONS
 from gpureport.row_printing import Output, print_rows
+from gpureport.schedulers.allocation import ASSUMPTIONS
+from gpureport.schedulers.replay import UNKNOWABLE
 from gpureport.whatif.compare import Answer
 from gpureport.whatif.question import Question
 from gpureport.window import Window, rfc3339

@@ -120,9 +120,9 @@ def test_what_is_lent_is_what_is_borrowed_as_far_as_there_is(said, own):
     assert all(0 <= found[name].lent <= trees.lendable(name, GPU) + 1e-9 for name in (*names, "a", "b"))
 
 
-def test_without_weight_it_borrows_at_any_price_also_what_nobody_lends():
+def test_what_nobody_lends_is_no_share_also_without_weight():
     nodes = [queue("a", 2, 3, weight=0, lending=0), queue("b", 64, lending=0)]
-    assert (share(nodes), Cohorts(nodes).weighted_share("a").resource) == (MAX_WEIGHTED_SHARE, "")
+    assert (share(nodes), Cohorts(nodes).weighted_share("a").resource) == (0, "")
 
 
 def test_of_equal_shares_the_first_resource_is_told():

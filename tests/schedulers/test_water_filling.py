@@ -110,6 +110,34 @@ def test_volcanos_configured_share_lies_between_guarantee_and_what_others_leave(
     assert fair(volcano.shares("gpu", holdings, 8)) == {"a": 3, "b": 5, "c": 0}
 
 
+def test_volcanos_queues_without_guarantee_deserve_a_part_where_guarantees_take_all():
+    # 4 - 4 is nothing, which Volcano drops from the limits: b's 2 of the first round stay, though a has all 4.
+    queues = [volcano.Queue("a", {"gpu": 4}, guarantee={"gpu": 4}), volcano.Queue("b", {"gpu": 4})]
+    assert volcano.proportion({"gpu": 4}, queues) == {"a": {"gpu": 4}, "b": {"gpu": 2}}
+
+
+def test_volcanos_tree_of_queues_deserves_what_it_says():
+    # enableHierarchy: team's 6 is not cut to its capability of 4, x has its guarantee, and the root what its own queues say.
+    holdings = [
+        holding("root", 0, is_parent=True),
+        holding("team", 0, parent="root", deserved=6, cap=4),
+        holding("x", 9, parent="team", deserved=1, guaranteed=2),
+        holding("y", 9, parent="team", deserved=5, cap=3),
+        holding("other", 9, deserved=3),
+    ]
+    assert fair(volcano.shares("gpu", holdings, 8)) == {"root": 9, "team": 6, "x": 2, "y": 5, "other": 3}
+    # Of 8 nobody is guaranteed any at the top; of team's 4, x keeps 2, so y may have 2.
+    assert volcano.limits("gpu", holdings, 8) == {"team": 4, "x": 4, "y": 2, "other": 8}
+
+
+def test_kais_lower_priority_shares_what_rounding_left_before_fractions_are_handed_out():
+    # 2.5 each of 5 are 2 and 2; the one that is left is a whole share of the lower priority, and no fraction of a's.
+    high = [kai.Queue(name, 0, 3, 1, priority=200, created_at_ms=n) for n, name in enumerate("ab")]
+    assert kai.divide(5, [*high, kai.Queue("c", 0, 5, 1)]).fair_share == {"a": 2, "b": 2, "c": 1}
+    # Of 5.5 the lower one has 1 too: 1.5 are left by 2.75 each; then the half goes to the highest, the older of equals.
+    assert kai.divide(5.5, [*high, kai.Queue("c", 0, 5, 1)]).fair_share == {"a": 2.5, "b": 2, "c": 1}
+
+
 def test_koordinators_mins_are_scaled_where_there_is_less():
     assert koordinator.scaled_minimums(100, {"a": 50, "b": 50, "c": 50}, frozenset({"a"})) == {"a": 50, "b": 25, "c": 25}
     assert koordinator.scaled_minimums(10, {"a": 5, "b": 5, "c": 5}) == {"a": 3, "b": 3, "c": 3}  # 3.33

@@ -1,0 +1,214 @@
+"""The schedulers' own test tables through the rules here: each case either agrees or says what came out instead."""
+
+import json
+from pathlib import Path
+
+from gpureport.schedulers import kai, koordinator, scheduler_plugins
+from gpureport.schedulers.kueue import Cohorts, Node
+from gpureport.schedulers.model import Rules, Terms
+from gpureport.schedulers.nos import (
+    Used,
+    available_over_quota,
+    base,
+    exceeds,
+    guaranteed_over_quota,
+    rejections,
+    share_ratios,
+    sum_of_min,
+)
+from gpureport.schedulers.nos_labels import in_order
+from gpureport.schedulers.nos_memory import gpu_memory_gb, with_gpu_memory
+from gpureport.schedulers.nos_preemption import Situation, exposures
+from tests.schedulers.made import elastic, holding, pod
+
+UPSTREAM = Path(__file__).parent / "upstream"
+
+
+def cases(name):
+    return json.loads((UPSTREAM / f"{name}.json").read_text())
+
+
+def outcome(case):
+    """What the rules here make of a case, in the form of its ``expect``."""
+    return _KINDS[case["kind"]](case)
+
+
+def conforms(case):
+    """Whether the outcome is what upstream's test asserts; of preemptions it asserts which pods are among the victims."""
+    found = outcome(case)
+    return set(case["expect_within"]) <= set(found) if "expect_within" in case else agrees(case["expect"], found)
+
+
+def agrees(expected, found):
+    """Equal, floats to nine digits; what a case expects of some of several names is all that is compared."""
+    if isinstance(expected, dict):
+        return all(name in found and agrees(value, found[name]) for name, value in expected.items())
+    if isinstance(expected, list):
+        return len(expected) == len(found) and all(map(agrees, expected, found))
+    if isinstance(expected, str | bool) or expected is None:
+        return expected == found
+    return abs(expected - found) <= 1e-9 * max(1, abs(expected)) + (0.001 if expected % 1 else 0)
+
+
+def _kai(case):
+    queues = [
+        kai.Queue(
+            each["name"],
+            each["quota"] if each["quota"] is not None else float("inf"),
+            each["request"],
+            each["weight"],
+            each["limit"],
+            each["priority"],
+            each["created_ms"],
+            each.get("uid", ""),
+            each["past_use"],
+        )
+        for each in case["queues"]
+    ]
+    found = kai.divide(case["amount"], queues, case["k"])
+    return {"fair_share": found.fair_share, "remaining": found.remaining}
+
+
+def _koordinator_siblings(case):
+    rows = [
+        koordinator.Sibling(each["name"], each["request"], each["min"], each["weight"], each["guaranteed"], each["lends"])
+        for each in case["siblings"]
+    ]
+    return koordinator.redistribute(case["amount"], rows, case.get("rounding", "largest-remainder"))
+
+
+def _koordinator_tree(case):
+    rules, found = Rules(scales_minimums=case.get("scale_mins", True)), {}
+    for number, resource in enumerate(("cpu", "memory")):
+        holdings = [
+            holding(
+                each["name"],
+                each["request"][number],
+                resource=resource,
+                parent=each["parent"],
+                may_lend=each["lends"],
+                guaranteed=each["min"][number],
+                cap=each["max"][number],
+                weight=each["weight"][number] if "weight" in each else None,
+            )
+            for each in case["quotas"]
+        ]
+        for name, share in koordinator.shares(resource, holdings, case["total"][number], rules).items():
+            found.setdefault(name, []).append(share.fair_share)
+    return found
+
+
+def _kueue(case):
+    nodes = [
+        Node(
+            each["name"],
+            each["parent"],
+            {
+                (limit["flavor"], limit["resource"]): Terms(
+                    limit["nominal"], borrowing_limit=limit["borrow"], lending_limit=limit["lend"]
+                )
+                for limit in each["limits"]
+            },
+            each["weight"],
+            {(used["flavor"], used["resource"]): used["amount"] for used in case["usage"].get(each["name"], [])},
+        )
+        for each in case["nodes"]
+    ]
+    return Cohorts(nodes)
+
+
+def _kueue_share(case):
+    shares = {name: _kueue(case).weighted_share(name) for name in case["expect"]}
+    return {name: {"share": share.as_status, "resource": share.resource} for name, share in shares.items()}
+
+
+def _kueue_amounts(case):
+    trees = _kueue(case)
+    reckon = trees.available if case["kind"] == "kueue.available" else trees.potential
+    return {  # the scheduler asks of a queue what is left and never less than nothing
+        name: [{**each, "amount": max(0, reckon(name, (each["flavor"], each["resource"])))} for each in expected]
+        for name, expected in case["expect"].items()
+    }
+
+
+def _held(case):
+    return [
+        Used(elastic(name, said["min"], said["max"] or None), _amounts(case, said["used"]))
+        for name, said in case["quotas"].items()
+    ]
+
+
+def _amounts(case, amounts):
+    return with_gpu_memory(amounts, case["gb_per_gpu"]) if "gb_per_gpu" in case and "nvidia.com/gpu" in amounts else amounts
+
+
+def _nos_guaranteed(case):
+    found = guaranteed_over_quota(_held(case))[case["quota"]].get(case["resource"], 0)
+    return base(case["resource"], found)
+
+
+def _nos_ratio(case):
+    held = _held(case)
+    own = next(each.quota for each in held if each.quota.name == case["quota"])
+    return share_ratios(own, sum_of_min(held)).get(case["resource"], 0)
+
+
+def _nos_available(case):
+    return base(case["resource"], available_over_quota(_held(case)).get(case["resource"], 0))
+
+
+def _units(amounts):
+    return None if amounts is None else {name: round(amount * (1000 if name == "cpu" else 1)) for name, amount in amounts.items()}
+
+
+def _prefilter(case):
+    rules = rejections if case["peer"] == "nos" else scheduler_plugins.rejections
+    asks = pod("new", _amounts(case, case["request"]), case["namespace"])
+    return "refused" if rules(asks, _held(case)) else "admitted"
+
+
+def _victims(case):
+    held, waiting = _held(case), case["waiting"]
+    pods = [
+        pod(each["name"], _amounts(case, each["request"]), each["namespace"], priority=each["priority"]) for each in case["pods"]
+    ]
+    new = pod("new", _amounts(case, waiting["request"]), waiting["namespace"], priority=waiting["priority"], is_bound=False)
+    if case["peer"] == "nos":
+        over = frozenset(f"uid-{each['name']}" for each in case["pods"] if each["over"])
+        found = exposures([new], Situation(held, pods, over))
+    else:
+        found = scheduler_plugins.exposures([new], held, pods)
+    return sorted(each.pod_uid.removeprefix("uid-") for each in found)
+
+
+_KINDS = {
+    "kai.divide": _kai,
+    "koordinator.redistribute": _koordinator_siblings,
+    "koordinator.scaled": lambda case: koordinator.scaled_minimums(case["amount"], case["mins"], frozenset(case["fixed"])),
+    "koordinator.tree": _koordinator_tree,
+    "kueue.share": _kueue_share,
+    "kueue.available": _kueue_amounts,
+    "kueue.potential": _kueue_amounts,
+    "nos.guaranteed": _nos_guaranteed,
+    "nos.ratio": _nos_ratio,
+    "nos.available": _nos_available,
+    "nos.exceeds": lambda case: bool(exceeds(_units(case["used"]), _units(case["request"]), _units(case["bound"]))),
+    "nos.prefilter": _prefilter,
+    "nos.victims": _victims,
+    "nos.memory": lambda case: gpu_memory_gb(case["request"], case["gb_per_gpu"]),
+    "nos.order": lambda case: [
+        each.name
+        for each in in_order(
+            pod(row["name"], {"nvidia.com/gpu": row["gpus"]}, created=row["created"], priority=row["priority"])
+            for row in case["pods"]
+        )
+    ],
+    "sp.over_min": lambda case: bool(
+        scheduler_plugins.over_min(_units(case["used"]), _units(case["request"]), _units(case["bound"] or {}))
+    ),
+    "sp.over_max": lambda case: bool(
+        scheduler_plugins.over_max(_units(case["used"]), _units(case["request"]), _units(case["bound"]))
+    ),
+    "sp.prefilter": _prefilter,
+    "sp.victims": _victims,
+}
