@@ -45,7 +45,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def report(lake: Path, out: Path, *more: str) -> dict[str, bytes]:
-    assert main(["report", "--since", "2026-11-20", "--lake", str(lake), "--out", str(out), *more], environ={}, now=NOW) == 0
+    assert (
+        main(["report", "--since", "2026-11-20", "--facts", "--lake", str(lake), "--out", str(out), *more], environ={}, now=NOW)
+        == 0
+    )
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 

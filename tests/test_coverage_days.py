@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gpureport.cli import main
+from tests.golden_case import report_rows
 
 NOW = datetime(2026, 3, 3, tzinfo=UTC)
 GPU = 'gpu="0",UUID="GPU-a",device="nvidia0",Hostname="n1",instance="10.0.0.1:9400",job="dcgm"'
@@ -42,7 +43,7 @@ def at(hour: int) -> datetime:
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """report.json of 2 March."""
+    """report.json of 2 March, with the rows of two tables."""
     folder = tmp_path_factory.mktemp("days")
     text, lake, out = folder / "metrics.txt", str(folder / "lake"), folder / "out"
     text.write_text(metrics())
@@ -54,11 +55,11 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ):
         assert main(arguments, environ={}, now=NOW) == 0
     found: dict[str, Any] = json.loads(Path(out / "report.json").read_bytes())
-    return found
+    return {**found, "rows": {table: report_rows(out / "gpureport.duckdb", table) for table in ("coverage", "device")}}
 
 
 def row(document: dict[str, Any], signal: str, node: str) -> dict[str, Any]:
-    found = [each for each in document["tables"]["coverage"] if (each["signal"], each["node_name"]) == (signal, node)]
+    found = [each for each in document["rows"]["coverage"] if (each["signal"], each["node_name"]) == (signal, node)]
     (one,) = found
     return dict(one)
 
@@ -87,5 +88,5 @@ def test_the_first_screen_counts_both(document: dict[str, Any]) -> None:
 
 
 def test_every_row_says_which_metric_it_was_read_from(document: dict[str, Any]) -> None:
-    (device,) = document["tables"]["device"]
+    (device,) = document["rows"]["device"]
     assert device["source_metrics"] == {"power_watts": "DCGM_FI_DEV_POWER_USAGE"}

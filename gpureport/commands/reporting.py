@@ -93,6 +93,8 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
     "report__fail_on",
     help="Exit with code 3 for findings with this code (GR101), or of this severity or above (info, warning, critical).",
 )
+@click.option("--facts/--no-facts", "report__facts", default=None, help="Put the hourly facts into gpureport.duckdb too.")
+@click.option("--csv-rows", "report__csv_rows", type=int, help="Most rows of a table that has a CSV (default: 100000).")
 @click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")
 @click.option(
     "--salt-file",
@@ -106,7 +108,7 @@ def report(
 ) -> None:
     """Write the report of a window from its facts.
 
-    Writes report.html, summary.md, csv/, report.json and gpureport.duckdb, and prints their paths.
+    Writes report.html, summary.md, csv/, tables/, report.json and gpureport.duckdb, and prints their paths.
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
     """

@@ -80,6 +80,8 @@ class Report(Section):
     idle_policy: Literal["separate", "holder", "pool"] = "separate"
     fail_on: str = ""
     by: str = ""
+    csv_rows: int = Field(100_000, ge=0)
+    facts: bool = False
 
 
 class Scheduler(Section):

@@ -18,7 +18,7 @@ Every table that can be read, with its columns and units. Generated from `gpurep
 - `lake.*` is what was exported: `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`.
 - `facts.*` are hourly facts that add up: `<lake>/facts/<table>/cluster=<c>/date=<D>/*.parquet`. Those marked *passing* are
   not kept in the lake: they are worked out whenever they are needed.
-- `report.*` is what the reader sees: `csv/<table>.csv`, `report.json`, `gpureport.duckdb`.
+- `report.*` is what the reader sees: `csv/<table>.csv`, `tables/<table>.parquet`, `gpureport.duckdb`.
 
 `cluster` (text) and `date` (UTC day) are columns of every lake table, read from the path. Instants are UTC without a zone.
 Null means unknown, never zero. What each figure means, and when it is absent, is in [figures.md](figures.md).

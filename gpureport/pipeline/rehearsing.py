@@ -24,7 +24,8 @@ DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-
 
 def demo(config: Config, out: Path, now: datetime) -> list[Place]:
     """The bundled recording through every stage; the files written. The lake stands in ``out/lake``."""
-    own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER})
+    with_facts = config.report.model_copy(update={"facts": True})  # the cookbook's questions are answered from the one file
+    own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": with_facts})
     renew(out / "lake", DEMO_CLUSTER, [DEMO_WINDOW.start_at.date()])
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
     compute(own, DEMO_WINDOW.start_at.date())

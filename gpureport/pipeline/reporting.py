@@ -78,15 +78,16 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
     After they are written CoverageError where too little was seen, FindingError for a finding that is to fail the run.
     """
-    from gpureport.report import write_report  # polars and jinja2: an export should not wait for them
+    from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
 
     findings.check_fail_on(config.report.fail_on)
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         header, queries = open_report(con, config, lake, window, now, salt)
         owners = _owners(con, config, lake, window)
-        written = deliver(out, lambda folder: write_report(con, queries, header, folder, owners))
         failing = findings.failing(con, config.report.fail_on)
+        forms = Forms(config.report.csv_rows, config.report.facts)
+        written = deliver(out, lambda folder: write_report(con, queries, header, folder, owners, forms))
     ratio = header.coverage_ratio or 0.0
     if ratio < config.report.min_coverage_ratio:
         raise CoverageError(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from gpureport.report.results import Result
-
-_CONTAINER = ("cluster", "namespace", "pod", "pod_uid", "container")
+CONTAINER = ("cluster", "namespace", "pod", "pod_uid", "container")
 _VIOLATIONS = ("power", "thermal", "sync_boost", "board_limit")
 _REASONS = ("sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal", "hw_thermal", "hw_power_brake")
 _FIGURES = {
@@ -28,22 +26,20 @@ _FIGURES = {
 }
 
 
-def allocations(saturation: Result) -> Iterator[dict[str, Any]]:
-    """One entry per container and device; what is unknown is absent, and named with its reason under ``coverage``."""
-    rows = saturation.rows.iter_rows(named=True)
-    return (_allocation(row, reasons) for row, reasons in zip(rows, saturation.reasons, strict=True))
+def allocations(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """One entry per row of report.container_saturation; what is unknown is absent, its reason under ``coverage``."""
+    return map(_allocation, rows)
 
 
-def accelerators(accelerator: Result) -> Iterator[dict[str, Any]]:
-    """One entry per container with cAdvisor's ``accelerators[]``: bytes and percent as integers, absent where unknown."""
-    rows = accelerator.rows.iter_rows(named=True)
+def accelerators(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """One entry per container of report.accelerator with cAdvisor's ``accelerators[]``: integers, absent where unknown."""
     return (
-        {**dict(zip(_CONTAINER, names, strict=True)), "accelerators": [_accelerator(row) for row in found]}
-        for names, found in groupby(rows, key=lambda row: tuple(row[name] for name in _CONTAINER))
+        {**dict(zip(CONTAINER, names, strict=True)), "accelerators": [_accelerator(row) for row in found]}
+        for names, found in groupby(rows, key=lambda row: tuple(row[name] for name in CONTAINER))
     )
 
 
-def _allocation(row: Mapping[str, Any], reasons: Mapping[str, str]) -> dict[str, Any]:
+def _allocation(row: Mapping[str, Any]) -> dict[str, Any]:
     gpu = {
         "gpuDevice": row["gpu_device"],
         "gpuModel": row["gpu_model"],
@@ -52,12 +48,12 @@ def _allocation(row: Mapping[str, Any], reasons: Mapping[str, str]) -> dict[str,
         "saturation": _known(_saturation(row)),
     }
     return {
-        **{name: row[name] for name in _CONTAINER},
+        **{name: row[name] for name in CONTAINER},
         "gpuInstanceId": row["gpu_instance_id"],
         "observedSeconds": row["observed_seconds"],
         "sharingMode": row["sharing_mode"],
         "gpuAllocation": _known(gpu),
-        "coverage": dict(sorted(reasons.items())),
+        "coverage": dict(sorted(row["unknown_reasons"].items())),
     }
 
 

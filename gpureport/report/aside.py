@@ -63,7 +63,8 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
 def _of_earlier(out: Path) -> set[Path]:
     """Pages by owner, and tables by the names that a report knows; other files are somebody's."""
     tables = {table.removeprefix("report.") for table in load()}
-    return {*out.glob("by/*.html"), *(path for path in out.glob("csv/*.csv") if path.stem in tables)}
+    found = (path for name in ("csv/*.csv", "tables/*.parquet") for path in out.glob(name))
+    return {*out.glob("by/*.html"), *(path for path in found if path.stem in tables)}
 
 
 @contextmanager

@@ -1,68 +1,60 @@
-"""One CSV per report table: raw units, SQL's column names, empty for unknown, maps (its reasons among them) as JSON."""
+"""Each report table as files that the database writes: Parquet, and CSV with SQL's column names and raw units.
+
+In CSV unknown is empty, a time is RFC 3339, a list is separated by spaces, and a map (reasons among them) is JSON.
+"""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
-from itertools import islice
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
-
-import orjson
-import polars as pl
 
 from gpureport.report.results import Result
-from gpureport.window import rfc3339
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_ROWS_AT_ONCE = 2048
+_FORMULA = "('=', '+', '-', '@', chr(9), chr(13))"
 
 
-def write_csv(results: Iterable[Result], folder: Path) -> list[Path]:
-    """Write ``<folder>/<table>.csv`` for each (RFC 4180, UTF-8, line feeds); the files, in order."""
+def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> list[Path]:
+    """Files ``<folder>/<table>.csv`` (RFC 4180, UTF-8, line feeds) of the tables that are not too large, in order."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for result in results:
-        path = folder / f"{result.name}.csv"
-        with path.open("w", encoding="utf-8", newline="") as file:
-            _write(result.anew(), file)
+        if result.count() <= rows_at_most:
+            path = folder / f"{result.name}.csv"
+            result.con.execute(f"copy ({csv_select(result)}) to '{_escaped(path)}' (format csv, header)")
+            written.append(path)
+    return written
+
+
+def write_parquet(results: Iterable[Result], folder: Path) -> list[Path]:
+    """Files ``<folder>/<table>.parquet`` of all tables, in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for result in results:
+        path = folder / f"{result.name}.parquet"
+        result.con.execute(f"copy (from {result.query.table}) to '{_escaped(path)}' (format parquet, compression zstd)")
         written.append(path)
     return written
 
 
-def _write(result: Result, file: TextIO) -> None:
-    """The table as CSV text, some rows at a time: numbers, which most columns are, go by unlooked at."""
-    writer, rows = csv.writer(file, lineterminator="\n"), result.rows
-    writer.writerow([*rows.columns, *result.maps])
-    maps = [_texts(found) for found in result.maps.values()]
-    for part in rows.iter_slices(_ROWS_AT_ONCE):
-        writer.writerows(zip(*map(_cells, part), *(islice(texts, part.height) for texts in maps), strict=True))
+def csv_select(result: Result) -> str:
+    """The table as CSV holds it, maps last."""
+    names = sorted(result.kinds, key=lambda name: result.kinds[name].startswith("MAP("))
+    return f"select {', '.join(f'{_cell(name, result.kinds[name])} as {name}' for name in names)} from {result.query.table}"
 
 
-def _cells(column: pl.Series) -> list[Any]:
-    found = column.to_list()
-    return found if column.dtype.is_numeric() else list(map(cell, found))
+def _cell(name: str, kind: str) -> str:
+    """SQL for a value as CSV holds it; an apostrophe stands before text that a spreadsheet would take for a formula."""
+    if kind == "VARCHAR":
+        return f"if(left({name}, 1) in {_FORMULA}, '''' || {name}, nullif({name}, ''))"
+    if kind == "TIMESTAMP":
+        whole, cut = (f"strftime({name}, '%Y-%m-%dT%H:%M:%S{rest}Z')" for rest in ("", ".%g"))
+        return f"if(millisecond({name}) % 1000 = 0, {whole}, {cut})"
+    if kind == "BOOLEAN":
+        return f"if({name} is null, null, if({name}, 'True', 'False'))"
+    if kind.endswith("[]"):
+        return f"nullif(array_to_string({name}, ' '), '')"
+    return f"coalesce(to_json({name}), '{{}}')" if kind.startswith("MAP(") else name
 
 
-def _texts(maps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Each map as JSON; equal ones are one object, whose text is made once."""
-    texts: dict[int, str] = {}
-    for found in maps:
-        if id(found) not in texts:
-            texts[id(found)] = orjson.dumps(found).decode()
-        yield texts[id(found)]
-
-
-def cell(found: Any) -> Any:
-    """A value as CSV holds it: null is empty, a list is separated by spaces, an instant is RFC 3339."""
-    if isinstance(found, datetime):
-        return rfc3339(found.replace(tzinfo=UTC))
-    if isinstance(found, list):
-        return " ".join(map(str, found))
-    return inert(found) if isinstance(found, str) else found
-
-
-def inert(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: an apostrophe stands before what would begin one."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def _escaped(path: Path) -> str:
+    return str(path).replace("'", "''")

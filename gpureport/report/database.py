@@ -1,36 +1,47 @@
-"""gpureport.duckdb: the report's tables and the facts behind them, as real tables, so that the file can be mailed."""
+"""gpureport.duckdb: the report's tables, and on request the facts behind them, so that the file can be mailed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
 import orjson
 
-from gpureport.query import load
+from gpureport.facts.look_back import compared_tables
+from gpureport.query import Query, load
 from gpureport.report.header import Header
-from gpureport.report.results import Result
+from gpureport.report.results import Result, rounded
+
+_BLOCK_BYTES = 16_384
+"""The least: a column takes a block or more, and most tables are small."""
 
 
-def write_database(con: duckdb.DuckDBPyConnection, results: Sequence[Result], header: Header, path: Path) -> Path:
-    """Write a new file with report.*, facts.* and meta; the same rows as in the other files, columns commented."""
+@contextmanager
+def finished(
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], header: Header, path: Path, has_facts: bool = False
+) -> Iterator[list[Result]]:
+    """Every report table by name, written into a new file: rounded, in the order of its keys, columns commented.
+
+    Within the block ``report.*`` are views of the file, so that memory holds no table twice. After it they are gone. The file
+    also has what the report says of itself (meta), what a later report is compared with, and on request all facts.
+    """
     path.unlink(missing_ok=True)
-    con.execute(f"attach {_quoted(str(path))} as file")
+    con.execute(f"attach {_quoted(str(path))} as file (block_size {_BLOCK_BYTES})")
+    results = [Result(queries[table], con) for table in sorted(queries)]
     try:
         with _at_once(con):
             con.execute("create schema file.report; create schema file.facts")
         for result in results:
-            with _at_once(con):
-                _copy_report(con, result.anew())
-        for name, order in _facts(con).items():
+            _move(con, result)
+        for name, order in _facts(con, has_facts).items():
             con.execute(f"create table file.facts.{name} as select * from facts.{name} order by {order}")
         with _at_once(con):
             _write_meta(con, header)
+        yield results
     finally:
         con.execute("detach file")
-    return path
 
 
 @contextmanager
@@ -46,44 +57,38 @@ def _at_once(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
         raise
 
 
-def _copy_report(con: duckdb.DuckDBPyConnection, result: Result) -> None:
-    """The rounded rows under the types and column order of the table that the query built."""
-    table, order = f"file.report.{result.name}", ", ".join(result.query.grain)
-    con.execute(f"create table {table} as select * from report.{result.name} limit 0")
-    con.register("_rounded", result.rows)
-    rest = [name for name in result.query.columns if name not in result.rows.columns]
-    kept = (
-        f"inner join (select {', '.join([*result.query.grain, *rest])} from report.{result.name}) using ({order})" if rest else ""
-    )
-    con.execute(f"insert into {table} by name select * from _rounded {kept} order by {order}")
-    con.unregister("_rounded")
-    _comment(con, table, result)
-
-
-def _comment(con: duckdb.DuckDBPyConnection, table: str, result: Result) -> None:
-    """The query's documentation, where ``duckdb_tables()`` and ``duckdb_columns()`` show it."""
-    con.execute(f"comment on table {table} is {_quoted(result.query.purpose)}")
-    for column, doc in result.query.columns.items():
-        con.execute(f"comment on column {table}.{column} is {_quoted(doc)}")
+def _move(con: duckdb.DuckDBPyConnection, result: Result) -> None:
+    """The table into the file, and a view of it in its place."""
+    table = result.query.table
+    columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(result.kinds).items())
+    with _at_once(con):
+        con.execute(f"create table file.{table} as select {columns} from {table} order by {', '.join(result.query.grain)}")
+        con.execute(f"comment on table file.{table} is {_quoted(result.query.purpose)}")
+        for column, doc in result.query.columns.items():
+            con.execute(f"comment on column file.{table}.{column} is {_quoted(doc)}")
+    con.execute(f"drop table {table}; create view {table} as from file.{table}")
 
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _facts(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Every table of the facts and the columns that order it as all would: the first ones up to the last key.
+def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
+    """Tables of the facts to be written, and the columns that order each as all would: the first ones up to the last key.
 
     A row's key is its own where a query built the table, and among hours. Other facts of several days may repeat one: all decide.
     """
     queries, found = load(), dict[str, str]()
+    compared = {table.partition(".")[2] for table in compared_tables(queries)}
     rows = con.execute(
-        "select table_name, table_type = 'BASE TABLE' from information_schema.tables where table_schema = 'facts' order by 1"
+        "select table_name, table_type = 'BASE TABLE' from information_schema.tables "
+        "where table_catalog = current_database() and table_schema = 'facts' order by 1"
     ).fetchall()
     for name, is_built in rows:
-        grain, columns = queries[f"facts.{name}"].grain, con.table(f"facts.{name}").columns
-        is_key = is_built or "hour_start_at" in grain
-        found[name] = ", ".join(columns[: 1 + max(map(columns.index, grain))]) if is_key else "all"
+        if has_facts or name in compared:
+            grain, columns = queries[f"facts.{name}"].grain, con.table(f"facts.{name}").columns
+            is_key = is_built or "hour_start_at" in grain
+            found[name] = ", ".join(columns[: 1 + max(map(columns.index, grain))]) if is_key else "all"
     return found
 
 

@@ -1,54 +1,107 @@
-"""report.json: the header, every table, and the containers in OpenCost's and cAdvisor's shapes.
+"""report.json: a summary of at most 5 MB, whatever the size of the report, in the shapes that other tools read.
 
-Written row by row: the document of a large cluster is a quarter of a gigabyte, and several times that as objects.
+It has the header, the ledger, namespaces, findings, data coverage by signal, the largest containers in OpenCost's and cAdvisor's
+shapes, and which files have all rows of each table. Each list ends where its room ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
-from gpureport.report.allocation import accelerators, allocations
+from gpureport.report.allocation import CONTAINER, accelerators, allocations
 from gpureport.report.header import Header
 from gpureport.report.results import Result
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+_ROWS_MAX = 5000
+_CONTAINERS_MAX = 1000
 _INSTANTS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
-"""Instants are UTC without a zone in SQL; in JSON they say so."""
+"""Times are UTC without a zone in SQL; in JSON they say so."""
+_ROOM = {"sources": 500_000, "findings": 1_000_000, "allocations": 1_000_000}
+_ROOM_ELSE = 400_000
+_NAMESPACES = """
+    select cluster, namespace, map_from_entries(list((bucket, gpu_hours) order by bucket)) as gpu_hours
+    from (
+        select cluster, namespace, bucket, round(sum(gpu_hours), 6) as gpu_hours
+        from report.gpu_hour_ledger where namespace <> '' group by all
+    ) as part
+    group by cluster, namespace order by sum(part.gpu_hours) desc, cluster, namespace limit 5000
+"""
+_GRAVITY = "array_position(['critical', 'warning', 'info'], severity), gpu_hours desc nulls last"
+_SIGNALS = """
+    select
+        cluster, signal, round(sum(expected_device_seconds), 3) as expected_device_seconds,
+        round(sum(observed_device_seconds), 3) as observed_device_seconds,
+        arg_max(reason, (unknown_device_seconds, reason)) as reason
+    from report.coverage group by cluster, signal order by cluster, signal
+"""
 
 
-def write_json(results: Sequence[Result], header: Header, path: Path) -> Path:
-    """Write the file; keys in a fixed order, no clock in it."""
-    by_name = {result.name: result for result in results}
-    saturation, accelerator = by_name.get("container_saturation"), by_name.get("accelerator")
-    with path.open("wb") as file:
-        file.write(_text({"schema_version": SCHEMA_VERSION, **header.as_dict()}).removesuffix(b"\n}"))
-        _write_list(file, b',\n  "allocations": ', allocations(saturation.anew()) if saturation else (), b"  ")
-        _write_list(file, b',\n  "containers": ', accelerators(accelerator.anew()) if accelerator else (), b"  ")
-        file.write(b',\n  "tables": {')
-        for number, result in enumerate(results):
-            _write_list(file, (b",\n    " if number else b"\n    ") + _text(result.name) + b": ", _rows(result.anew()), b"    ")
-        file.write(b"\n  }\n}\n")
+def write_json(results: Sequence[Result], header: Header, files: Iterable[Path], path: Path) -> Path:
+    """Write the file; keys in a fixed order, no clock in it. ``files`` are those of the tables."""
+    head = header.as_dict()
+    lists = {"sources": head.pop("sources"), **_lists({result.name: result for result in results})}
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        **head,
+        **{name: _as_far_as_there_is_room(name, entries) for name, entries in lists.items()},
+        "tables": _tables(results, [file.relative_to(path.parent) for file in files]),
+    }
+    path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     return path
 
 
-def _write_list(file: BinaryIO, name: bytes, entries: Iterable[dict[str, Any]], indent: bytes) -> None:
-    """A list under its name, an entry at a time, as one call for the whole document would write it."""
-    file.write(name + b"[")
-    line = b"\n" + indent + b"  "
-    is_empty = True
+def _as_far_as_there_is_room(name: str, entries: Iterable[Mapping[str, Any]]) -> list[orjson.Fragment]:
+    kept, room = [], _ROOM.get(name, _ROOM_ELSE)
     for entry in entries:
-        file.write((line if is_empty else b"," + line) + _text(entry).replace(b"\n", line))
-        is_empty = False
-    file.write(b"]" if is_empty else b"\n" + indent + b"]")
+        text = orjson.dumps(entry, option=_INSTANTS)
+        room -= len(text) + 6
+        if room < 0:
+            break
+        kept.append(orjson.Fragment(text))
+    return kept
 
 
-def _text(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | _INSTANTS)
+def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]]]:
+    """What is listed; nothing where the report has no such table."""
+    finding = tables.get("finding")
+    gravest = f"{_GRAVITY}, {', '.join(finding.query.grain)}" if finding else ""
+    return {
+        "ledger": tables["gpu_hour_balance"].read(limit=_ROWS_MAX) if "gpu_hour_balance" in tables else (),
+        "namespaces": _rows(tables, "gpu_hour_ledger", _NAMESPACES),
+        "findings": finding.read(["* exclude (sql)"], order=gravest, limit=_ROWS_MAX) if finding else (),
+        "signals": _rows(tables, "coverage", _SIGNALS),
+        "allocations": allocations(_largest(tables.get("container_saturation"))),
+        "containers": accelerators(_largest(tables.get("accelerator"))),
+    }
 
 
-def _rows(result: Result) -> Iterator[dict[str, Any]]:
-    return ({**row, **result.maps_of(number)} for number, row in enumerate(result.rows.iter_rows(named=True)))
+def _largest(result: Result | None) -> list[dict[str, Any]]:
+    """The rows of the containers that were seen on devices for longest."""
+    if result is None:
+        return []
+    keys, table = ", ".join(CONTAINER), result.query.table
+    longest = f"select {keys} from {table} group by all order by sum(observed_seconds) desc, {keys} limit {_CONTAINERS_MAX}"
+    order = f"sum(observed_seconds) over (partition by {keys}) desc, {', '.join(result.query.grain)}"
+    return result.read(where=f"({keys}) in ({longest})", order=order)
+
+
+def _rows(tables: Mapping[str, Result], table: str, sql: str) -> list[dict[str, Any]]:
+    """Rows of SQL over a report table, by column; none where the report has no such table."""
+    if table not in tables:
+        return []
+    told = tables[table].con.execute(sql)
+    names = [column[0] for column in told.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in told.fetchall()]
+
+
+def _tables(results: Sequence[Result], files: Sequence[Path]) -> dict[str, Any]:
+    """Of each table how many rows it has and in which files they are; gpureport.duckdb has all tables."""
+    return {
+        result.name: {"row_count": result.count(), "files": sorted(each.as_posix() for each in files if each.stem == result.name)}
+        for result in results
+    }

@@ -1,16 +1,14 @@
-"""Report tables as they leave the database: rows in the order of their grain, figures at nine significant digits.
+"""Report tables as they leave the database: rows in the order of their keys, figures at nine significant digits.
 
-Those of a large cluster lie in files that are mapped and not read: in memory is what somebody looks at, while he does.
+``finish`` writes them once, into the report's own file. Every other form is made from there, by SQL and only as far as it shows
+rows: a month of a large cluster has hundreds of thousands of containers, which never are in Python together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -18,40 +16,84 @@ import polars as pl
 import pyarrow as pa
 
 from gpureport.query import Query
-from gpureport.runtime.spill import spill_folder
 
 REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""
 SIGNIFICANT_DIGITS = 9
-_ROWS_AT_ONCE = 2048
+Maps = Mapping[str, tuple[Mapping[str, Any], ...]]
+"""By column, row by row."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One report table: its query, and its rows without the columns of maps, which are kept beside them row by row."""
+    """One report table. ``read`` gives the rows that are asked for; ``rows``, ``maps`` and ``reasons`` hold all in memory."""
 
     query: Query
-    kept: pl.DataFrame | Path
-    """The rows, or the Arrow file that holds them."""
-    maps: Mapping[str, tuple[Mapping[str, Any], ...]]
-    """By column; they are the table's last columns."""
-
-    @cached_property
-    def rows(self) -> pl.DataFrame:
-        """The rows; of a file what was looked at stays in memory as long as this object does."""
-        if isinstance(self.kept, pl.DataFrame):
-            return self.kept
-        with pa.memory_map(str(self.kept)) as file:
-            return pl.DataFrame(pl.from_arrow(pa.ipc.open_file(file).read_all(), rechunk=False))
-
-    def anew(self) -> Result:
-        """The same table, of which nothing is in memory yet."""
-        return replace(self)
+    kept: duckdb.DuckDBPyConnection | pl.DataFrame
+    """The database that has the table, or rows that are of none."""
+    given: Maps = field(default_factory=dict)
+    """Columns of maps beside such rows."""
 
     @property
     def name(self) -> str:
         """The table's name without its schema."""
         return self.query.table.partition(".")[2]
+
+    @cached_property
+    def con(self) -> duckdb.DuckDBPyConnection:
+        """The database that has the table."""
+        if not isinstance(self.kept, pl.DataFrame):
+            return self.kept
+        con = duckdb.connect()
+        con.register("_kept", self.kept)
+        con.execute(f"create schema report; create view {self.query.table} as from _kept")
+        return con
+
+    @cached_property
+    def kinds(self) -> Mapping[str, str]:
+        """SQL's type of each column, in the table's order."""
+        return {name: str(kind) for name, kind, *_ in self.con.execute(f"describe {self.query.table}").fetchall()}
+
+    def count(self, where: str = "true", **values: Any) -> int:
+        """Number of rows for which a condition holds; ``values`` are its $parameters."""
+        ((count,),) = self.con.execute(f"select count(*) from {self.query.table} where {where}", values).fetchall()
+        return int(count)
+
+    def read(
+        self, columns: Sequence[str] = ("*",), *, where: str = "true", order: str = "", limit: int | None = None, **values: Any
+    ) -> list[dict[str, Any]]:
+        """Chosen rows, by column (or ``expression as name``); ``where`` and ``order`` are SQL, ``values`` their $parameters.
+
+        Without ``order`` they come in the order of the table's keys. A map is a dict.
+        """
+        keys, at_most = order or ", ".join(self.query.grain), "" if limit is None else f"limit {limit:d}"
+        told = self.con.execute(
+            f"select {', '.join(columns)} from {self.query.table} where {where} order by {keys} {at_most}", values
+        )
+        names = [column[0] for column in told.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in told.fetchall()]
+
+    @cached_property
+    def _read(self) -> tuple[pl.DataFrame, Maps]:
+        if isinstance(self.kept, pl.DataFrame):
+            return self.kept, self.given
+        names = [name for name, kind in self.kinds.items() if kind.startswith("MAP(")]
+        chosen = {**rounded(self.kinds), **{name: f"map_entries({name})" for name in names}}
+        listed, keys = ", ".join(f"{sql} as {name}" for name, sql in chosen.items()), ", ".join(self.query.grain)
+        told = self.kept.sql(f"select {listed} from {self.query.table} order by {keys}").to_arrow_table()
+        frame = pl.DataFrame(told.drop_columns(names))
+        maps = {name: tuple(_maps(told[name])) for name in names}
+        return frame.with_columns(pl.selectors.decimal().cast(pl.Int64, strict=True)), maps
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """All rows without the columns of maps."""
+        return self._read[0]
+
+    @property
+    def maps(self) -> Maps:
+        """The columns of maps, which are the table's last."""
+        return self._read[1]
 
     @cached_property
     def reasons(self) -> tuple[Mapping[str, str], ...]:
@@ -67,72 +109,24 @@ class Result:
         return {column: found[row] for column, found in self.maps.items()}
 
 
-@contextmanager
-def opened_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> Iterator[list[Result]]:
-    """Every report table, by name; the rows of large ones lie in files as long as the block lasts."""
-    with spill_folder() as folder:
-        yield [_read(con, queries[table], folder / f"{table}.arrow") for table in sorted(queries)]
-
-
 def read_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> list[Result]:
-    """Every report table, by name, all in memory."""
-    return [_read(con, queries[table]) for table in sorted(queries)]
+    """Every report table, by name."""
+    return [Result(queries[table], con) for table in sorted(queries)]
 
 
-def _read(con: duckdb.DuckDBPyConnection, query: Query, file: Path | None = None) -> Result:
-    """Rows and maps, some at a time; rows that are many go into the file."""
-    table = con.table(query.table)
-    names = [name for name, kind in zip(table.columns, table.types, strict=True) if kind.id == "map"]
-    entries = f" replace ({', '.join(f'map_entries({name}) as {name}' for name in names)})" if names else ""
-    is_large = bool(con.execute(f"select 1 from {query.table} limit 1 offset {_ROWS_AT_ONCE}").fetchall())
-    told = con.sql(f"select *{entries} from {query.table} order by {', '.join(query.grain)}").to_arrow_reader(_ROWS_AT_ONCE)
-    maps = _Maps(names)
-    frames = (rounded(pl.DataFrame(maps.taken_from(batch))) for batch in told)
-    if file and is_large:
-        _write(frames, file)
-        return Result(query, file, maps.found())
-    nothing = pa.schema([field for field in told.schema if field.name not in names]).empty_table()
-    frame = pl.concat([rounded(pl.DataFrame(nothing)), *frames], rechunk=True)
-    return Result(query, frame, maps.found())
+def rounded(kinds: Mapping[str, str]) -> dict[str, str]:
+    """SQL for each column: floats at nine significant digits (doing so twice changes nothing), others as they are."""
+    return {name: _rounded(name) if kind in ("DOUBLE", "FLOAT") else name for name, kind in kinds.items()}
 
 
-def _write(frames: Iterable[pl.DataFrame], file: Path) -> None:
-    """One frame or more into an Arrow file that can be mapped as Polars holds them."""
-    tables = (frame.to_arrow(compat_level=pl.CompatLevel.newest()) for frame in frames)
-    first = next(tables)
-    with pa.ipc.new_file(file, first.schema) as written:
-        for table in chain([first], tables):
-            written.write_table(table)
+def _rounded(name: str) -> str:
+    digits = f"({SIGNIFICANT_DIGITS - 1} - floor(log10(abs({name}))))::integer"
+    return f"if({name} = 0 or not isfinite({name}), {name}, round({name}, {digits}))"
 
 
-class _Maps:
-    """Columns of maps, which weigh more than the rows: equal maps are one object."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._found = {name: list[Mapping[str, Any]]() for name in names}
-        self._one = dict[_Pairs, dict[str, Any]]()
-
-    def taken_from(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The other columns of a batch, whose maps are kept."""
-        for name, kept in self._found.items():
-            kept += [self._one.setdefault(pairs, dict(pairs)) for pairs in map(_pairs, batch[name].to_pylist())]
-        return batch.drop_columns(list(self._found))
-
-    def found(self) -> dict[str, tuple[Mapping[str, Any], ...]]:
-        """By column, row by row."""
-        return {name: tuple(kept) for name, kept in self._found.items()}
-
-
-_Pairs = tuple[tuple[str, Any], ...]
-
-
-def _pairs(entries: list[dict[str, Any]] | None) -> _Pairs:
-    """A map with its keys in order, so that files are the same bytes."""
-    return tuple(sorted((entry["key"], entry["value"]) for entry in entries or []))
-
-
-def rounded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Floats at nine significant digits, sums of counts as integers."""
-    return frame.with_columns(
-        pl.selectors.float().round_sig_figs(SIGNIFICANT_DIGITS), pl.selectors.decimal().cast(pl.Int64, strict=True)
-    )
+def _maps(column: pa.ChunkedArray) -> Iterable[dict[str, Any]]:
+    """Each map with its keys in order; equal ones are one object, for they weigh more than the rows."""
+    one = dict[tuple[tuple[str, Any], ...], dict[str, Any]]()
+    for entries in column.to_pylist():
+        pairs = tuple(sorted((entry["key"], entry["value"]) for entry in entries or []))
+        yield one.setdefault(pairs, dict(pairs))

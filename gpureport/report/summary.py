@@ -36,7 +36,7 @@ def _lines(first: FirstScreen, header: Header) -> list[str]:
         *_findings(first),
         *(f"- **Check failed.** {escaped(str(failure))}" for failure in header.failures[:1]),
         "",
-        f"gpureport {header.version}, configuration {header.config_hash}; everything is in report.html, csv/ and report.json.",
+        f"gpureport {header.version}, configuration {header.config_hash}; everything is in report.html, csv/ and tables/.",
     ]
     return told[:LINES_MAX]
 

@@ -1,25 +1,27 @@
-"""CSV, JSON and DuckDB hold the same rows, rounded once, and are the same bytes for the same lake."""
+"""CSV, Parquet and DuckDB hold the same rows, rounded once; the same lake gives the same bytes."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gpureport.cli import main
-from gpureport.query import Query
+from gpureport.query import Query, load
 from gpureport.report import write_report
-from gpureport.report.results import rounded
+from gpureport.report.database import finished
+from gpureport.report.json_file import write_json
+from tests.golden_case import report_rows
 
-from .conftest import AWKWARD, FORMULA, NOW, SCRIPT, a_header
+from .conftest import AWKWARD, FORMULA, NOW, SCRIPT, a_header, small_database
 
 WINDOW = ["--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z"]
 
@@ -30,7 +32,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def as_text(found: object) -> str:
-    """A value of report.json as CSV should hold it."""
+    """A value as CSV should hold it."""
     if found is None:
         return ""
     if isinstance(found, list):
@@ -57,30 +59,31 @@ def test_csv_keeps_awkward_names_and_sqls_column_names(out: Path, queries: dict[
     assert json.loads(first["unknown_reasons"])["thermal_violation_ratio"] == "not_collected"
 
 
+def tables_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Every table of gpureport.duckdb."""
+    with duckdb.connect(str(folder / "gpureport.duckdb"), read_only=True) as con:
+        names = con.execute("select table_name from duckdb_tables() where schema_name = 'report' order by 1").fetchall()
+        return {name: report_rows(folder / "gpureport.duckdb", name) for (name,) in names}
+
+
 def test_every_null_figure_has_a_reason_and_no_other_has(folder: Path) -> None:
-    for rows in json.loads((folder / "report.json").read_bytes())["tables"].values():
+    for rows in tables_of(folder).values():
         for row in rows:
             null = {name for name, found in row.items() if found is None and not name.endswith("_seconds")}
             assert null == row.get("unknown_reasons", {}).keys()
 
 
-def test_json_and_csv_hold_the_same_rows(folder: Path) -> None:
-    tables = json.loads((folder / "report.json").read_bytes())["tables"]
-    assert sorted(path.stem for path in (folder / "csv").iterdir()) == sorted(tables)
+def test_csv_parquet_and_the_database_hold_the_same_rows(folder: Path) -> None:
+    tables = tables_of(folder)
+    assert [path.stem for path in sorted((folder / "tables").iterdir())] == list(tables)
+    assert [path.stem for path in sorted((folder / "csv").iterdir())] == list(tables)
     for name, rows in tables.items():
+        parquet = duckdb.sql(f"from '{folder / 'tables' / name}.parquet'")
+        assert [dict(zip(parquet.columns, row, strict=True)) for row in parquet.fetchall()] == rows
         expected = [{column: as_text(found) for column, found in row.items()} for row in rows]
-        assert rows_of(folder / "csv" / f"{name}.csv") == expected
-
-
-def test_the_database_holds_the_rows_of_the_csv(folder: Path) -> None:
-    with duckdb.connect(str(folder / "gpureport.duckdb"), read_only=True) as con:
-        for path in sorted((folder / "csv").iterdir()):
-            table = con.sql(f"select * from report.{path.stem}")
-            found = [dict(zip(table.columns, map(as_text, row), strict=True)) for row in table.fetchall()]
-            for row in found:
-                if "unknown_reasons" in row:
-                    row["unknown_reasons"] = as_text(json.loads(row["unknown_reasons"]))
-            assert found == rows_of(path)
+        told = [{column: as_text(json.loads(text)) if text[:1] == "{" else text for column, text in row.items()}
+                for row in rows_of(folder / "csv" / f"{name}.csv")]  # fmt: skip
+        assert told == expected
 
 
 def test_the_database_documents_itself(out: Path) -> None:
@@ -89,7 +92,6 @@ def test_the_database_documents_itself(out: Path) -> None:
         assert json.loads(window) == {"start_at": "2026-11-20T00:00:00Z", "end_at": "2026-11-20T01:00:00Z"}
         undocumented = con.execute("select column_name from duckdb_columns() where schema_name = 'report' and comment is null")
         assert undocumented.fetchall() == []
-        assert con.execute("select observed_seconds from facts.device_hour").fetchall() == [(1,)]
 
 
 def test_allocations_have_opencosts_shape_and_leave_out_what_is_unknown(out: Path) -> None:
@@ -109,7 +111,7 @@ def test_allocations_have_opencosts_shape_and_leave_out_what_is_unknown(out: Pat
         },
     }
     assert allocation["coverage"]["sm_active_avg"] == "not_collected"
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
     assert document["versions"]["catalog"] == ["c1"]
     assert document["coverage"]["unknown_ratio"] == pytest.approx(0.1)
 
@@ -158,18 +160,42 @@ def test_the_same_lake_gives_the_same_bytes_but_for_one_line(demo: Path, tmp_pat
     assert changed == [("<p>Generated at 2026-11-21T05:00:00Z</p>", "<p>Generated at 2026-11-24T05:00:00Z</p>")]
 
 
-def test_a_second_report_replaces_the_first_and_leaves_nothing_aside(
-    con: duckdb.DuckDBPyConnection, queries: dict[str, Query], out: Path
-) -> None:
-    written = write_report(con, queries, a_header(), out)
-    assert sorted(path for path in out.rglob("*") if path.is_file()) == sorted(written)
+def test_a_second_report_replaces_the_first_and_leaves_nothing_aside(queries: dict[str, Query], tmp_path: Path) -> None:
+    for _ in range(2):
+        with small_database() as con:
+            written = write_report(con, queries, a_header(), tmp_path)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(written)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False, width=64))
-def test_rounding_keeps_nine_digits_and_does_nothing_twice(found: float) -> None:
-    once = rounded(pl.DataFrame({"figure": [found]}))
-    assert rounded(once).equals(once)
-    assert once["figure"][0] == pytest.approx(found, rel=5.1e-9, abs=1e-300)
+def test_the_summary_says_which_files_have_all_rows(folder: Path) -> None:
+    tables = json.loads((folder / "report.json").read_bytes())["tables"]
+    assert {name: told["row_count"] for name, told in tables.items()} == {
+        name: len(rows) for name, rows in tables_of(folder).items()
+    }
+    for name, told in tables.items():
+        assert told["files"] == [f"csv/{name}.csv", f"tables/{name}.parquet"]
+        assert all((folder / file).is_file() for file in told["files"])
+
+
+def test_a_summary_of_very_many_stays_small(tmp_path: Path) -> None:
+    """60,000 findings, containers and sources of a long window."""
+    queries = load()
+    chosen = {name: queries[name] for name in ("report.container_saturation", "report.finding", "report.gpu_hour_ledger")}
+    own = {"gpu_hours": "1e0", "severity": "'info'", "evidence": "repeat('e', 99)"}
+    with small_database() as con:
+        for table in ("report.finding", "report.gpu_hour_ledger"):
+            columns = ", ".join(f"{own.get(name, repr(name))} as {name}" for name in queries[table].columns)
+            con.execute(f"create table {table} as select {columns}")
+        for table in chosen:
+            renamed = "* replace (pod || number as pod, namespace || number as namespace)"
+            con.execute(f"create or replace table {table} as select {renamed} from {table}, range(60000) as copy (number)")
+        header = replace(a_header(), sources=a_header().sources * 60_000)
+        with finished(con, chosen, header, tmp_path / "gpureport.duckdb") as results:
+            path = write_json(results, header, [], tmp_path / "report.json")
+    assert path.stat().st_size < 5_000_000
+    document = json.loads(path.read_bytes())
+    assert [len(document[name]) > 500 for name in ("sources", "findings", "namespaces", "allocations")] == [True] * 4
+    assert document["tables"]["finding"] == {"row_count": 60_000, "files": []}
 
 
 def test_csv_is_read_back_by_polars_as_it_was_written(folder: Path) -> None:

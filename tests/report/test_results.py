@@ -1,25 +1,27 @@
-"""Rows on their way out of the database: large tables through files, the same as in memory; facts in the order of their keys."""
+"""Rows on their way out of the database: rounded once, in the order of their keys, by SQL and as far as somebody asks."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from gpureport.query import Query
-from gpureport.report.csv_files import write_csv
-from gpureport.report.database import write_database
-from gpureport.report.json_file import write_json
-from gpureport.report.results import opened_results, read_results
+from gpureport.report.csv_files import write_csv, write_parquet
+from gpureport.report.database import finished
+from gpureport.report.results import Result, rounded
 from tests.report.conftest import a_header
 
 ROWS = 5000
-"""Two batches and a half."""
+"""More than one vector of rows."""
 START = datetime(2026, 11, 20)
 QUERIES = {
     f"report.{name}": Query(f"report.{name}", Path(name), "", ("number",), (), (), "", {}, "", "") for name in ("large", "small")
@@ -30,7 +32,7 @@ QUERIES = {
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     """A table of all kinds of columns, whose rows stand in no order, and a small one of the same."""
     with duckdb.connect() as con:
-        con.execute("create schema report; create schema facts")
+        con.execute("set threads = 1; create schema report; create schema facts")
         for name, count in (("large", ROWS), ("small", 3)):
             con.execute(
                 f"""
@@ -38,7 +40,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
                 select
                     (i * 7919) % {count} as number, 'pod-' || number as pod, if(number % 3 = 0, null, number / 7) as ratio,
                     sum(number) over (partition by number) as joules, [number, number + 1] as codes,
-                    timestamp '2026-11-20' + to_seconds(number) as at, number % 2 = 0 as is_even,
+                    timestamp '2026-11-20' + to_seconds(number) as seen_at, number % 2 = 0 as is_even,
                     if(number % 3 = 0, map {{'ratio': 'not_collected'}}, map {{}}) as unknown_reasons
                 from (select unnest(range({count}))::integer as i)
                 """
@@ -46,46 +48,88 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-def test_a_large_tables_rows_lie_in_a_file_and_are_the_ones_that_the_database_has(con: duckdb.DuckDBPyConnection) -> None:
-    with opened_results(con, QUERIES) as (large, small):
-        assert isinstance(large.kept, Path) and isinstance(small.kept, pl.DataFrame)
-        assert large.rows.height == ROWS and small.rows.height == 3
-        for number in (0, 1, 2047, 2048, ROWS - 1):
-            ratio = None if number % 3 == 0 else float(f"{number / 7:.9g}")
-            at = START + timedelta(seconds=number)
-            row = (number, f"pod-{number}", ratio, number, [number, number + 1], at, number % 2 == 0)
-            assert large.rows.row(number) == row
-            assert large.reason(number, "ratio") == ("not_collected" if ratio is None else "")
+@pytest.fixture
+def results(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> Iterator[list[Result]]:
+    """The two tables in a report's file."""
+    with finished(con, QUERIES, a_header(), tmp_path / "gpureport.duckdb") as found:
+        yield found
 
 
-def test_a_file_gives_what_memory_gives(con: duckdb.DuckDBPyConnection) -> None:
-    with opened_results(con, QUERIES) as opened:
-        for one, other in zip(opened, read_results(con, QUERIES), strict=True):
-            assert_frame_equal(one.rows, other.rows)
-            assert one.maps == other.maps
+def test_rows_are_read_as_far_as_they_are_asked_for(results: list[Result]) -> None:
+    large, small = results
+    assert (large.count(), small.count(), large.count("number < $least", least=7)) == (ROWS, 3, 7)
+    [first, second] = large.read(["number", "ratio", "unknown_reasons"], where="number >= $from", limit=2, **{"from": 2048})
+    assert first == {"number": 2048, "ratio": 292.571429, "unknown_reasons": {}}
+    assert second == {"number": 2049, "ratio": None, "unknown_reasons": {"ratio": "not_collected"}}
+    [last] = large.read(["max(number) as most"], order="all")
+    assert last == {"most": ROWS - 1}
 
 
-def test_the_files_of_both_are_the_same_bytes(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "file").mkdir()
-    in_memory = read_results(con, QUERIES)
-    with opened_results(con, QUERIES) as opened:
-        for folder, results in (("memory", in_memory), ("file", opened)):
-            write_csv(results, tmp_path / folder)
-            write_json(results, a_header(), tmp_path / folder / "report.json")
-    for name in ("large.csv", "small.csv", "report.json"):
-        assert (tmp_path / "file" / name).read_bytes() == (tmp_path / "memory" / name).read_bytes()
+def test_all_rows_are_rounded_and_in_the_order_of_their_keys(results: list[Result]) -> None:
+    large, _ = results
+    assert large.rows.height == ROWS
+    for number in (0, 1, 2047, 2048, ROWS - 1):
+        ratio = None if number % 3 == 0 else float(f"{number / 7:.9g}")
+        at = START + timedelta(seconds=number)
+        assert large.rows.row(number) == (number, f"pod-{number}", ratio, number, [number, number + 1], at, number % 2 == 0)
+        assert large.reason(number, "ratio") == ("not_collected" if ratio is None else "")
 
 
-def test_nothing_is_in_memory_of_a_table_taken_anew_and_its_file_ends_with_the_block(con: duckdb.DuckDBPyConnection) -> None:
-    with opened_results(con, QUERIES) as (large, _):
-        assert large.rows is large.rows
-        assert "rows" not in vars(large.anew())
-        assert isinstance(large.kept, Path) and large.kept.exists()
-    assert not large.kept.exists()
+def test_rows_of_no_database_are_read_alike(results: list[Result]) -> None:
+    _, small = results
+    apart = Result(small.query, small.rows, small.maps)
+    assert apart.read(["number", "pod"], limit=1) == small.read(["number", "pod"], limit=1) == [{"number": 0, "pod": "pod-0"}]
 
 
-def test_facts_are_in_the_order_of_all_their_columns_also_where_days_repeat_a_key(
+def test_a_table_with_too_many_rows_for_csv_is_in_parquet_alone(results: list[Result], tmp_path: Path) -> None:
+    assert [path.name for path in write_csv(results, tmp_path / "csv", ROWS - 1)] == ["small.csv"]
+    assert [path.name for path in write_parquet(results, tmp_path / "tables")] == ["large.parquet", "small.parquet"]
+    rows = pl.read_parquet(tmp_path / "tables/large.parquet")
+    assert (rows.height, rows["number"].is_sorted(), rows["ratio"][1]) == (ROWS, True, 0.142857143)
+
+
+def test_a_cell_is_text_that_csv_and_spreadsheets_take_as_it_is(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    con.execute(
+        """
+        create or replace table report.small as
+        from (values
+            (0, '=1+1', timestamp '2026-11-20 00:00:00.25', false, [1, 2], map {'a': 'b'}),
+            (1, 'a' || chr(13) || 'b', timestamp '2026-11-20', null, null, null),
+            (2, chr(13) || 'x', null, true, [], map {}),
+            (3, 'a,"b"' || chr(10), null, true, [3], map {}),
+            (4, null, null, true, [3], map {})
+        ) as cell (number, name, seen_at, is_so, codes, reasons)
+        """
+    )
+    [path] = write_csv([Result(QUERIES["report.small"], con)], tmp_path, 5)
+    assert path.read_bytes().decode() == (
+        "number,name,seen_at,is_so,codes,reasons\n"
+        '0,\'=1+1,2026-11-20T00:00:00.250Z,False,1 2,"{""a"":""b""}"\n'
+        '1,"a\rb",2026-11-20T00:00:00Z,,,{}\n'
+        '2,"\'\rx",,True,,{}\n'
+        '3,"a,""b""\n",,True,3,{}\n'
+        "4,,,True,3,{}\n"
+    )
+    with path.open(newline="") as file:
+        assert [row["name"] for row in csv.DictReader(file)] == ["'=1+1", "a\rb", "'\rx", 'a,"b"\n', ""]
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e22, max_value=1e22).filter(lambda x: abs(x) > 1e-12 or not x)
+)
+@example(0.0)
+@example(64_579_869_150_000.0)
+@example(9_679_003_665.0)
+def test_a_figure_has_nine_digits(found: float) -> None:
+    nine = Context(prec=9, rounding=ROUND_HALF_UP)
+    sql = rounded({"x": "DOUBLE"})["x"]
+    ((once, twice),) = duckdb.sql(f"select x, {sql} from (select {sql} as x from (select {found!r}::double as x))").fetchall()
+    near = {float(nine.create_decimal(Decimal(shown))) for shown in (found, repr(found))}
+    assert once == twice
+    assert once in near or abs(Decimal(once) - Decimal(found)) / abs(Decimal(found)) < Decimal("5.000001e-9")
+
+
+def test_facts_are_there_on_request_in_the_order_of_all_their_columns_also_where_days_repeat_a_key(
     con: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     con.execute(
@@ -100,11 +144,12 @@ def test_facts_are_in_the_order_of_all_their_columns_also_where_days_repeat_a_ke
         create view facts.kepler_hour as from counted;
         """
     )
-    path = write_database(con, [], a_header(), tmp_path / "gpureport.duckdb")
-    with duckdb.connect(str(path), read_only=True) as file:
-        assert file.execute("select pod, workload from facts.pod_workload").fetchall() == [
-            ("a", ""),
-            ("p", "earlier"),
-            ("p", "later"),
-        ]
+    for name, has_facts in (("without", False), ("with", True)):
+        with finished(con, {}, a_header(), tmp_path / name, has_facts):
+            pass
+    with duckdb.connect(str(tmp_path / "with"), read_only=True) as file:
+        told = file.execute("select pod, workload from facts.pod_workload").fetchall()
+        assert told == [("a", ""), ("p", "earlier"), ("p", "later")]
         assert file.execute("select kepler_seconds from facts.kepler_hour").fetchall() == [(9,), (1,)]
+    with duckdb.connect(str(tmp_path / "without"), read_only=True) as file:
+        assert file.execute("select count(*) from duckdb_tables() where schema_name = 'facts'").fetchall() == [(0,)]
