@@ -14,7 +14,7 @@ from gpureport.window import AGE
 class Export(Section):
     """How a day is cut for fetching, and how far ``run`` looks back."""
 
-    samples_per_group: int = Field(1_800_000, gt=0)
+    samples_per_group: int = Field(1_800_000, gt=0, le=4_000_000)
     keep_raw: bool = False
     backfill_days: int = Field(7, ge=0)
     restate_days: int = Field(3, ge=0)

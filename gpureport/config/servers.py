@@ -29,9 +29,8 @@ class Prometheus(Section):
     http_config_file: str = ""
     connect_timeout_seconds: float = Field(10.0, gt=0)
     read_timeout_seconds: float = Field(120.0, gt=0)
-    max_samples_per_request: int = Field(10_000_000, gt=0)
     max_concurrency: int = Field(2, gt=0, le=64)
-    retries: int = Field(4, ge=0, le=20)
+    retries: int = Field(9, ge=0, le=20)
 
 
 KubernetesSystem = Literal["dra", "kubernetes", "nos", "scheduler-plugins", "kueue", "koordinator", "volcano", "kai"]
@@ -48,9 +47,8 @@ class Kubernetes(Section):
     systems: tuple[KubernetesSystem, ...] = get_args(KubernetesSystem)
     connect_timeout_seconds: float = Field(10.0, gt=0)
     read_timeout_seconds: float = Field(60.0, gt=0)
-    page_timeout_seconds: float = Field(300.0, gt=0)
     page_size: int = Field(500, gt=0, le=10_000)
-    retries: int = Field(3, ge=0, le=20)
+    retries: int = Field(9, ge=0, le=20)
 
 
 class ClusterSource(Section):

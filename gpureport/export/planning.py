@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -21,9 +21,9 @@ from gpureport.sources.prometheus import (
     NoApiError,
     Outline,
     Server,
+    TooMuchError,
     glimpse,
     list_series,
-    listed,
     one_of,
     plan_groups,
     samples_per_hour,
@@ -71,15 +71,34 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
 
     NoSeriesError where there are none of the catalogue's on the day.
     """
-    matchers = [one_of(METRIC_LABEL, settings.catalog.asked), *settings.scope]
-    series, warnings = list_series(connection, matchers, window_asked(day))
-    if not series:
+    outline, jobs, said = Outline(DEVICE_LABELS), set[str](), list[str]()
+    example: Labels | None = None
+    for series, warnings in _listed(connection, settings, settings.catalog.asked, day):
+        example = example or next(iter(series), None)
+        outline.add(series, _device_of(settings.catalog))
+        jobs |= relabelled_jobs(series)
+        said += [warning for warning in warnings if warning not in said]
+    if example is None:
         raise NoSeriesError(
             f"{connection.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )
-    outline = listed(series, _device_of(settings.catalog), DEVICE_LABELS)
-    return Plan(_groups(connection, settings, outline, series[0], day), relabelled_jobs(series), tuple(warnings))
+    return Plan(_groups(connection, settings, outline, example, day), frozenset(jobs), tuple(said))
+
+
+def _listed(
+    connection: Connection, settings: ExportSettings, metrics: Sequence[str], day: date
+) -> Iterator[tuple[list[Labels], list[str]]]:
+    """All series and the server's warnings, metrics in halves where a list of all is too much for one answer."""
+    matchers = [one_of(METRIC_LABEL, metrics), *settings.scope]
+    try:
+        yield list_series(connection, matchers, window_asked(day))
+        return
+    except TooMuchError:
+        if len(metrics) == 1:
+            raise
+    for half in (metrics[: len(metrics) // 2], metrics[len(metrics) // 2 :]):
+        yield from _listed(connection, settings, half, day)
 
 
 def _groups(connection: Connection, settings: ExportSettings, outline: Outline, example: Labels, day: date) -> list[Group]:

@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 
 import duckdb
 from prometheus_client import CollectorRegistry, Gauge
-from prometheus_client.exposition import basic_auth_handler, push_to_gateway, pushadd_to_gateway
+from prometheus_client.exposition import push_to_gateway, pushadd_to_gateway
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpureport.catalog import PUBLISHER, PUBLISHER_LABEL
 from gpureport.config import Metrics
 from gpureport.errors import OutputError, SourceError
+from gpureport.sources.exchange import Deadline, excerpt, shortened
+from gpureport.sources.prometheus import session
 
 LAST_SUCCESS = "gpureport_run_last_success_timestamp_seconds"
 _PUSH_SECONDS = 30
@@ -185,10 +187,22 @@ def _push(night: Night, settings: Metrics, values: Sequence[Value]) -> None:
 
 
 def _handler(settings: Metrics) -> Callable[..., Any]:
-    """How requests are sent: with basic authentication where a user is configured."""
+    """How requests are sent: with basic authentication where a user is configured, and an end whatever the answer."""
 
     def send(url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes) -> Callable[[], None]:
         password = Path(settings.password_file).read_text(encoding="utf-8").strip() if settings.password_file else ""
-        return basic_auth_handler(url, method, timeout, headers, data, settings.username or None, password or None)
+        user = (settings.username.encode(), password.encode()) if settings.username else None
+        fixed: dict[str, Any] = {"timeout": timeout, "auth": user, "allow_redirects": False, "stream": True}
+
+        def done() -> None:
+            with (
+                Deadline(_PUSH_SECONDS),
+                session() as http,
+                http.request(method, url, headers=dict(headers), data=data, **fixed) as reply,
+            ):
+                if reply.status_code >= 300:
+                    raise OSError(f"status {reply.status_code}: {shortened(excerpt(reply.raw).decode('utf-8', 'replace'))}")
+
+        return done
 
     return send

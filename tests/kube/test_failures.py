@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -75,6 +76,24 @@ def test_credentials_that_may_list_nothing_are_an_error(tmp_path: Path, capsys: 
     routes: dict[str, Reply | Answer] = dict.fromkeys(recorded_routes(), forbidden)
     with api_server(routes) as server:
         assert "docs/operations.md" in refused(capsys, kubeconfig(tmp_path, server.url), tmp_path / "lake")
+
+
+def test_a_refusal_by_a_server_that_is_starting_is_no_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before its rules are read it allows nobody anything; /readyz, which everybody may ask, says so."""
+    starting = status(500, "InternalError", "[-]poststarthook/rbac/bootstrap-roles failed")
+    routes = recorded_routes()
+    nodes = routes["/api/v1/nodes"]
+    ready = {"/readyz": first(lambda _: starting, 1, Reply(200, b"ok")), "/api/v1/nodes": first(forbidden, 2, nodes)}
+    with api_server(routes | ready) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    assert_decided(tmp_path / "lake")
+    assert "not allowed" not in capsys.readouterr().err
+
+
+def test_a_server_that_does_not_come_to_start_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    routes = dict.fromkeys(recorded_routes(), forbidden) | {"/readyz": status(500, "InternalError", "not yet")}
+    with api_server(routes) as server:
+        assert "the server is starting" in refused(capsys, kubeconfig(tmp_path, server.url), tmp_path / "lake")
 
 
 def test_a_server_that_hides_its_groups_still_gives_its_pods(tmp_path: Path) -> None:
@@ -239,13 +258,14 @@ def no_http(connection: socket.socket) -> None:
 
 @pytest.mark.parametrize(
     ("talk", "word"),
-    [(silent, "timed out"), (half_then_silent, "timed out"), (dripping, "page_timeout_seconds"), (no_http, "no answer")],
+    # A drip that stands still for long, on a busy machine, is a silence.
+    [(silent, "timed out"), (half_then_silent, "timed out"), (dripping, "not whole|timed out"), (no_http, "no answer")],
 )
 def test_a_server_that_does_not_come_to_an_end_is_left(
     talk: Callable[[socket.socket], None], word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with raw_server(talk) as url:
-        assert word in refused(capsys, kubeconfig(tmp_path, url), tmp_path / "lake")
+        assert re.search(word, refused(capsys, kubeconfig(tmp_path, url), tmp_path / "lake"))
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

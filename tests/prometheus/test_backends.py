@@ -12,8 +12,8 @@ from gpureport.catalog import load_catalog
 from gpureport.errors import AuthError, SourceError
 from gpureport.export import ExportSettings, export_day
 from gpureport.series import METRIC_LABEL
+from gpureport.sources import exchange
 from gpureport.sources.prometheus import Matcher, PrometheusSettings, Server, list_series, probe, read
-from gpureport.sources.prometheus import connection as connection_module
 
 from . import backends
 from .backends import DEVICE, SAMPLES, WINDOW
@@ -57,8 +57,8 @@ def test_an_api_below_a_prefix_is_read(end: str) -> None:
 
 def test_warnings_of_a_successful_answer_are_kept_once() -> None:
     with replaying(backends.thanos(STORE_DOWN)) as server:
-        connection = connect(server.url, max_samples_per_request=50)
-        reading = read(connection, probe(connection), [GPU], WINDOW, expected_samples=120)
+        connection = connect(server.url)
+        reading = read(connection, probe(connection), [GPU], WINDOW, expected_samples=2_400_000)
         _, warnings = list_series(connection, [GPU], WINDOW)
     assert reading.request_count > 1
     assert reading.warnings == warnings == [STORE_DOWN]
@@ -124,11 +124,19 @@ def test_a_server_that_is_busy_for_a_moment_is_asked_again(status: int) -> None:
 
 def test_a_server_that_says_how_long_to_wait_is_given_that_long(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(connection_module.time, "sleep", waits.append)
+    monkeypatch.setattr(exchange.time, "sleep", waits.append)
     busy = Reply(429, b"slow down", "text/plain", {"Retry-After": "7"})
     with replaying({"/api/v1/series": one_after_the_other(busy, success([DEVICE]))}) as server:
         list_series(connect(server.url, retries=1), [GPU], WINDOW)
     assert waits == [7.0]
+
+
+def test_the_attempts_of_a_question_outlast_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(exchange.time, "sleep", waits.append)
+    with replaying({"/api/v1/series": Reply(503, b"starting", "text/plain")}) as server, pytest.raises(SourceError):
+        list_series(connect(server.url, retries=PrometheusSettings().retries), [GPU], WINDOW)
+    assert 60 <= sum(waits) <= 150
 
 
 def test_a_server_that_stays_busy_is_an_error_in_its_own_words() -> None:

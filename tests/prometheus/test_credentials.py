@@ -140,6 +140,12 @@ BROKEN_CONFIGS = {
     "a list where a section belongs": "basic_auth: [1]",
     "a text where a section belongs": "tls_config: yes please",
     "headers that are a list": "http_headers: [1]",
+    "a password that is a list": "basic_auth: {username: me, password: [a, b]}",
+    "a user that is a list": "basic_auth: {username: [me], password: a}",
+    "credentials that are a table": "authorization: {credentials: {a: b}}",
+    "a file that is a list": "tls_config: {ca_file: [a]}",
+    "a token that is a list": "bearer_token: [a]",
+    "a header of a word": "http_headers: {X-Scope-OrgID: tenant}",
 }
 
 

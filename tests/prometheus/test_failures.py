@@ -167,6 +167,13 @@ def test_a_password_in_the_address_is_used_and_not_shown() -> None:
         probe(connect(f"http://me:{PASSWORD}@127.0.0.1:{free_port()}"))
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/?token=hunter2", "http://127.0.0.1:1#hunter2", "http:?hunter2"])
+def test_a_token_in_the_address_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        connect(url)
+    assert "hunter2" not in str(caught.value)
+
+
 def test_a_password_in_a_broken_address_is_not_shown() -> None:
     with pytest.raises(UsageError) as caught:
         connect(f"http//me:{PASSWORD}@127.0.0.1:1")

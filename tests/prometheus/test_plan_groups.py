@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.series import METRIC_LABEL, Labels
-from gpureport.sources.prometheus import Group, Matcher, listed, plan_groups
+from gpureport.sources.prometheus import Group, Matcher, Outline, plan_groups
 
 UUID_LABELS = ("UUID", "uuid", "gpu_uuid")
 
@@ -44,7 +44,9 @@ def device_of(labels: Labels) -> str:
 
 
 def plan(series: Sequence[Labels], budget: int, samples_per_series: int) -> list[Group]:
-    return plan_groups(listed(series, device_of, UUID_LABELS), budget, samples_per_series)
+    outline = Outline(UUID_LABELS)
+    outline.add(series, device_of)
+    return plan_groups(outline, budget, samples_per_series)
 
 
 @st.composite

@@ -16,6 +16,7 @@ import yaml
 from gpureport import __version__
 from gpureport.config import Kubernetes as KubernetesSettings
 from gpureport.errors import AuthError, UsageError
+from gpureport.sources.exchange import watched
 
 if TYPE_CHECKING:
     from kubernetes.client.api_client import ApiClient
@@ -62,6 +63,7 @@ def open_client(settings: KubernetesSettings, environ: Mapping[str, str], servic
         raise NoClusterError(f"no Kubernetes cluster to read; {HOW_TO_NAME_A_CLUSTER}")
     configuration.retries = False  # ours tell a refusal from an outage, and keep the server's words
     client = ApiClient(configuration)
+    watched(client.rest_client.pool_manager)
     client.user_agent = f"gpureport/{__version__}"
     return client
 

@@ -6,11 +6,9 @@ four times as long.
 
 from __future__ import annotations
 
-import random
 import time
-import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,15 +17,26 @@ from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
 from gpureport.config import Kubernetes as KubernetesSettings
 from gpureport.errors import AuthError, SourceError
+from gpureport.sources.exchange import (
+    AGAIN,
+    ANSWER_READ_TIMEOUTS,
+    LONGEST_QUESTION_SECONDS,
+    Body,
+    Deadline,
+    LargeError,
+    cause,
+    decoded,
+    excerpt,
+    pause,
+    shortened,
+    whole,
+)
 
 if TYPE_CHECKING:
     from kubernetes.client.api_client import ApiClient
 
-_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
-_FIRST_WAIT_SECONDS = 0.25
-_LONGEST_WAIT_SECONDS = 10.0
-_CHUNK_BYTES = 1 << 20
-Decode = Callable[[bytes], Any]
+_PAGE_BYTES = 64 << 20
+Decode = Callable[[Body], Any]
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip"}
 
 
@@ -65,6 +74,8 @@ class Connection:
 
     client: ApiClient
     settings: KubernetesSettings
+    _refuses: list[str] = field(default_factory=list)
+    """Paths refused by a server that has started: from the first of them on a refusal is believed."""
 
     @property
     def url(self) -> str:
@@ -73,14 +84,44 @@ class Connection:
 
     def get(self, path: str, decode: Decode = orjson.loads, **query: str | int) -> Any:
         """The decoded JSON of a path; tried again where that may help."""
+        given_up_at = time.monotonic() + LONGEST_QUESTION_SECONDS
         for attempt in range(self.settings.retries + 1):
             try:
-                return self._get(path, query, decode)
+                return self._believed(path, query, decode)
             except _BrokenError as error:
-                if attempt == self.settings.retries:
-                    raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error.__cause__
-                _pause(attempt)
+                if attempt == self.settings.retries or time.monotonic() > given_up_at:
+                    raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error
+                pause(attempt)
         raise AssertionError("the last attempt returns or raises")
+
+    def _believed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
+        """An answer; a first refusal only when the server, asked whether it has started, repeats it."""
+        try:
+            return self._within_deadline(path, query, decode)
+        except ForbiddenError as error:
+            if self._refuses:
+                raise
+            if self._is_starting():
+                raise _BrokenError(f"the server is starting, and still refuses what it allows later: {error}") from error
+        try:
+            return self._within_deadline(path, query, decode)
+        except ForbiddenError:
+            self._refuses.append(path)
+            raise
+
+    def _within_deadline(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
+        with Deadline(ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
+            try:
+                answer = self._get(path, query, decode)
+                deadline.check()
+                return answer
+            except LargeError as error:
+                raise SourceError(f"{self.url}{path}: {error}; lower kubernetes.page_size, or check the server") from error
+            except (_BrokenError, OSError) as error:
+                if not deadline.is_over:
+                    raise
+                late = f"the answer was not whole within {deadline.seconds:g} s; check the server, and any proxy"
+                raise SourceError(f"{self.url}{path}: {late}") from error
 
     def _get(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
         from kubernetes.client.exceptions import ApiException
@@ -92,42 +133,38 @@ class Connection:
         try:
             response = self.client.call_api(*asked, _request_timeout=timeout).response
         except ApiException as error:  # what the client makes of a failed handshake
-            raise SourceError(f"no TLS with {self.url} ({_words(error.reason)}); check the CA and the address") from error
+            raise SourceError(f"no TLS with {self.url} ({shortened(error.reason)}); check the CA and the address") from error
         except LocationParseError as error:
             raise SourceError(f"{self.url} is not the address of a server; check the kubeconfig") from error
         except HTTPError as error:
             raise _BrokenError(f"no answer ({_cause(error)})") from error
-        try:
-            return self._checked(path, response, self._body(response), decode)
-        finally:
-            response.close()
+        with response:
+            return self._checked(path, response, decode)
 
-    def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
-        """The whole body, decompressed; a server that drips is as good as silent."""
-        deadline = time.monotonic() + self.settings.page_timeout_seconds
-        parts = []
+    def _checked(self, path: str, response: urllib3.BaseHTTPResponse, decode: Decode) -> Any:
+        if response.status >= 300:
+            raise self._refusal(path, response.status, excerpt(response))
         try:
-            while part := response.read1(_CHUNK_BYTES, decode_content=True):
-                parts.append(part)
-                if time.monotonic() > deadline:
-                    raise _BrokenError(f"not whole within {self.settings.page_timeout_seconds:g} s (page_timeout_seconds)")
-        except (HTTPError, OSError, zlib.error) as error:
+            return decoded(whole(response, _PAGE_BYTES), decode)
+        except (HTTPError, OSError) as error:
             raise _BrokenError(f"the answer broke off ({_cause(error)})") from error
-        return b"".join(parts)
-
-    def _checked(self, path: str, response: urllib3.BaseHTTPResponse, body: bytes, decode: Decode) -> Any:
-        status = response.status
-        if status in _AGAIN:
-            raise _BrokenError(f"status {status}: {_message(body)}")
-        if status >= 300:
-            raise self._refusal(path, status, body)
-        try:
-            return decode(body)
         except orjson.JSONDecodeError as error:
             raise _BrokenError(f"the answer is not JSON ({error})") from error
 
-    def _refusal(self, path: str, status: int, body: bytes) -> SourceError:
+    def _is_starting(self) -> bool:
+        """Whether the server refuses only because it has not read its rules yet; everybody may ask ``/readyz``."""
+        try:
+            self._within_deadline("/readyz", {}, bytes)
+        except _BrokenError:
+            return True
+        except SourceError:
+            pass
+        return False
+
+    def _refusal(self, path: str, status: int, body: bytes) -> Exception:
         text = _message(body)
+        if status in AGAIN:
+            return _BrokenError(f"status {status}: {text}")
         if status == 401:
             return AuthError(f"{self.url} refuses these credentials (401: {text}); log in again, or check the token")
         if status == 403:
@@ -137,11 +174,6 @@ class Connection:
         if status == 410:
             return ExpiredError(f"{self.url}{path}: the list expired while it was read ({text}); run again", _token(body))
         return SourceError(f"{self.url}{path} answered {status}: {text}; is this the address of an API server?")
-
-
-def _pause(attempt: int) -> None:
-    """Full jitter, so that many jobs do not come back together."""
-    time.sleep(random.uniform(0, min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)))
 
 
 def _status(body: bytes) -> Mapping[str, Any]:
@@ -159,20 +191,8 @@ def _token(body: bytes) -> str:
 
 
 def _message(body: bytes) -> str:
-    return _words(_status(body).get("message") or body.decode("utf-8", "replace")) or "nothing"
-
-
-def _words(text: Any) -> str:
-    words = " ".join(str(text).split())
-    return words if len(words) <= 300 else f"{words[:150]} … {words[-150:]}"
+    return shortened(_status(body).get("message") or body.decode("utf-8", "replace")) or "nothing"
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost reason, without object addresses."""
-    if isinstance(error, ReadTimeoutError):
-        return "read timed out"
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return _words(error)[:160] or type(error).__name__
+    return "read timed out" if isinstance(error, ReadTimeoutError) else cause(error)

@@ -15,6 +15,9 @@ RESTARTS = 2
 _LONGEST_TAIL = 50
 """How often the rest of a list may expire before the server is given up."""
 
+_MOST_PAGES, _MOST_OBJECTS = 5_000, 250_000
+"""Kubernetes itself is made for 150,000 pods."""
+
 Ask = Callable[[str], Page]
 """The page that a continue token leads to; '' is the first."""
 
@@ -27,6 +30,7 @@ def list_pages(ask: Ask) -> Iterator[Page]:
     expired_count, is_start, is_consistent = 0, True, True
     with ThreadPoolExecutor(1, "kubernetes-list") as ahead:
         asked, coming = "", ahead.submit(ask, "")
+        seen, object_count = set[str](), 0
         while True:
             try:
                 page = coming.result()
@@ -39,9 +43,17 @@ def list_pages(ask: Ask) -> Iterator[Page]:
                 asked = "" if is_start else expired.token
                 coming = ahead.submit(ask, asked)
                 continue
+            if is_start:
+                seen, object_count = set[str](), 0
+            object_count += len(page.items)
             if token := page.continue_token:
-                if token == asked:
+                if token in seen:
                     raise SourceError("the server gives the same page again and again; check any proxy in between")
+                seen.add(token)
+                if len(seen) > _MOST_PAGES or object_count > _MOST_OBJECTS:
+                    raise SourceError(
+                        f"a list does not end after {len(seen):,} pages and {object_count:,} objects; check the server"
+                    )
                 asked, coming = token, ahead.submit(ask, token)
             yield replace(page, is_start=is_start, is_consistent=is_consistent)
             is_start = False

@@ -121,7 +121,7 @@ _PODS = msgspec.json.Decoder(_PodList)
 _OBJECTS = msgspec.json.Decoder(_ObjectList)
 
 
-def decode_list(body: bytes, resource: str) -> Any:
+def decode_list(body: bytes | bytearray, resource: str) -> Any:
     """A list's JSON as dictionaries without what nobody reads (pods' managed fields, environments, volumes): most of a pod.
 
     A reply of another shape is decoded whole; orjson.JSONDecodeError for what is no JSON.

@@ -1,10 +1,10 @@
 """Prometheus and what speaks its language: raw samples by remote read, by raw matrix, or by VictoriaMetrics' export."""
 
 from gpureport.config import Prometheus as PrometheusSettings
-from gpureport.sources.prometheus.connection import Connection, NoApiError, NotServedError, TooMuchError, open_connection
+from gpureport.sources.prometheus.connection import Connection, NoApiError, NotServedError, TooMuchError, open_connection, session
 from gpureport.sources.prometheus.glimpse import Glimpse, Labelled, glimpse
 from gpureport.sources.prometheus.matcher import Matcher, one_of
-from gpureport.sources.prometheus.outline import HOST_LABELS, DeviceOf, Outline, listed
+from gpureport.sources.prometheus.outline import HOST_LABELS, DeviceOf, Outline
 from gpureport.sources.prometheus.plan import Group, Question, plan_groups
 from gpureport.sources.prometheus.probe import Server, external_labels, probe
 from gpureport.sources.prometheus.reading import Reading, read
@@ -30,11 +30,11 @@ __all__ = [
     "glimpse",
     "label_values",
     "list_series",
-    "listed",
     "one_of",
     "open_connection",
     "plan_groups",
     "probe",
     "read",
     "samples_per_hour",
+    "session",
 ]

@@ -87,28 +87,48 @@ def _from_http_config(path: str) -> Access:
         raise UsageError(f"{path} is not valid YAML: {first_line(error)}") from None
     if not isinstance(loaded, dict):
         raise UsageError(f"{path} is not an HTTP client configuration; see promtool's --http.config.file")
-    for section in _SECTIONS:
-        if not isinstance(loaded.get(section) or {}, dict):
-            raise UsageError(f"{section} of {path} is not a mapping; see promtool's --http.config.file")
-    tls = loaded.get("tls_config") or {}
-    verify = False if tls.get("insecure_skip_verify") else _existing(tls.get("ca_file", "")) or True
-    return Access(_headers(loaded), _basic(loaded), verify, _certificate(tls.get("cert_file", ""), tls.get("key_file", "")))
+    sections = {name: _section(loaded, name, path) for name in _SECTIONS}
+    tls, basic = sections["tls_config"], sections["basic_auth"]
+    verify = False if tls.get("insecure_skip_verify") is True else _existing(_word(tls, "ca_file", path)) or True
+    user = _word(basic, "username", path)
+    return Access(
+        _headers(loaded, sections, path),
+        (user, _named_secret(basic, "password", path)) if user else None,
+        verify,
+        _certificate(_word(tls, "cert_file", path), _word(tls, "key_file", path)),
+    )
 
 
-def _headers(loaded: Mapping[str, Any]) -> dict[str, str]:
-    given = (loaded.get("http_headers") or {}).items()
-    headers = {name: str(spec["values"][0]) for name, spec in given if isinstance(spec, dict) and spec.get("values")}
-    authorization = loaded.get("authorization") or {}
-    token = _secret(authorization.get("credentials_file", ""), "", {}) or authorization.get("credentials", "")
-    if token:
-        headers["Authorization"] = f"{authorization.get('type', 'Bearer')} {token}"
-    elif legacy := _secret(loaded.get("bearer_token_file", ""), "", {}) or loaded.get("bearer_token", ""):
-        headers["Authorization"] = f"Bearer {legacy}"
+def _section(loaded: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
+    section = loaded.get(name) or {}
+    if not isinstance(section, dict):
+        raise UsageError(f"{name} of {path} is not a mapping; see promtool's --http.config.file")
+    return section
+
+
+def _word(section: Mapping[str, Any], name: str, path: str) -> str:
+    """The text under a name, '' for none; UsageError for a list or a table, whose content is not repeated."""
+    value = section.get(name)
+    if isinstance(value, list | dict):
+        raise UsageError(f"{name} in {path} is not one word; see promtool's --http.config.file")
+    return "" if value is None else str(value)
+
+
+def _named_secret(section: Mapping[str, Any], name: str, path: str) -> str:
+    """The secret of a file, or the one that is written here."""
+    return _secret(_word(section, f"{name}_file", path), "", {}) or _word(section, name, path)
+
+
+def _headers(loaded: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]], path: str) -> dict[str, str]:
+    headers = {}
+    for name, values in sections["http_headers"].items():
+        first = values.get("values") if isinstance(values, dict) else None
+        if not (isinstance(first, list) and first):
+            raise UsageError(f"the header {name} in {path} has no list of values; see promtool's --http.config.file")
+        headers[str(name)] = str(first[0])
+    authorization = sections["authorization"]
+    if token := _named_secret(authorization, "credentials", path):
+        headers["Authorization"] = f"{_word(authorization, 'type', path) or 'Bearer'} {token}"
+    elif token := _named_secret(loaded, "bearer_token", path):
+        headers["Authorization"] = f"Bearer {token}"
     return headers
-
-
-def _basic(loaded: Mapping[str, Any]) -> tuple[str, str] | None:
-    basic = loaded.get("basic_auth") or {}
-    if not basic.get("username"):
-        return None
-    return basic["username"], _secret(basic.get("password_file", ""), "", {}) or basic.get("password", "")

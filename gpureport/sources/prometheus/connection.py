@@ -1,33 +1,45 @@
-"""One connection to a server: prometheus-api-client's, with timeouts, retries and the server's own words everywhere.
+"""One connection to a server: prometheus-api-client's, with deadlines, retries and the server's own words everywhere.
 
 Its retry adapter is replaced: it never retries POST and loses the body of the error that it gave up on.
 """
 
 from __future__ import annotations
 
-import random
-import ssl
+import re
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import orjson
 import requests
 import urllib3
 from prometheus_api_client import PrometheusConnect
+from requests.adapters import HTTPAdapter
 from requests.auth import HTTPBasicAuth
-from urllib3.exceptions import InsecureRequestWarning
-from urllib3.util.retry import Retry
+from urllib3.exceptions import HTTPError, InsecureRequestWarning
 
 from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.errors import AuthError, SourceError, UsageError
+from gpureport.sources.exchange import (
+    AGAIN,
+    ANSWER_READ_TIMEOUTS,
+    EXCERPT_BYTES,
+    LONGEST_QUESTION_SECONDS,
+    Body,
+    Deadline,
+    LargeError,
+    cause,
+    decoded,
+    excerpt,
+    pause,
+    shortened,
+    watched,
+    whole,
+)
 from gpureport.sources.prometheus.access import access
 
-_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
-_FIRST_WAIT_SECONDS = 0.25
-_LONGEST_WAIT_SECONDS = 10.0
+Answer = TypeVar("Answer")
 _TOO_MUCH = (
     "too many samples",
     "exceeded sample limit",
@@ -53,6 +65,15 @@ class NoApiError(SourceError):
     """Nothing answers at this address, or something that is no API: no other question to it will fare better."""
 
 
+class _BrokenError(Exception):
+    """An answer that may be better the next time; ``error`` is what to say where it is not."""
+
+    def __init__(self, error: SourceError, retry_after: str = "") -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.wait_seconds = float(retry_after) if retry_after.isdigit() else 0.0
+
+
 class Connection:
     """Requests to one server; every method raises SourceError's family with one sentence."""
 
@@ -64,49 +85,60 @@ class Connection:
 
     def json(self, path: str, form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The decoded reply of an API path, asked by POST where a form is given; status success is assured."""
-        with self.request("POST" if form is not None else "GET", path, data=form, params=params) as response:
-            body = response.content
+        body = self.ask(
+            "POST" if form is not None else "GET", path, lambda response: whole(response.raw), data=form, params=params
+        )
         try:
-            reply = orjson.loads(body)
+            reply = decoded(body)
         except orjson.JSONDecodeError:
-            raise self._not_json(path, response, body) from None
+            raise self._not_json(path, body) from None
+        except LargeError as error:
+            raise self._too_large(path, error) from error
         if not isinstance(reply, dict) or reply.get("status") != "success":
             raise SourceError(f"{self.url}{path} did not answer as Prometheus does: {_excerpt(body)}; check the URL")
         return reply
 
-    @contextmanager
-    def request(self, method: str, path: str, **arguments: Any) -> Iterator[requests.Response]:
-        """A successful reply, whole if the caller reads it within the block; tried again where that may help."""
+    def ask(self, method: str, path: str, read: Callable[[requests.Response], Answer], **arguments: Any) -> Answer:
+        """What ``read`` makes of a successful reply, its body read from ``raw``; tried again where that may help."""
+        given_up_at = time.monotonic() + LONGEST_QUESTION_SECONDS
         for attempt in range(self.settings.retries + 1):
-            is_last = attempt == self.settings.retries
             try:
-                response = self._send(method, path, arguments)
-            except requests.RequestException as error:
-                if is_last or isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.SSLError):
-                    raise self._failed(path, error) from error
-                _pause(attempt)
-                continue
-            if response.status_code in _AGAIN and not is_last and not _is_too_much(response):
-                _pause(attempt, response.headers.get("Retry-After"))
-                response.close()
-                continue
-            self._check(path, response)
-            yield from self._guarded(path, response)
-            return
+                with Deadline(ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
+                    return self._once(method, path, read, arguments, deadline)
+            except _BrokenError as broken:
+                if attempt == self.settings.retries or time.monotonic() > given_up_at:
+                    raise broken.error from broken.__cause__
+                pause(attempt, broken.wait_seconds)
+        raise AssertionError("the last attempt returns or raises")
 
-    def _send(self, method: str, path: str, arguments: Mapping[str, Any]) -> requests.Response:
-        # Said for each request, or a bundle named in the environment would go before the configured CA.
+    def _once(
+        self,
+        method: str,
+        path: str,
+        read: Callable[[requests.Response], Answer],
+        arguments: Mapping[str, Any],
+        deadline: Deadline,
+    ) -> Answer:
+        # Verification is said for each request, or a bundle named in the environment would go before the configured CA.
         # A redirect is not followed: it would make POST a GET, and take headers with secrets to another host.
-        fixed: dict[str, Any] = {"timeout": self._timeout, "verify": self._http.verify, "allow_redirects": False}
-        return self._http.request(method, self.url + path, **fixed, **arguments)
-
-    def _guarded(self, path: str, response: requests.Response) -> Iterator[requests.Response]:
+        fixed: dict[str, Any] = {"timeout": self._timeout, "verify": self._http.verify, "allow_redirects": False, "stream": True}
         try:
-            yield response
-        except requests.RequestException as error:
-            raise self._broken_off(path, error) from error
-        finally:
-            response.close()
+            with self._http.request(method, self.url + path, **fixed, **arguments) as response:
+                self._check(path, response)
+                answer = read(response)
+                deadline.check()
+                return answer
+        except LargeError as error:
+            raise self._too_large(path, error) from error
+        except (requests.RequestException, HTTPError, OSError) as error:
+            if deadline.is_over:
+                raise SourceError(
+                    f"{self.url}{path}: the answer was not whole within {deadline.seconds:g} s; check the server, and any proxy"
+                ) from error
+            refusal = self._failed(path, error)
+            if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.SSLError):
+                raise refusal from error
+            raise _BrokenError(refusal) from error
 
     def _check(self, path: str, response: requests.Response) -> None:
         """Raise what the status says."""
@@ -116,11 +148,15 @@ class Connection:
         if status < 400:
             target = response.headers.get("Location", "").partition("?")[0]
             raise NoApiError(f"{self.url}{path} redirects to {target or 'nowhere'}; give the URL behind it, or check the token")
-        text = _excerpt(_body(response))
+        body = excerpt(response.raw)
+        text, is_too_much = _excerpt(body), _is_too_much(status, body)
+        if status in AGAIN and not is_too_much:
+            refusal = SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
+            raise _BrokenError(refusal, response.headers.get("Retry-After", ""))
         if status in (401, 403):
             hint = "set the tenant with --header 'X-Scope-OrgID: …'" if "no org id" in text else "check token, user or header"
             raise AuthError(f"{self.url} refuses these credentials ({status}: {text}); {hint}")
-        if _is_too_much(response):
+        if is_too_much:
             raise TooMuchError(f"{self.url}{path}: {text}")
         if status in (404, 405) or "unsupported path" in text:
             raise NotServedError(
@@ -129,24 +165,43 @@ class Connection:
             )
         raise SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
 
-    def _broken_off(self, path: str, error: requests.RequestException) -> SourceError:
-        return SourceError(f"{self.url}{path}: the answer broke off ({_cause(error)}); run again")
+    def _too_large(self, path: str, error: LargeError) -> TooMuchError:
+        return TooMuchError(f"{self.url}{path}: the answer is too large to be believed ({error})")
 
-    def _failed(self, path: str, error: requests.RequestException) -> SourceError:
-        if isinstance(error, requests.exceptions.ChunkedEncodingError | requests.exceptions.ContentDecodingError):
-            return self._broken_off(path, error)
-        if isinstance(error, requests.exceptions.ReadTimeout):
+    def _failed(self, path: str, error: Exception) -> SourceError:
+        if isinstance(error, requests.exceptions.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
             return NoApiError(
                 f"{self.url}{path}: no answer within {self._timeout[1]:g} s; raise read_timeout_seconds, or ask for less"
             )
         if isinstance(error, requests.exceptions.SSLError):
-            return NoApiError(f"no TLS with {self.url} ({_cause(error)}); check ca_file, cert_file, key_file, or the address")
-        return NoApiError(f"cannot reach {self.url} ({_cause(error)}); check the address, and that the server is up")
+            return NoApiError(f"no TLS with {self.url} ({cause(error)}); check ca_file, cert_file, key_file, or the address")
+        if isinstance(error, requests.RequestException):
+            return NoApiError(f"cannot reach {self.url} ({cause(error)}); check the address, and that the server is up")
+        return SourceError(f"{self.url}{path}: the answer broke off ({cause(error)}); run again")
 
-    def _not_json(self, path: str, response: requests.Response, body: bytes) -> SourceError:
+    def _not_json(self, path: str, body: Body) -> SourceError:
         if body.lstrip()[:1] == b"<":
             return NoApiError(f"{self.url}{path} is a web page, not an API; check the URL, it may need a prefix or a token")
         return SourceError(f"{self.url}{path} did not answer with JSON: {_excerpt(body)}; run again, or check the URL")
+
+
+class _Adapter(HTTPAdapter):
+    """Transport whose connections end at their deadline, without retries of its own."""
+
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
+        super().init_poolmanager(*arguments, **named)
+        watched(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **named: Any) -> Any:
+        return watched(super().proxy_manager_for(proxy, **named))
+
+
+def session() -> requests.Session:
+    """A session whose exchanges a ``Deadline`` can end."""
+    http = requests.Session()
+    for scheme in ("http://", "https://"):
+        http.mount(scheme, _Adapter())
+    return http
 
 
 def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) -> Connection:
@@ -154,7 +209,7 @@ def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) ->
     url, user = _address(settings.url)
     settings = settings.model_copy(update={"url": url})
     let_in = access(settings, environ)
-    http = requests.Session()
+    http = session()
     http.headers.update(let_in.headers)
     if basic := let_in.basic or user:
         http.auth = HTTPBasicAuth(*(part.encode() for part in basic))
@@ -162,7 +217,8 @@ def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) ->
     http.cert = let_in.cert
     if not let_in.verify:  # chosen in the settings: a warning for every request would bury what else is said
         urllib3.disable_warnings(InsecureRequestWarning)
-    client = PrometheusConnect(url, session=http, retry=Retry(0, read=False))
+    client = PrometheusConnect(url, session=http)
+    http.mount(url, _Adapter())  # in place of the client's
     return Connection(settings, client)
 
 
@@ -171,54 +227,30 @@ def _address(url: str) -> tuple[str, tuple[str, str] | None]:
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_url = is_url and not re.search(r"[\s\\]", url)
     except ValueError:
         is_url = False
     if not is_url:
-        raise UsageError(f"{url.rpartition('@')[2]!r} is not the URL of a server; write it like http://prometheus:9090")
+        shown = url.rpartition("@")[2].partition("?")[0]
+        raise UsageError(f"{shown!r} is not the URL of a server; write it like http://prometheus:9090")
+    if parts.query or parts.fragment:  # not repeated: it may be a token
+        raise UsageError(
+            f"the URL of {parts.hostname} must not have a query; give a token by bearer_token_file or http_config_file"
+        )
     user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), user
 
 
-def _body(response: requests.Response) -> bytes:
-    """What came of a refusal's body."""
+def _is_too_much(status: int, body: bytes) -> bool:
+    text = body.decode("utf-8", "replace").lower()
+    return status in (400, 413, 422, 503) and any(phrase in text for phrase in _TOO_MUCH)
+
+
+def _excerpt(body: Body) -> str:
+    """The server's own words: the error of a JSON reply, else its text."""
     try:
-        return response.content
-    except (requests.RequestException, RuntimeError):  # the latter on a second look at a body that broke off
-        return b""
-
-
-def _is_too_much(response: requests.Response) -> bool:
-    if response.status_code not in (400, 413, 422, 503):
-        return False
-    text = _body(response).decode("utf-8", "replace").lower()
-    return any(phrase in text for phrase in _TOO_MUCH)
-
-
-def _pause(attempt: int, retry_after: str | None = None) -> None:
-    """Full jitter, so that many jobs do not come back together; longer where the server asks for it."""
-    longest = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
-    asked = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
-    time.sleep(max(min(asked, _LONGEST_WAIT_SECONDS), random.uniform(0, longest)))
-
-
-def _excerpt(body: bytes) -> str:
-    """The server's own words: the error of a JSON reply, else its text; of long ones the beginning and the end."""
-    try:
-        reply = orjson.loads(body)
+        reply = orjson.loads(body[:EXCERPT_BYTES])
         text = str(reply.get("error") or reply.get("message") or reply) if isinstance(reply, dict) else str(reply)
     except orjson.JSONDecodeError:
-        text = body.decode("utf-8", "replace")
-    text = " ".join(text.split()) or "nothing"
-    return text if len(text) <= 300 else f"{text[:150]} … {text[-150:]}"
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost reason, without object addresses."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    if isinstance(error, ssl.SSLError):
-        reason = (error.reason or "the handshake failed").lower().replace("_", " ")
-        return ": ".join(filter(None, [reason, getattr(error, "verify_message", "")]))
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return " ".join(str(error).split())[:160] or type(error).__name__
+        text = body[:EXCERPT_BYTES].decode("utf-8", "replace")
+    return shortened(text) or "nothing"

@@ -80,13 +80,6 @@ def absent(names: Iterable[str]) -> list[Matcher]:
     return [Matcher(name, "=", "") for name in names]
 
 
-def listed(series: Iterable[Labels], device_of: DeviceOf, uuid_labels: Sequence[str]) -> Outline:
-    """The outline of series that are all known by their labels."""
-    outline = Outline(uuid_labels)
-    outline.add(series, device_of)
-    return outline
-
-
 def _place(labels: Labels, uuid_labels: Sequence[str]) -> Place | None:
     uuid_label = _first_label(labels, uuid_labels)
     if not uuid_label:

@@ -11,7 +11,7 @@ import yaml
 from gpureport.errors import AuthError, SourceError
 from gpureport.sources.prometheus.connection import Connection, NoApiError
 from gpureport.sources.prometheus.matcher import Matcher, selector
-from gpureport.sources.prometheus.remote_read import STREAMED, post_read
+from gpureport.sources.prometheus.remote_read import is_streamed, post_read
 
 ReadPath = Literal["remote-read", "matrix", "victoria-metrics"]
 _NOTHING = Matcher("__name__", "=", "gpureport_probe_that_matches_nothing")
@@ -64,18 +64,17 @@ def _first_served(connection: Connection) -> ReadPath:
 
 def _serves_remote_read(connection: Connection) -> bool:
     try:
-        with post_read(connection, [_NOTHING], 0, 1) as response:
-            return response.headers.get("Content-Type", "").startswith(STREAMED)
+        return post_read(connection, [_NOTHING], 0, 1, is_streamed)
     except SourceError:
         return False
 
 
 def _serves_export(connection: Connection) -> bool:
     try:
-        with connection.request(
-            "GET", "/api/v1/export", params={"match[]": selector([_NOTHING]), "start": 0, "end": 1}
-        ) as response:
-            return "json" in response.headers.get("Content-Type", "")
+        params = {"match[]": selector([_NOTHING]), "start": 0, "end": 1}
+        return connection.ask(
+            "GET", "/api/v1/export", lambda reply: "json" in reply.headers.get("Content-Type", ""), params=params
+        )
     except SourceError:
         return False
 

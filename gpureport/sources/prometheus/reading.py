@@ -17,6 +17,9 @@ from gpureport.sources.prometheus.victoria import read_export
 from gpureport.window import Window
 
 _SHORTEST = timedelta(minutes=1)
+_SAMPLES_PER_REQUEST = 1_000_000
+_MOST_SAMPLES = 10_000_000
+"""Samples of one question: several times what the largest group that can be configured holds."""
 
 
 @dataclass
@@ -51,10 +54,16 @@ def _read_by(
     reading = Reading(concatenate([]), path)
     batches = []
     # Chunks are a tenth of JSON's size and need no evaluation: only the other paths are cut ahead of time.
-    budget = connection.settings.max_samples_per_request
-    pieces = 1 if path == "remote-read" else max(1, -(-expected_samples // budget))
+    pieces = 1 if path == "remote-read" else max(1, -(-expected_samples // _SAMPLES_PER_REQUEST))
+    sample_count = 0
     for piece in _cut(window, pieces):
-        batches += list(_read_or_halve(reading, connection, server, matchers, piece))
+        for batch in _read_or_halve(reading, connection, server, matchers, piece):
+            batches.append(batch)
+            sample_count += batch.sample_count
+            if sample_count > _MOST_SAMPLES:
+                raise SourceError(
+                    f"{connection.url} answers a question with more than {_MOST_SAMPLES:,} samples; check the server"
+                )
     reading.batch = concatenate(batches)
     return reading
 
@@ -72,11 +81,13 @@ def _read_or_halve(
     reading.request_count += 1
     try:
         yield _read_once(reading, connection, server, matchers, window)
+        return
     except TooMuchError as error:
         if window.end_at - window.start_at <= _SHORTEST:
             raise SourceError(f"{error}; even a minute is too much: raise the server's limits") from error
-        for half in _cut(window, 2):
-            yield from _read_or_halve(reading, connection, server, matchers, half)
+    # Outside of the handler: the error holds on to the answer that was too large.
+    for half in _cut(window, 2):
+        yield from _read_or_halve(reading, connection, server, matchers, half)
 
 
 def _read_once(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import requests
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from gpureport.errors import SourceError
 from gpureport.series import Labels, SeriesBatch
-from gpureport.sources.prometheus.connection import Connection
+from gpureport.sources.exchange import LargeError, pieces
+from gpureport.sources.prometheus.connection import Answer, Connection, TooMuchError
 from gpureport.sources.prometheus.frames import frames
 from gpureport.sources.prometheus.matcher import Matcher
 from gpureport.sources.prometheus.messages import XOR_ENCODING, ChunkedSeries, read_request
@@ -24,19 +24,28 @@ _HEADERS = {
     "Content-Encoding": "snappy",
     "X-Prometheus-Remote-Read-Version": "0.1.0",
 }
-_PIECE_BYTES = 1 << 18
+_MOST_BYTES = 32 << 20
+_MOST_SERIES = 100_000
+_MOST_SAMPLES = 4_000_000
+_MOST_LABELS = 2_000_000
+"""Limits of one answer, whose memory is many times its size; a group of nodes has a tenth of them."""
 
 
 class OtherEncodingError(SourceError):
     """The server's chunks are of another encoding than XOR; another path can still read them."""
 
 
-@contextmanager
-def post_read(connection: Connection, matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> Iterator[requests.Response]:
-    """The streamed reply for [start_ms, end_ms], both included."""
+def is_streamed(response: requests.Response) -> bool:
+    """Whether a reply is a stream of chunks."""
+    return response.headers.get("Content-Type", "").startswith(STREAMED)
+
+
+def post_read(
+    connection: Connection, matchers: Sequence[Matcher], start_ms: int, end_ms: int, read: Callable[[requests.Response], Answer]
+) -> Answer:
+    """What ``read`` makes of the streamed reply for [start_ms, end_ms], both included."""
     body = read_request(matchers, start_ms, end_ms)
-    with connection.request("POST", "/api/v1/read", data=body, headers=_HEADERS, stream=True) as response:
-        yield response
+    return connection.ask("POST", "/api/v1/read", read, data=body, headers=_HEADERS)
 
 
 def read_remote(
@@ -46,24 +55,33 @@ def read_remote(
 
     OtherEncodingError for chunks that are not XOR, SourceError for a broken or truncated stream.
     """
-    messages: list[bytes] = []
-    with post_read(connection, matchers, window.start_ms, window.end_ms - 1) as response:
-        if not response.headers.get("Content-Type", "").startswith(STREAMED):
+
+    def messages(response: requests.Response) -> list[bytes]:
+        if not is_streamed(response):
             raise OtherEncodingError(f"{connection.url} does not stream chunks; use --read-path matrix")
-        messages += frames(response.iter_content(_PIECE_BYTES))
-    return batch_of(messages, window, external_labels, connection.url)
+        return list(frames(pieces(response.raw, _MOST_BYTES)))
+
+    found = post_read(connection, matchers, window.start_ms, window.end_ms - 1, messages)
+    try:
+        return batch_of(found, window, external_labels, connection.url)
+    except LargeError as error:
+        raise TooMuchError(f"{connection.url}: an answer is too large to be believed ({error})") from error
 
 
 def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping[str, str], url: str) -> SeriesBatch:
     """Decode everything at once; chunks reach beyond the window, so what lies outside is cut off."""
     from gpureport.sources.prometheus.wire import layout
-    from gpureport.sources.prometheus.xor import PADDING, decode
+    from gpureport.sources.prometheus.xor import PADDING, announced_samples, decode
 
     body = b"".join([*messages, b"\0" * PADDING])
     octets = np.frombuffer(body, np.uint8)
     found = layout(octets, np.cumsum([len(message) for message in messages], dtype=np.int64), XOR_ENCODING)
     if found.fault:
         raise _refusal(found.fault, url)
+    if len(found.series) > _MOST_SERIES:
+        raise LargeError(f"{len(found.series):,} series")
+    if (announced := announced_samples(octets, found.chunks)) > _MOST_SAMPLES:
+        raise LargeError(f"{announced:,} samples")
     counts, times, values = decode(octets, found.chunks, window.start_ms, window.end_ms)
     ends = np.concatenate([[0], np.cumsum(counts)])
     offsets = np.concatenate([[0], ends[found.series[:, 4]]]).astype(np.int64)
@@ -79,10 +97,15 @@ def _refusal(fault: int, url: str) -> SourceError:
 def _labels(body: bytes, series: NDArray[np.int64], external_labels: Mapping[str, str]) -> list[Labels]:
     """The labels of each series, external ones left out; all but the name are parsed once for the series that share them."""
     known: dict[bytes, Labels] = {}
+    label_count = 0
 
     def parsed(octets: bytes) -> Labels:
+        nonlocal label_count
         if octets not in known:
             known[octets] = _parsed(octets, external_labels)
+            label_count += len(known[octets])
+            if label_count > _MOST_LABELS:
+                raise LargeError("more labels than series have")
         return known[octets]
 
     return [

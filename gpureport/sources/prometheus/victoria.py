@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import orjson
+import requests
 
 from gpureport.errors import SourceError
 from gpureport.series import SeriesBatch
+from gpureport.sources.exchange import LargeError, decoded, pieces
 from gpureport.sources.prometheus.connection import Connection
 from gpureport.sources.prometheus.matcher import Matcher, selector
 from gpureport.window import Window
 
-_PIECE_BYTES = 1 << 18
+_MOST_BYTES = 256 << 20
+_MOST_LINE_BYTES = 16 << 20
+_MOST_SERIES = 100_000
+_MOST_SAMPLES = 4_000_000
 _BARE_WORD = re.compile(rb"[+-]?(?:Inf|NaN)(?=[],])")
 
 
 def read_export(connection: Connection, matchers: Sequence[Matcher], window: Window) -> SeriesBatch:
-    """Raw samples of [start, end); a null value stands for a missing one and is left out."""
-    labels, times, values = [], [], []
+    """Raw samples of [start, end); a null value stands for a missing one and is left out.
+
+    TooMuchError for more than one answer may hold.
+    """
     # Milliseconds as integers would be read as seconds when small; as a fraction they are never mistaken.
     form = {"match[]": selector(matchers), "start": window.start_ms / 1000, "end": (window.end_ms - 1) / 1000}
-    with connection.request("POST", "/api/v1/export", data=form, stream=True) as response:
-        for line in response.iter_lines(_PIECE_BYTES):
-            series = _parse(line, connection.url)
-            found = np.array(series["values"], dtype=np.float64)  # null becomes NaN
-            is_missing = np.array([value is None for value in series["values"]], np.bool_)
-            times.append(np.array(series["timestamps"], np.int64)[~is_missing])
-            values.append(found[~is_missing])
-            labels.append(series["metric"])
+    return connection.ask("POST", "/api/v1/export", lambda response: _batch(response, connection.url), data=form)
+
+
+def _batch(response: requests.Response, url: str) -> SeriesBatch:
+    labels, times, values = [], [], []
+    sample_count = 0
+    for line in _lines(pieces(response.raw, _MOST_BYTES)):
+        series = _parse(line, url)
+        found = np.array(series["values"], dtype=np.float64)  # null becomes NaN
+        is_missing = np.array([value is None for value in series["values"]], np.bool_)
+        times.append(np.array(series["timestamps"], np.int64)[~is_missing])
+        values.append(found[~is_missing])
+        labels.append(series["metric"])
+        sample_count += found.size
+        if len(labels) > _MOST_SERIES or sample_count > _MOST_SAMPLES:
+            raise LargeError(f"more than {_MOST_SERIES:,} series or {_MOST_SAMPLES:,} samples")
     lengths = [each.size for each in times]
     return SeriesBatch(
         labels,
@@ -39,6 +54,18 @@ def read_export(connection: Connection, matchers: Sequence[Matcher], window: Win
         np.concatenate(times) if times else np.empty(0, np.int64),
         np.concatenate(values) if values else np.empty(0, np.float64),
     )
+
+
+def _lines(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines that are not empty; LargeError for one that does not end."""
+    rest = b""
+    for part in parts:
+        *lines, rest = (rest + part).split(b"\n")
+        if len(rest) > _MOST_LINE_BYTES:
+            raise LargeError("a line without an end")
+        yield from filter(None, lines)
+    if rest:
+        yield rest
 
 
 def _parse(line: bytes, url: str) -> dict[str, Any]:
@@ -54,7 +81,7 @@ def _parse(line: bytes, url: str) -> dict[str, Any]:
 def _loads(line: bytes) -> Any:
     """The decoded line; older versions write infinities as bare words; as text, numpy reads them."""
     try:
-        return orjson.loads(line)
+        return decoded(line)
     except orjson.JSONDecodeError:
         head, key, points = line.partition(b'"values":[')
         return orjson.loads(head + key + _BARE_WORD.sub(rb'"\g<0>"', points))

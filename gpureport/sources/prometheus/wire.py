@@ -20,8 +20,8 @@ DAMAGED = -1
 """A fault: the octets are no such message."""
 
 _NAME = np.frombuffer(b"\x0a\x08__name__", np.uint8)
-_SMALLEST = 2
-"""Octets of the shortest field: no message holds more fields than half its octets."""
+_SMALLEST = 12
+"""Octets of a series or a chunk with anything in it; a message of shorter ones is damaged."""
 
 
 class Layout(NamedTuple):
@@ -35,7 +35,7 @@ class Layout(NamedTuple):
 
 def layout(octets: Octets, message_ends: Places, encoding: int) -> Layout:
     """Find every series, its labels, the label with its name among them, and its chunks' data (start, end)."""
-    most = octets.size // _SMALLEST + 1
+    most = octets.size // _SMALLEST + 1024
     series, chunks = np.empty((most, 5), np.int64), np.empty((most, 2), np.int64)  # untouched pages cost nothing
     series_count, chunk_count, fault = _find(octets, message_ends, encoding, series, chunks)
     return Layout(series[:series_count], chunks[:chunk_count], int(fault))
@@ -115,6 +115,8 @@ def _series(
             encoding, first, last = _chunk(octets, start, after)
             if encoding != asked:
                 return chunk_count, encoding if encoding else DAMAGED
+            if chunk_count == len(chunks):
+                return chunk_count, DAMAGED
             chunks[chunk_count, 0], chunks[chunk_count, 1] = first, last
             chunk_count += 1
         at = after
@@ -132,6 +134,8 @@ def _find(octets: Octets, message_ends: Places, asked: Number, series: Places, c
             if after == DAMAGED:
                 return series_count, chunk_count, DAMAGED
             if tag == 1 << 3 | 2:
+                if series_count == len(series):
+                    return series_count, chunk_count, DAMAGED
                 chunk_count, wrong = _series(octets, start, after, asked, series[series_count], chunks, chunk_count)
                 if wrong:
                     return series_count, chunk_count, wrong

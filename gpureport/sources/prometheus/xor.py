@@ -32,15 +32,20 @@ class CorruptChunkError(SourceError):
     """A chunk's bits do not add up to the samples that it announces."""
 
 
+def announced_samples(octets: Octets, chunks: Ints) -> int:
+    """Samples of all chunks, as their headers say; CorruptChunkError for one without a header."""
+    if chunks.size and (chunks[:, 1] - chunks[:, 0]).min() < 2:
+        raise CorruptChunkError(f"a chunk is shorter than its own header; {_DAMAGED}")
+    starts = chunks[:, 0]
+    return int((octets[starts].astype(np.int64) << 8 | octets[starts + 1]).sum())
+
+
 def decode(octets: Octets, chunks: Ints, low_ms: int, high_ms: int) -> tuple[Ints, Ints, NDArray[np.float64]]:
     """(sample counts, times in ms, values) of chunks at (start, end), cut to [low, high), end to end; values bit-exact.
 
     The octets end with PADDING more. CorruptChunkError for a chunk that ends before its last sample.
     """
-    if chunks.size and (chunks[:, 1] - chunks[:, 0]).min() < 2:
-        raise CorruptChunkError(f"a chunk is shorter than its own header; {_DAMAGED}")
-    starts = chunks[:, 0]
-    announced = int((octets[starts].astype(np.int64) << 8 | octets[starts + 1]).sum())
+    announced = announced_samples(octets, chunks)
     times, bits = np.empty(announced, np.int64), np.empty(announced, np.uint64)
     counts = np.empty(len(chunks), np.int64)
     total = _decode_all(octets, chunks, low_ms, high_ms, counts, times, bits)

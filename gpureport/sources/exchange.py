@@ -1,0 +1,183 @@
+"""Exchanges with servers that may be slow, broken or hostile: a deadline, bounded memory, and retries that outlast a restart.
+
+Both clients (requests and the Kubernetes client) send by urllib3, so one answer and one deadline serve both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError
+from urllib3.response import BaseHTTPResponse
+
+Body = bytes | bytearray
+AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+"""Status codes that another attempt may better."""
+ANSWER_READ_TIMEOUTS = 5
+"""Deadline of a whole answer, in multiples of the read timeout."""
+LONGEST_QUESTION_SECONDS = 150.0
+"""After so many seconds of failing, no further attempt begins."""
+LONGEST_WAIT_SECONDS = 20.0
+_FIRST_WAIT_SECONDS = 0.25
+_PIECE_BYTES = 1 << 18
+_BODY_BYTES = 128 << 20
+_DECODED_BYTES = 320 << 20
+EXCERPT_BYTES = 1 << 16
+
+
+class LargeError(Exception):
+    """An answer is larger than any that is believed."""
+
+
+class Deadline:
+    """Seconds for a block: then every connection that it uses is shut, wherever it waits (drips included)."""
+
+    _of_thread = threading.local()
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.is_over = False
+        self._lock = threading.Lock()
+        self._descriptors: list[int] = []
+        self._timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Deadline:
+        Deadline._of_thread.current = self
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Deadline._of_thread.current = None
+        self._timer.cancel()
+        self._timer.join()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+
+    def check(self) -> None:
+        """OSError after the deadline: a body that it cut off may look like a whole one."""
+        if self.is_over:
+            raise OSError("the deadline is over")
+
+    @staticmethod
+    def watch(connection: socket.socket | None) -> None:
+        """Shut a connection at the deadline of this thread's block; a copy of its descriptor outlives TLS taking it over."""
+        current = getattr(Deadline._of_thread, "current", None)
+        if current is None or connection is None:
+            return
+        with current._lock:
+            current._descriptors.append(os.dup(connection.fileno()))
+            if current.is_over:
+                current._shut()
+
+    def _end(self) -> None:
+        with self._lock:
+            self.is_over = True
+            self._shut()
+
+    def _shut(self) -> None:
+        for descriptor in self._descriptors:
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
+                copy.shutdown(socket.SHUT_RDWR)
+
+
+class _HTTP(HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        connection = super()._new_conn()
+        Deadline.watch(connection)
+        return connection
+
+    def request(self, *arguments: Any, **named: Any) -> None:
+        Deadline.watch(self.sock)  # one that is used again
+        super().request(*arguments, **named)
+
+
+class _HTTPS(_HTTP, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _HTTP
+
+
+class _TLSPool(HTTPSConnectionPool):
+    ConnectionCls = _HTTPS
+
+
+def watched(manager: PoolManager) -> PoolManager:
+    """The manager, with connections that end at their thread's ``Deadline``; one of SOCKS proxies as it is."""
+    if type(manager) in (PoolManager, ProxyManager):
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
+    return manager
+
+
+def pieces(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> Iterator[bytes]:
+    """The body as it comes, decompressed; LargeError beyond so many bytes."""
+    left = most_bytes
+    while piece := response.read1(_PIECE_BYTES, decode_content=True):
+        left -= len(piece)
+        if left < 0:
+            raise LargeError(f"more than {most_bytes >> 20} MiB")
+        yield piece
+
+
+def whole(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> bytearray:
+    """The body, decompressed; LargeError beyond so many bytes."""
+    body = bytearray()
+    for piece in pieces(response, most_bytes):
+        body += piece
+    return body
+
+
+def excerpt(response: BaseHTTPResponse) -> bytes:
+    """The beginning of a refusal's body, as far as it comes."""
+    body = b""
+    with contextlib.suppress(HTTPError, OSError, LargeError):
+        for piece in pieces(response):
+            body += piece
+            if len(body) >= EXCERPT_BYTES:
+                break
+    return body[:EXCERPT_BYTES]
+
+
+def decoded(body: Body, decode: Callable[[Body], Any] = orjson.loads) -> Any:
+    """The value of a JSON text; LargeError where its objects would take too much memory, by a count of its marks."""
+    weight = len(body) + 64 * sum(map(body.count, (b",", b":", b"[", b"{")))
+    if weight > _DECODED_BYTES:
+        raise LargeError(f"{len(body) >> 20} MiB of JSON, which would take about {weight >> 20} MiB of memory")
+    return decode(body)
+
+
+def pause(attempt: int, asked_seconds: float = 0.0) -> None:
+    """Wait before the next attempt: nine take a minute or more, and jobs that failed together do not come back together."""
+    longest = min(LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
+    time.sleep(max(min(asked_seconds, LONGEST_WAIT_SECONDS), random.uniform(0.85, 1.0) * longest))
+
+
+def shortened(text: Any) -> str:
+    """Words of a server on one line; of long ones the beginning and the end."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= 300 else f"{line[:150]} … {line[-150:]}"
+
+
+def cause(error: BaseException) -> str:
+    """The innermost reason, without object addresses."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    if isinstance(error, ssl.SSLError):
+        reason = (error.reason or "the handshake failed").lower().replace("_", " ")
+        return ": ".join(filter(None, [reason, getattr(error, "verify_message", "")]))
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return shortened(error)[:160] or type(error).__name__

@@ -1,0 +1,1 @@
+"""Servers and texts that mean harm."""

@@ -1,0 +1,59 @@
+"""A process of its own that asks hostile servers: prints (attack, exit code, sentence) a line, at last its peak of memory."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+from kube.api_server import kubeconfig
+
+from gpureport.catalog import load_catalog
+from gpureport.config import Kubernetes, Prometheus
+from gpureport.errors import GpureportError
+from gpureport.export import load_loops
+from gpureport.snapshot import take_snapshot
+from gpureport.sources.kubernetes import open_cluster
+from gpureport.sources.prometheus import Matcher, Server, list_series, open_connection, read
+from gpureport.window import Window, parse_instant
+
+WINDOW = Window(parse_instant("2026-11-20T00:00:00Z"), parse_instant("2026-11-20T00:02:00Z"))
+ASKED = [Matcher("__name__", "=", "DCGM_FI_DEV_GPU_UTIL")]
+IMPATIENT = {"retries": 0, "read_timeout_seconds": 1.0}
+PATIENT = {"retries": 0, "read_timeout_seconds": 30.0}
+DRIPS = ("drip", "headers")
+
+
+def ask_prometheus(url: str, path: str, **settings: float) -> None:
+    connection = open_connection(Prometheus(url=url, **settings), {})
+    if path == "series":
+        list_series(connection, ASKED, WINDOW)
+    else:
+        read(connection, Server("", "", path), ASKED, WINDOW)  # type: ignore[arg-type]
+
+
+def ask_kubernetes(url: str, folder: Path, **settings: float) -> None:
+    config = kubeconfig(folder, url)
+    cluster = open_cluster(Kubernetes(kubeconfig=str(config), **settings), {})
+    take_snapshot(folder / "lake", cluster, "c", WINDOW.start_at)
+
+
+def main(url: str, folder: Path, attacks: list[str]) -> None:
+    load_loops(load_catalog([]))
+    for attack in attacks:
+        name, what = attack.split(":")
+        try:
+            settings = IMPATIENT if name in DRIPS else PATIENT
+            if what == "kubernetes":
+                ask_kubernetes(f"{url}/{name}", folder, **settings)
+            else:
+                ask_prometheus(f"{url}/{name}", what, **settings)
+            print(json.dumps([attack, 0, ""]))
+        except GpureportError as error:
+            print(json.dumps([attack, error.exit_code, str(error)]))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
