@@ -1,0 +1,265 @@
+"""The loops: each runs once over the rows, interval by interval, and adds whole numbers where rows hold decimals.
+
+``offsets`` are the rows at which intervals begin, and their end. A sum without a row that counts is told apart by its count.
+Doubles are added in the order of the rows, as DuckDB's one thread does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.runtime.compiled import Number, compiled, inlined
+
+Whole = NDArray[np.int64]
+Real = NDArray[np.float64]
+Bits = NDArray[np.uint8]
+Codes = NDArray[np.int32]
+Any64 = NDArray[np.int64] | NDArray[np.float64]
+
+_HOUR_US = 3_600_000_000
+_NONE = -(2**63)
+UNKNOWN = 4
+"""No signal says whether the device was active. 0: inactive, 1: half of the SMs at work, 2: fewer, 3: not known how many."""
+
+
+@inlined
+def is_known(bits: Bits, row: Number) -> Number:
+    """Whether the row's bit is set."""
+    return (bits[row >> 3] >> (row & 7)) & 1
+
+
+@compiled
+def in_milliseconds(seconds: Real) -> Whole:
+    """Seconds as whole milliseconds."""
+    found = np.empty(seconds.size, np.int64)
+    for row in range(seconds.size):
+        found[row] = np.int64(np.rint(1000 * seconds[row]))
+    return found
+
+
+@compiled
+def intervals(
+    device: Codes, instance: Codes, seen_us: Whole, held_ms: Whole, cut_offsets: Whole, cuts_us: Whole
+) -> tuple[Whole, Whole, Whole]:
+    """(offsets of intervals, their starts, until when their rows reach; ``_NONE`` in hours that nothing cuts)."""
+    offsets, starts, reaches = np.empty(device.size + 1, np.int64), np.empty(device.size, np.int64), np.empty(device.size, np.int64)
+    count, cut, last_cut = 0, np.int64(0), np.int64(0)
+    for row in range(device.size):
+        is_new = row == 0 or device[row] != device[row - 1] or instance[row] != instance[row - 1]
+        if is_new:
+            cut, last_cut = cut_offsets[device[row]], cut_offsets[device[row] + 1]
+        start = seen_us[row] - seen_us[row] % _HOUR_US
+        end, reach = start + _HOUR_US, np.int64(_NONE)
+        while cut < last_cut and cuts_us[cut] < start:
+            cut += 1
+        if cut < last_cut and cuts_us[cut] < end:
+            reach = seen_us[row] + 1000 * max(held_ms[row], 1)
+            within = cut
+            while within + 1 < last_cut and cuts_us[within + 1] < min(reach, end):
+                within += 1
+            start = min(seen_us[row], cuts_us[within])
+        if is_new or start != starts[count - 1]:
+            offsets[count], starts[count], reaches[count] = row, start, reach
+            count += 1
+        else:
+            reaches[count - 1] = max(reaches[count - 1], reach)
+    offsets[count] = device.size
+    return offsets[: count + 1].copy(), starts[:count].copy(), reaches[:count].copy()
+
+
+@compiled
+def activity(
+    util: Whole, util_bits: Bits, engine: Whole, engine_bits: Bits, sm: Whole, sm_bits: Bits,
+    sent: Real, sent_bits: Bits, received: Real, received_bits: Bits,
+) -> NDArray[np.int8]:  # fmt: skip
+    """Whether each row shows the device at work, and how much of it; see ``UNKNOWN``."""
+    found = np.empty(util.size, np.int8)
+    for row in range(util.size):
+        has_util, has_engine, has_sm = is_known(util_bits, row), is_known(engine_bits, row), is_known(sm_bits, row)
+        has_sent, has_received = is_known(sent_bits, row), is_known(received_bits, row)
+        if (
+            (has_util and util[row] > 0)
+            or (has_engine and engine[row] >= 1_000)
+            or (has_sm and sm[row] >= 1_000)
+            or (has_sent and sent[row] >= 1e8)
+            or (has_received and received[row] >= 1e8)
+        ):
+            found[row] = 3 if not has_sm else 1 if sm[row] >= 500_000 else 2
+        else:
+            found[row] = 0 if has_util or has_engine or has_sm or has_sent or has_received else UNKNOWN
+    return found
+
+
+@compiled
+def time_by_activity(offsets: Whole, held_ms: Whole, active: NDArray[np.int8], carried: Bits) -> Whole:
+    """Of each interval ms by activity and, twice over, how many rows have it; last, how many rows are no carried ones."""
+    found = np.zeros((2 * UNKNOWN + 3, offsets.size - 1), np.int64)
+    for number in range(offsets.size - 1):
+        for row in range(offsets[number], offsets[number + 1]):
+            found[active[row], number] += held_ms[row]
+            found[UNKNOWN + 1 + active[row], number] += 1
+            found[-1, number] += 1 - is_known(carried, row)
+    return found
+
+
+@compiled
+def weighed(
+    offsets: Whole, held_ms: Whole, weights: Any64, values: Any64, bits: Bits
+) -> tuple[Whole, Any64, Any64, Any64, Whole]:
+    """(ms known, values x weights, largest, smallest, rows that know it)."""
+    size = offsets.size - 1
+    known_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    sums, largest, smallest = np.zeros(size, values.dtype), np.zeros(size, values.dtype), np.zeros(size, values.dtype)
+    for number in range(size):
+        for row in range(offsets[number], offsets[number + 1]):
+            if is_known(bits, row):
+                value = values[row]
+                known_ms[number] += held_ms[row]
+                sums[number] += value * weights[row]
+                if counts[number] == 0:
+                    largest[number] = smallest[number] = value
+                elif value > largest[number]:
+                    largest[number] = value
+                elif value < smallest[number]:
+                    smallest[number] = value
+                counts[number] += 1
+    return known_ms, sums, largest, smallest, counts
+
+
+@compiled
+def memory(
+    offsets: Whole, held_ms: Whole, held_seconds: Real, used: Real, used_bits: Bits, free: Real, free_bits: Bits, threshold: Number
+) -> tuple[Whole, Real, Real, Whole, Whole]:
+    """Of used / (used + free): (ms known, ratio x seconds, largest, ms at or above the threshold, rows that know it)."""
+    size = offsets.size - 1
+    known_ms, pressed_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    sums, largest = np.zeros(size), np.zeros(size)
+    for number in range(size):
+        for row in range(offsets[number], offsets[number + 1]):
+            if is_known(used_bits, row) and is_known(free_bits, row):
+                whole = used[row] + free[row]
+                if used[row] >= 0 and free[row] >= 0 and whole >= 1 and whole <= 1e18:
+                    ratio = used[row] / whole
+                    known_ms[number] += held_ms[row]
+                    sums[number] += ratio * held_seconds[row]
+                    largest[number] = max(largest[number], ratio)
+                    counts[number] += 1
+                    if ratio >= threshold:
+                        pressed_ms[number] += held_ms[row]
+    return known_ms, sums, largest, pressed_ms, counts
+
+
+@compiled
+def memory_size(
+    offsets: Whole, total: Real, total_bits: Bits, used: Real, used_bits: Bits, free: Real, free_bits: Bits,
+    reserved: Real, reserved_bits: Bits,
+) -> tuple[Real, Whole]:  # fmt: skip
+    """(largest memory in all: the total, else used + free + reserved; rows that know it)."""
+    largest, counts = np.zeros(offsets.size - 1), np.zeros(offsets.size - 1, np.int64)
+    for number in range(offsets.size - 1):
+        for row in range(offsets[number], offsets[number + 1]):
+            if is_known(total_bits, row):
+                value = total[row]
+            elif is_known(used_bits, row) and is_known(free_bits, row) and is_known(reserved_bits, row):
+                value = used[row] + free[row] + reserved[row]
+            else:
+                continue
+            if counts[number] == 0 or value > largest[number]:
+                largest[number] = value
+            counts[number] += 1
+    return largest, counts
+
+
+@compiled
+def time_by_bit(offsets: Whole, held_ms: Whole, masks: Codes, bits: Bits, any_of: Number) -> tuple[Whole, Whole]:
+    """(ms known, ms with each of the eight lowest bits, ms with any of ``any_of``; rows that know it)."""
+    found, counts = np.zeros((10, offsets.size - 1), np.int64), np.zeros(offsets.size - 1, np.int64)
+    for number in range(offsets.size - 1):
+        for row in range(offsets[number], offsets[number + 1]):
+            if is_known(bits, row) and masks[row] >= 0:
+                counts[number] += 1
+                found[0, number] += held_ms[row]
+                if masks[row] & any_of:
+                    found[9, number] += held_ms[row]
+                    for bit in range(8):
+                        if masks[row] >> bit & 1:
+                            found[1 + bit, number] += held_ms[row]
+    return found, counts
+
+
+@compiled
+def growth(
+    offsets: Whole, held_ms: Whole, value_bits: Bits, increase: Any64, bits: Bits, gap: Real, gap_bits: Bits
+) -> tuple[Whole, Any64, Whole, Whole, Real, Whole]:
+    """(ms of known growth, growth, rows that know it; rows with a value; growth over gaps, and rows that end one)."""
+    size = offsets.size - 1
+    known_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    values, gaps = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    sums, gap_sums = np.zeros(size, increase.dtype), np.zeros(size)
+    for number in range(size):
+        for row in range(offsets[number], offsets[number + 1]):
+            values[number] += is_known(value_bits, row)
+            if is_known(bits, row):
+                known_ms[number] += held_ms[row]
+                sums[number] += increase[row]
+                counts[number] += 1
+            if is_known(gap_bits, row):
+                gap_sums[number] += gap[row]
+                gaps[number] += 1
+    return known_ms, sums, counts, values, gap_sums, gaps
+
+
+@inlined
+def as_double(whole: Number, scale: Number) -> Number:
+    """A decimal as a double, as DuckDB does it: in two parts where a double does not hold all its digits."""
+    if abs(whole) <= 2**53:
+        return whole / scale
+    unit = np.int64(scale)
+    rest = abs(whole) % unit
+    return np.float64(whole // unit) + rest / scale if whole > 0 else np.float64(-(-whole // unit)) - rest / scale
+
+
+@compiled
+def energy(
+    offsets: Whole, held_ms: Whole, active: NDArray[np.int8], power: Whole, power_bits: Bits,
+    increase: Whole, increase_bits: Bits, counter_bits: Bits,
+) -> tuple[Whole, Whole, Real]:  # fmt: skip
+    """(sums, rows that count in each, J that began in spans that look inactive); the sums in the order of ``ENERGY``."""
+    size = offsets.size - 1
+    sums, counts, begun = np.zeros((10, size), np.int64), np.zeros((11, size), np.int64), np.zeros(size)
+    for number in range(size):
+        for row in range(offsets[number], offsets[number + 1]):
+            held, is_active, is_unknown = held_ms[row], active[row] != 0, active[row] == UNKNOWN
+            has_power = is_known(power_bits, row)
+            if is_known(increase_bits, row):
+                if has_power:
+                    sums[0, number] += power[row] * held
+                    counts[0, number] += 1
+                    if not is_active and 10 * increase[row] > 11 * power[row] * held:
+                        begun[number] += as_double(increase[row], 1e6) - as_double(power[row], 1e3) * held / 1000
+                        counts[10, number] += 1
+                if is_active:
+                    sums[1, number] += held
+                    sums[2, number] += increase[row]
+                    counts[1, number] += 1
+                if is_unknown:
+                    sums[3, number] += held
+                    counts[3, number] += 1
+            elif has_power and not is_known(counter_bits, row):
+                sums[4, number] += held
+                sums[5, number] += power[row] * held
+                counts[4, number] += 1
+                if is_active:
+                    sums[6, number] += held
+                    sums[7, number] += power[row] * held
+                    counts[6, number] += 1
+                if is_unknown:
+                    sums[8, number] += held
+                    counts[8, number] += 1
+            if has_power and is_active:
+                sums[9, number] = max(sums[9, number], power[row]) if counts[9, number] else power[row]
+                counts[9, number] += 1
+    for same, first in ((2, 1), (5, 4), (7, 6)):
+        counts[same] = counts[first]
+    return sums, counts, begun

@@ -1,0 +1,82 @@
+"""The rows of one part of ``lake.device_sample`` as arrays, and the bits that tell which values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from gpureport.lake.scan import is_plain, known_columns
+from gpureport.sums.loops import in_milliseconds
+
+Whole = NDArray[np.int64]
+Bits = NDArray[np.uint8]
+KEYS = ("device_uuid", "gpu_instance_id", "seen_at", "held_seconds", "is_carried")
+
+
+class Values(NamedTuple):
+    """A column: its numbers (a decimal's as whole numbers of its last place), and a bit a row that says whether it is known."""
+
+    numbers: NDArray[np.int64] | NDArray[np.float64] | NDArray[np.int32]
+    bits: Bits
+    places: int
+    """A decimal's places; -1 for other numbers."""
+
+
+class Rows:
+    """One part's rows in the file's order: by device, instance and time."""
+
+    def __init__(self, file: Path, wanted: Collection[str]) -> None:
+        known = known_columns(file)
+        columns = [*KEYS, *(name for name in wanted if name in known)]
+        parquet = pq.ParquetFile(file, read_dictionary=list(KEYS[:2]), pre_buffer=False)
+        self._rows = parquet.read(columns=columns, use_threads=False).combine_chunks()
+        self.count = self._rows.num_rows
+        self.devices, self.device = self._named("device_uuid")
+        self.instances, self.instance = self._named("gpu_instance_id")
+        self.seen_us = self._array("seen_at").cast(pa.timestamp("us")).view(pa.int64()).to_numpy()
+        self.held_seconds: NDArray[np.float64] = self._array("held_seconds").to_numpy()
+        self.held_ms = in_milliseconds(self.held_seconds)
+        self._none = np.zeros((self.count + 7) // 8, np.uint8)
+        self._all = np.full((self.count + 7) // 8, 255, np.uint8)
+        self._zeros = np.zeros(self.count, np.int64)
+
+    def has(self, name: str) -> bool:
+        """Whether any row knows a value of it."""
+        return name in self._rows.schema.names
+
+    def bits(self, name: str) -> Bits:
+        """Which rows know a value of it."""
+        return self.values(name).bits
+
+    def whole(self, name: str) -> Values:
+        """A column of decimals."""
+        return self.values(name) if self.has(name) else Values(self._zeros, self._none, 0)
+
+    def values(self, name: str) -> Values:
+        """A column; of one that no row knows zeros."""
+        if not self.has(name):
+            return Values(self._zeros.view(np.float64), self._none, -1)
+        array = self._array(name)
+        is_known, numbers = array.buffers()
+        bits = self._all if is_known is None else np.frombuffer(is_known, np.uint8)
+        if pa.types.is_boolean(array.type):
+            return Values(self._zeros, np.frombuffer(numbers, np.uint8), -1)
+        width = np.float64 if pa.types.is_floating(array.type) else np.int32 if array.type == pa.int32() else np.int64
+        places = array.type.scale if pa.types.is_decimal(array.type) else -1
+        return Values(np.frombuffer(numbers, width)[: self.count], bits, places)
+
+    def _array(self, name: str) -> pa.Array:
+        column = self._rows[name]
+        array = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        return array if array.offset == 0 else pa.concat_arrays([array])
+
+    def _named(self, name: str) -> tuple[list[str], NDArray[np.int32]]:
+        array = self._rows[name].unify_dictionaries().combine_chunks()
+        array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+        return array.dictionary.to_pylist(), array.indices.to_numpy()

@@ -1,0 +1,215 @@
+"""All sums of ``facts.segment_saturation`` of one part: those of a signal follow from its kind, a few are of several signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpureport.sums import loops
+from gpureport.sums.rows import Rows, Values
+from gpureport.tables import SIGNAL_BY_NAME
+from gpureport.tables.signals import SIGNALS, Signal
+
+Cuts = Mapping[str, NDArray[np.int64]]
+"""Of each device whose hours are cut the instants (µs) at which its pieces begin."""
+_COUNTS = NDArray[np.int64]
+_WHOLE_HOUR = -(2**63)
+_HOUR_US = 3_600_000_000
+_THROTTLE_BITS = {"sw_power_cap": 2, "hw_slowdown": 3, "sync_boost": 4, "sw_thermal": 5, "hw_thermal": 6, "hw_power_brake": 7}
+"""NVML's clock event reasons that slow a GPU down; the other bits are none."""
+_ENERGY = (
+    ("counter_integral_joules", 3),
+    ("counter_active_seconds", 0),
+    ("counter_active_joules", 6),
+    ("counter_unknown_seconds", 0),
+    ("powered_seconds", 0),
+    ("powered_joules", 3),
+    ("powered_active_seconds", 0),
+    ("powered_active_joules", 3),
+    ("powered_unknown_seconds", 0),
+    ("active_watts_max", 3),
+)
+"""The sums of ``loops.energy``, and the decimals of their numbers; those of power are watts x ms."""
+
+
+def saturation_sums(file: Path, cluster: str, cuts: Cuts, memory_threshold_ratio: float, schema: pa.Schema) -> pa.Table:
+    """The rows of ``facts.segment_saturation`` that come of one file of ``lake.device_sample``."""
+    return _Intervals(file, cuts, memory_threshold_ratio).table(cluster, schema)
+
+
+class _Intervals:
+    """The intervals of a part's devices, and what their rows add up to, by name of the sum."""
+
+    def __init__(self, file: Path, cuts: Cuts, memory_threshold_ratio: float) -> None:
+        self._rows = rows = Rows(file, [name for signal in SIGNALS for name in _columns(signal)])
+        counts = [cuts[device].size if device in cuts else 0 for device in rows.devices]
+        ordered = [cuts[device] for device in rows.devices if device in cuts]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        all_cuts = np.concatenate(ordered) if ordered else np.empty(0, np.int64)
+        self.offsets, self.starts, self.reaches = loops.intervals(
+            rows.device, rows.instance, rows.seen_us, rows.held_ms, offsets, all_cuts
+        )
+        self._active = _activity(rows)
+        self._sums: dict[str, pa.Array] = {}
+        for signal in SIGNALS:
+            _OF_KIND[signal.kind](self, signal)
+        self._time()
+        self._memory(memory_threshold_ratio)
+        self._throttle()
+        self._energy()
+
+    def table(self, cluster: str, schema: pa.Schema) -> pa.Table:
+        """The sums that the schema names, with the keys."""
+        first, count = self.offsets[:-1], self.starts.size
+        hours = self.starts - self.starts % _HOUR_US
+        is_whole = self.reaches == _WHOLE_HOUR
+        keys = {
+            "cluster": pa.repeat(pa.scalar(cluster), count),
+            "device_uuid": pa.array(self._rows.devices, pa.string()).take(pa.array(self._rows.device[first])),
+            "gpu_instance_id": pa.array(self._rows.instances, pa.string()).take(pa.array(self._rows.instance[first])),
+            "hour_start_at": _instants(hours),
+            "start_at": _instants(self.starts),
+            "end_at": _instants(np.where(is_whole, self.starts + _HOUR_US, self.reaches)),
+            "is_whole_hour": pa.array(is_whole),
+        }
+        found = {**self._sums, **keys}
+        return pa.table([found.get(field.name, pa.nulls(count, field.type)).cast(field.type) for field in schema], schema=schema)
+
+    def _put(self, name: str, sums: NDArray[Any], counts: NDArray[Any] | None = None) -> None:
+        self._sums[name] = pa.array(sums, mask=None if counts is None else counts == 0)
+
+    def _seconds(self, name: str, milliseconds: _COUNTS, counts: _COUNTS) -> None:
+        self._put(name, milliseconds / 1000, counts)
+
+    def gauge(self, signal: Signal) -> None:
+        """Seconds in which it was known, value x seconds, largest and smallest."""
+        rows, stem, unit = self._rows, *_stem_and_unit(signal)
+        if not rows.has(signal.name):
+            return
+        column = rows.values(signal.name)
+        weights = rows.held_seconds if column.places < 0 else rows.held_ms
+        known_ms, sums, largest, smallest, counts = loops.weighed(self.offsets, rows.held_ms, weights, column.numbers, column.bits)
+        self._seconds(f"{stem}_seen_seconds", known_ms, counts)
+        self._put(_integral_name(stem, unit), sums if column.places < 0 else _doubles(sums, column.places) / 1000, counts)
+        self._put(f"{signal.name}_max", _doubles(largest, column.places), counts)
+        self._put(f"{signal.name}_min", _doubles(smallest, column.places), counts)
+
+    def counter(self, signal: Signal) -> None:
+        """Seconds over which its growth is known, growth, rows that carry it, growth over gaps and resets."""
+        rows, stem, unit = self._rows, *_stem_and_unit(signal)
+        increase = rows.values(signal.increase_name)
+        gap = rows.values(signal.gap_increase_name)
+        known_ms, sums, counts, values, gap_sums, gaps = loops.growth(
+            self.offsets, rows.held_ms, rows.bits(signal.name), increase.numbers, increase.bits, gap.numbers, gap.bits
+        )
+        self._seconds(f"{stem}_seen_seconds", known_ms, counts)
+        self._put(signal.name, _doubles(sums, increase.places), counts)
+        self._put(f"{stem}_sample_count", values, values)
+        self._put(f"{stem}_gap_{unit}", gap_sums, gaps)
+
+    def code(self, signal: Signal) -> None:
+        """Seconds in which it was known."""
+        rows = self._rows
+        none = np.zeros(rows.count, np.int64)
+        known_ms, _, _, _, counts = loops.weighed(self.offsets, rows.held_ms, none, none, rows.bits(signal.name))
+        self._seconds(f"{_stem_and_unit(signal)[0]}_seen_seconds", known_ms, counts)
+
+    def bitmask(self, signal: Signal) -> None:
+        """Left to ``_throttle``: counters tell of the same."""
+
+    def _time(self) -> None:
+        rows = self._rows
+        found = loops.time_by_activity(self.offsets, rows.held_ms, self._active, rows.bits("is_carried"))
+        self._put("observed_seconds", found[: loops.UNKNOWN + 1].sum(axis=0) / 1000)
+        for number, name in enumerate(("inactive", "effective", "ineffective", "busy", "untold")):
+            self._seconds(f"{name}_seconds", found[number], found[loops.UNKNOWN + 1 + number])
+        self._put("sample_count", found[-1])
+
+    def _memory(self, threshold: float) -> None:
+        rows = self._rows
+        used, free, total, reserved = (rows.values(f"fb_{name}_bytes")[:2] for name in ("used", "free", "total", "reserved"))
+        known_ms, sums, largest, pressed_ms, counts = loops.memory(
+            self.offsets, rows.held_ms, rows.held_seconds, *used, *free, threshold
+        )
+        self._seconds("memory_seen_seconds", known_ms, counts)
+        self._put("memory_used_ratio_seconds", sums, counts)
+        self._put("memory_used_ratio_max", largest, counts)
+        self._seconds("memory_pressure_seconds", pressed_ms, counts)
+        self._put("fb_total_bytes_max", *loops.memory_size(self.offsets, *total, *used, *free, *reserved))
+
+    def _throttle(self) -> None:
+        """By its own counter where there is one, else by the bits."""
+        rows = self._rows
+        masks, bits, _ = rows.values("throttle_reasons")
+        any_of = sum(1 << bit for bit in _THROTTLE_BITS.values())
+        found, counts = loops.time_by_bit(self.offsets, rows.held_ms, masks.astype(np.int32, copy=False), bits, any_of)
+        self._seconds("throttle_seen_seconds", found[0], counts)
+        self._seconds("any_throttle_seconds", found[9], counts)
+        for name, bit in _THROTTLE_BITS.items():
+            by_bits = {f"{name}_seen_seconds": found[0], f"{name}_seconds": found[1 + bit]}
+            for sum_name, milliseconds in by_bits.items():
+                self._seconds("_", milliseconds, counts)
+                by_counter = self._sums.get(sum_name.replace(name, f"{name}_active"))
+                self._sums[sum_name] = self._sums["_"] if by_counter is None else by_counter.fill_null(self._sums["_"])
+
+    def _energy(self) -> None:
+        rows = self._rows
+        power, increase = rows.whole("power_watts"), rows.whole("energy_joules_increase")
+        sums, counts, begun = loops.energy(
+            self.offsets, rows.held_ms, self._active, power.numbers, power.bits, increase.numbers, increase.bits,
+            rows.bits("energy_joules"),
+        )  # fmt: skip
+        self._put("begun_joules", begun, counts[10])
+        for number, (name, places) in enumerate(_ENERGY):
+            per = 1000 if name.endswith("_seconds") or (places == 3 and name.endswith("_joules")) else 1
+            self._put(name, _doubles(sums[number], places) / per, counts[number])
+
+
+_OF_KIND: Mapping[str, Callable[[_Intervals, Signal], None]] = {
+    "gauge": _Intervals.gauge,
+    "counter": _Intervals.counter,
+    "bitmask": _Intervals.bitmask,
+    "code": _Intervals.code,
+}
+
+
+def _columns(signal: Signal) -> list[str]:
+    return [signal.name, signal.increase_name, signal.gap_increase_name] if signal.kind == "counter" else [signal.name]
+
+
+def _stem_and_unit(signal: Signal) -> tuple[str, str]:
+    per_second = signal.name.removesuffix("_bytes_per_second")
+    if per_second != signal.name:
+        return per_second, "bytes_per_second"
+    stem, _, unit = signal.name.rpartition("_")
+    return stem, unit
+
+
+def _integral_name(stem: str, unit: str) -> str:
+    """Watts add up to joules, rates to bytes."""
+    joined = {"watts": "joules", "bytes_per_second": "bytes", "bytes": "byte_seconds"}
+    return f"{stem}_{joined.get(unit, f'{unit}_seconds')}"
+
+
+def _activity(rows: Rows) -> NDArray[np.int8]:
+    ratios = (rows.whole(name) for name in ("gpu_util_ratio", "gr_engine_active_ratio", "sm_active_ratio"))
+    rates = (rows.values(f"pcie_{way}_bytes_per_second") for way in ("tx", "rx"))
+    return loops.activity(*(part for column in (*ratios, *rates) for part in column[:2]))
+
+
+def _doubles(numbers: NDArray[Any], places: int) -> NDArray[Any]:
+    """Decimals as doubles, as DuckDB does it: in two parts where a double does not hold all their digits."""
+    if places < 0 or numbers.dtype != np.int64:
+        return numbers
+    scale = 10**places
+    whole, rest = np.fix(numbers // scale + ((numbers < 0) & (numbers % scale != 0))), np.fmod(numbers, scale)
+    return np.where(np.abs(numbers) <= 2**53, numbers / scale, whole + rest / scale)
+
+
+def _instants(microseconds: NDArray[np.int64]) -> pa.Array:
+    return pa.array(microseconds, pa.timestamp("us"))
