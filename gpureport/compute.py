@@ -1,23 +1,22 @@
 """From the lake to the facts of one cluster and day.
 
-A device's rows of a day lie in one part of the lake, so parts are worked on a few at a time: DuckDB with one thread
-(sums then run in the order of the files, the same every time), several at once, memory bounded by the batch.
-Twice, for what a GPU draws at idle is learned from all parts before any energy is attributed.
+A device's rows of a day are in one part of the lake, so samples are summed part by part, several at once. All that follows
+from these sums is made once for the day, by DuckDB with one thread: sums then run in the same order every time. A table is
+written and dropped as soon as nothing else reads it, so memory is bounded by a few of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
-from itertools import accumulate
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -25,25 +24,18 @@ import pyarrow as pa
 
 from gpureport import __version__
 from gpureport.errors import LakeError
-from gpureport.facts.day_state import KEPT_ONCE, state_around_day, state_of_day
-from gpureport.facts.idle_power import BASELINE, FIRST, idle_baseline
+from gpureport.facts.day_state import state_around_day, state_of_day
+from gpureport.facts.idle_power import BASELINE, idle_baseline
+from gpureport.facts.intervals import INTERVALS, give, interval_sums
 from gpureport.facts.kept import KEPT
 from gpureport.facts.lake_days import TELEMETRY
-from gpureport.facts.pod_series import kepler_parts
-from gpureport.facts.quotas import QUOTA_FACTS, quota_facts_of_day
+from gpureport.facts.quotas import quota_facts_of_day
 from gpureport.facts.restatement import footer_entries
-from gpureport.lake import Change, Lake, Partition, footer, scan_view, views
+from gpureport.lake import Change, Lake, Partition, scan_view, views
+from gpureport.lake.parquet import ROW_GROUP_ROWS
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
 from gpureport.runtime.spill import spill_folder
 from gpureport.schedulers.model import DEFAULT_RULES, Rules
-from gpureport.workers import Threads
-
-_SAMPLES_AT_ONCE = 3_000_000
-"""Rows per DuckDB run at most, about: enough to make planning cheap, few enough for the memory limit."""
-_SAMPLES_WORTH_TWO_RUNS = 500_000
-"""From here on two threads with half the rows each gain more than planning twice costs."""
-_OF_PARTS = tuple(table for table in KEPT if table not in (*KEPT_ONCE, *QUOTA_FACTS))
-"""Facts that are made part by part."""
 
 
 @dataclass(frozen=True)
@@ -95,122 +87,86 @@ def compute_day(
     samples = lake.partition("device_sample", cluster, day)
     if samples is None:
         raise LakeError(f"the lake at {lake} holds nothing of {cluster} for {day}; export or import that day first")
-    result = ComputeResult(dict.fromkeys(KEPT, 0))
-    workers = Threads(settings.threads)
     lake.bring(found for table in TELEMETRY if (found := lake.partition(table, cluster, day)))
-    with lake.change() as change:
+    opened = connection(settings.memory_limit, 1)  # several threads add in any order
+    with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
         made_with = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
+        given = _state(lake, samples, settings, queries)
+        views(con, lake, TELEMETRY, [cluster], [day])
+        scan_view(con, samples.files)
+        give(con, given)
         metadata = {**made_with, **footer_entries(lake, samples)}
-        of_the_day = _state(lake, samples, settings, queries)
-        apart = kepler_parts(lake, samples) if of_the_day["clean.kepler_series"].num_rows else frozenset[str]()
-        begin = _Begin(samples, settings, queries, metadata, _read_by_parts(queries, of_the_day), apart)
-        for table in (*KEPT_ONCE, *QUOTA_FACTS):
-            result.rows[table] = begin.stage(of_the_day[table], table, "part-0000", change)
-        parts = [[file.relative_to(lake.path) for file in files] for files in batches(samples)]
-        firsts = workers.each(partial(begin.do, change=change), parts)
-        finish = begin.finish(_baseline(lake, begin, firsts))
-        for rows, failures in workers.each(partial(finish.do, change=change), list(zip(parts, firsts, strict=True))):
-            result.failures += failures
-            for table, count in rows.items():
-                result.rows[table] += count
-    return result
-
-
-def batches(partition: Partition) -> list[list[Path]]:
-    """The partition's parts, neighbours together, in runs of about as many samples each.
-
-    The lake alone decides, so the facts lie in the same files whatever the machine.
-    """
-    counts = [footer(file).num_rows for file in partition.files]
-    run_count, total = _run_count(sum(counts)), max(sum(counts), 1)
-    found: dict[int, list[Path]] = {}
-    for file, count, through in zip(partition.files, counts, accumulate(counts), strict=True):
-        middle = through - count / 2
-        found.setdefault(int(middle * run_count / total), []).append(file)
-    return list(found.values())
-
-
-def _run_count(samples: int) -> int:
-    """One for few samples; else an even number, for a last run alone would leave one of two cores idle."""
-    count = max(math.ceil(samples / _SAMPLES_AT_ONCE), 2 if samples >= _SAMPLES_WORTH_TWO_RUNS else 1)
-    return count if count == 1 else count + count % 2
+        return _Day(con, lake, samples, settings, queries, change, metadata, folder).computed(given)
 
 
 @dataclass(frozen=True)
-class _Batches:
-    """The facts of a partition, batch by batch; each stages its parts itself, so none wait in memory."""
+class _Day:
+    """The facts of a day, made in one database: sums of samples part by part, all that follows from them at once."""
 
-    partition: Partition
+    con: duckdb.DuckDBPyConnection
+    lake: Lake
+    samples: Partition
     settings: ComputeSettings
     queries: Mapping[str, Query]
+    change: Change
     metadata: Mapping[str, str]
-    of_the_day: Mapping[str, pa.Table]
-    apart: frozenset[str]
-    """Parts whose samples tell of pods on GPUs of other parts: every batch reads them beside its own."""
+    folder: Path
+    """For what is too large for memory; it ends with the day."""
 
-    def stage(self, found: pa.Table, table: str, part: str, change: Change) -> int:
-        """Stage a table's rows as a part, in order of their keys; how many they are."""
-        keys = [(name, "ascending") for name in self.queries[table].grain if name != "cluster"]
-        rows = found.drop_columns(["cluster"]).sort_by(keys)
-        where = (table.replace(".", "/"), self.partition.cluster, self.partition.date)
-        change.write(*where, rows, part, self.metadata)
-        return int(rows.num_rows)
+    def computed(self, given: Collection[str]) -> ComputeResult:
+        """Make every table; what is kept is staged, and each is dropped, when the last one that reads it is made."""
+        result = ComputeResult(dict.fromkeys(KEPT, 0))
+        plan = self._plan(given)
+        last_read = {table: number for number, query in enumerate(plan) for table in (query.table, *query.reads)}
+        for table in set(given) - set(last_read):
+            self._release(table, result)
+        for number, query in enumerate(plan):
+            self._make(query, result)
+            for table in dict.fromkeys((query.table, *query.reads)):
+                if last_read[table] == number:
+                    self._release(table, result)
+        return result
 
-    @contextmanager
-    def open(self, batch: Sequence[Path], given: Mapping[str, pa.Table], lake_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A database of one thread over the batch's files, with tables that are there already."""
-        with connection(_share(self.settings), 1) as con:
-            parts = {file.stem for file in batch}
-            where = ([self.partition.cluster], [self.partition.date])
-            for table in TELEMETRY:
-                views(con, Lake(lake_path), [table], *where, parts=parts | self.apart if table == "sample" else parts)
-            scan_view(con, [lake_path / file for file in batch])
-            _give(con, given)
-            yield con
+    def _plan(self, given: Collection[str]) -> list[Query]:
+        """What is to be made, in order, and each check after what it reads."""
+        made = {*given, *(query.table for query in needed(self.queries, KEPT, given))}
+        checks = [each.table for each in self.queries.values() if each.layer == "checks" and made.issuperset(each.reads)]
+        return needed(self.queries, [*KEPT, *checks], given)
 
+    def _make(self, query: Query, result: ComputeResult) -> None:
+        params = {"memory_threshold_ratio": self.settings.memory_threshold_ratio}
+        if query.layer == "checks":
+            result.failures += hold_to_checks(self.con, {query.table: query}, query.reads, params)
+        elif query.table == BASELINE:
+            learned = {table: self.con.table(table).to_arrow_table() for table in query.reads}
+            with connection(self.settings.memory_limit, 1) as con:
+                give(con, learned)
+                found = idle_baseline(con, self.lake, self.samples, query, self.settings.idle_watts)
+            give(self.con, {BASELINE: found})
+        elif query.table == INTERVALS:
+            interval_sums(self.con, query, self.samples, params, self.folder, self.settings.threads)
+        else:
+            build(self.con, query, params)
 
-class _Begin(_Batches):
-    """What must be known of every batch before ``_Finish`` goes on from it."""
+    def _release(self, table: str, result: ComputeResult) -> None:
+        if table in result.rows:
+            result.rows[table] = self._stage(table)
+        if not table.startswith("lake.") and table != INTERVALS:
+            self.con.execute(f"drop table {table}")
 
-    def do(self, task: Sequence[Path], change: Change) -> dict[str, pa.Table]:
-        """The tables of ``FIRST``; nothing is staged."""
-        with self.open(task, self.of_the_day, change.lake_path) as con:
-            for query in needed(self.queries, FIRST, self.of_the_day):
-                build(con, query, {})
-            return {table: con.sql(f"from {table}").to_arrow_table() for table in FIRST}
-
-    def finish(self, baseline: pa.Table) -> _Finish:
-        """What is to be done with each batch then."""
-        return _Finish(
-            self.partition, self.settings, self.queries, self.metadata, {**self.of_the_day, BASELINE: baseline}, self.apart
-        )
-
-
-_Begun = tuple[Sequence[Path], Mapping[str, pa.Table]]
-"""A batch, and what ``_Begin`` made of it."""
-
-
-class _Finish(_Batches):
-    """The facts of each batch."""
-
-    def do(self, task: _Begun, change: Change) -> tuple[dict[str, int], list[Failure]]:
-        """Rows staged per table, and failed checks of severity warn."""
-        batch, first = task
-        given = {**self.of_the_day, **first}
-        with self.open(batch, given, change.lake_path) as con:
-            failures = _build_facts(con, self.queries, self.settings, given)
-            return {
-                table: self.stage(con.sql(f"from {table}").to_arrow_table(), table, batch[0].stem, change) for table in _OF_PARTS
-            }, failures
-
-
-def _baseline(lake: Lake, work: _Batches, firsts: Sequence[Mapping[str, pa.Table]]) -> pa.Table:
-    """``facts.idle_baseline`` of the day."""
-    settings = work.settings
-    with connection(settings.memory_limit, 1) as con:  # several threads add in any order
-        free = [first["facts.idle_power_hour"] for first in firsts]
-        return idle_baseline(con, lake, work.partition, work.queries, free, settings.idle_watts)
+    def _stage(self, table: str) -> int:
+        """Stage a table's rows in order of their keys, so many a part; how many they are."""
+        keys = ", ".join(name for name in self.queries[table].grain if name != "cluster")
+        found = self.con.sql(f"select * exclude (cluster) from {table} order by {keys}").to_arrow_reader(ROW_GROUP_ROWS)
+        where = (table.replace(".", "/"), self.samples.cluster, self.samples.date)
+        parts = (pa.Table.from_batches([batch]) for batch in found)
+        count = 0
+        for number, rows in enumerate(chain(parts, [found.schema.empty_table()])):
+            if rows.num_rows or number == 0:
+                self.change.write(*where, rows, f"part-{number:04}", self.metadata)
+            count += rows.num_rows
+        return count
 
 
 def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
@@ -225,44 +181,9 @@ def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries:
         return dict(ChainMap(*pool.map(made, (state_around_day, state_of_day, quotas))))
 
 
-def _read_by_parts(queries: Mapping[str, Query], of_the_day: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """What is known of the day, as far as parts read it: each gets a copy, so what is only kept stays out."""
-    chosen = [*needed(queries, FIRST, of_the_day), *needed(queries, _OF_PARTS, {*of_the_day, *FIRST, BASELINE})]
-    reads = {table for query in chosen for table in query.reads}
-    return {table: rows for table, rows in of_the_day.items() if table in reads}
-
-
-def _give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Put tables that are there already under their names."""
-    con.execute("create schema if not exists clean; create schema if not exists facts")
-    for name, rows in tables.items():
-        con.register("_given", rows)
-        con.execute(f"create table {name} as from _given")
-        con.unregister("_given")
-
-
 def facts_hash(queries: Mapping[str, Query], settings: ComputeSettings) -> str:
     """Twelve hex digits that change when a fact could: by the settings, or by the SQL."""
     sql = "".join(query.sql for query in needed(queries, KEPT))
     idle = json.dumps(settings.idle_watts, sort_keys=True)
     made_with = f"{settings.memory_threshold_ratio!r}\n{idle}\n{settings.quota_rules!r}\n{sql}"
     return hashlib.sha256(made_with.encode()).hexdigest()[:12]
-
-
-def _share(settings: ComputeSettings) -> str:
-    """Each worker's part of the memory limit; a percentage or a size with its unit."""
-    digits = settings.memory_limit.rstrip("BbKkMmGgTtIi% ")
-    try:
-        return f"{float(digits) / settings.threads:g}{settings.memory_limit[len(digits) :]}"
-    except ValueError:
-        return settings.memory_limit  # DuckDB will say what is wrong with it
-
-
-def _build_facts(
-    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], settings: ComputeSettings, given: Collection[str]
-) -> list[Failure]:
-    params = {"memory_threshold_ratio": settings.memory_threshold_ratio}
-    chosen = needed(queries, _OF_PARTS, given)
-    for query in chosen:
-        build(con, query, params)
-    return hold_to_checks(con, queries, {*given, *(query.table for query in chosen)}, params)

@@ -9,23 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from lake_rows import DAY, arrow, facts, owner, sample
 
-from gpureport import compute
 from gpureport.compute import ComputeSettings, compute_day, connection, facts_hash
 from gpureport.errors import LakeError, QueryError
-from gpureport.facts.day_state import KEPT_ONCE
-from gpureport.facts.quotas import QUOTA_FACTS
-from gpureport.lake import Lake, Partition, open_lake
+from gpureport.facts import intervals
+from gpureport.lake import Lake, open_lake
 from gpureport.query import Query, load
 from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
 from gpureport.window import Window
-from gpureport.workers import Threads
 
 WINDOW = Window.of_day(DAY)
 
@@ -120,14 +116,13 @@ def test_computing_twice_gives_the_same_bytes(computed, tmp_path):
     assert bytes_below(again.path / "facts") == bytes_below(computed.path / "facts")
 
 
-def test_the_parts_of_the_lake_do_not_matter(tmp_path, monkeypatch):
+def test_neither_the_parts_of_the_lake_matter_nor_who_sums_them(tmp_path, monkeypatch):
     apart = fill(tmp_path / "apart", TWO_DEVICES)
     (first_samples, first_owners), (more_samples, more_owners) = TWO_DEVICES
     together = fill(tmp_path / "together", [(first_samples + more_samples, first_owners + more_owners)])
-    monkeypatch.setattr(compute, "_SAMPLES_AT_ONCE", 1)
     compute_day(apart, "c", DAY, ComputeSettings())
+    monkeypatch.setattr(intervals, "_ROWS_WORTH_LOOPS", 0)
     compute_day(together, "c", DAY, ComputeSettings())
-    assert len(apart.partitions("facts/device_hour")[0].files) == 2
     assert facts(apart, "device_hour", "*") == facts(together, "device_hour", "*")
     assert facts(apart, "container_hour", "*") == facts(together, "container_hour", "*")
 
@@ -157,20 +152,6 @@ def test_sums_of_decimals_are_exact(tmp_path):
     lake = fill(tmp_path / "lake", [(rows, [])])
     compute_day(lake, "c", DAY, ComputeSettings())
     assert facts(lake, "device_hour", "gpu_util_ratio_seconds") == [(0.3,)]
-
-
-def test_parts_are_given_nothing_that_is_only_kept(tmp_path, monkeypatch):
-    given = []
-
-    class Watched(Threads):
-        def each(self, do, tasks, *others):
-            given.append(set(do.func.__self__.of_the_day))
-            return super().each(do, tasks, *others)
-
-    monkeypatch.setattr(compute, "Threads", Watched)
-    compute_day(fill(tmp_path, TWO_DEVICES), "c", DAY, ComputeSettings())
-    assert [tables & {*KEPT_ONCE, *QUOTA_FACTS} for tables in given] == [set(), set()]
-    assert all({"clean.pod_life", "facts.stated_use"} <= tables for tables in given)
 
 
 def test_a_day_without_samples_is_a_lake_error(tmp_path):
@@ -263,23 +244,3 @@ def test_facts_of_different_settings_are_refused_by_name(computed, tmp_path):
     compute_day(lake, "c", DAY, ComputeSettings(), version="2.0")
     with connection() as con:
         report_tables(con, lake, window, ReportSettings())
-
-
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        ([400_000], [[0]]),
-        ([100_000, 399_999], [[0, 1]]),  # less than half a million: one run
-        ([2_000_000], [[0]]),
-        ([500_000] * 6, [[0, 1, 2], [3, 4, 5]]),
-        ([500_000] * 7, [[0, 1, 2], [3, 4, 5, 6]]),
-        ([500_000] * 13, [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9], [10, 11, 12]]),  # three would do, but leave a core idle
-        ([1_000_000, 0, 0], [[0], [1, 2]]),
-    ],
-)
-def test_parts_are_run_in_even_shares_on_two_cores(tmp_path, counts, expected):
-    files = [tmp_path / f"part-{number}.parquet" for number in range(len(counts))]
-    for file, count in zip(files, counts, strict=True):
-        pq.write_table(pa.table({"n": np.zeros(count, np.int8)}), file)
-    runs = compute.batches(Partition("device_sample", "c", DAY, tuple(files)))
-    assert [[files.index(file) for file in run] for run in runs] == expected

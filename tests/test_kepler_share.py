@@ -6,7 +6,6 @@ from pathlib import Path
 
 from lake_rows import DAY, arrow, at, facts, owner, sample
 
-from gpureport import compute
 from gpureport.compute import ComputeSettings, compute_day
 from gpureport.lake import Lake, open_lake
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, SAMPLE, SERIES
@@ -20,17 +19,15 @@ OWNERS = [owner("GPU-a", "a", 0, 3600), owner("GPU-a", "b", 0, 3600), owner("GPU
 WATTS = {1: ("a", 45.0), 2: ("b", 15.0), 3: ("c", 60.0)}
 
 
-def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path, monkeypatch):
+def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path):
     apart = _filled(tmp_path / "apart", ["part-0000", "part-0001", "part-0002"])
     together = _filled(tmp_path / "together", ["part-0000", "part-0000", "part-0000"])
-    monkeypatch.setattr(compute, "_SAMPLES_AT_ONCE", 1)
     for lake in (apart, together):
         compute_day(lake, "c", DAY, ComputeSettings())
     # 60 W above the lowest seen for 1800 s: three quarters of GPU-a's are a's; GPU-b has one holder.
     expected = [("a", 81_000.0, "kepler_share"), ("b", 27_000.0, "kepler_share"), ("c", 108_000.0, "exclusive")]
     for lake in (apart, together):
         assert facts(lake, "power_hour", "pod, round(active_joules, 6), method") == expected
-        # Kepler's own watts are counted once, not once for each batch that reads them.
         assert facts(lake, "kepler_hour", "pod, kepler_joules") == [("a", 162_000.0), ("b", 54_000.0), ("c", 216_000.0)]
 
 

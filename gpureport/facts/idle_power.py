@@ -6,17 +6,15 @@ A part of the lake is not enough to tell: the others of a model stand in all par
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, timedelta
 
 import duckdb
 import pyarrow as pa
 
 from gpureport.lake import Lake, Partition, views
-from gpureport.query import Query, build, needed
+from gpureport.query import Query, build
 
-FIRST = ("facts.ownership", "facts.device_layout", "facts.idle_power_hour")
-"""What is to be known of every part before any is attributed; the next pass over the part goes on from it."""
 BASELINE = "facts.idle_baseline"
 _DAYS_BEFORE = 27
 
@@ -28,26 +26,18 @@ def later_days_without(lake: Lake, cluster: str, day: date) -> list[date]:
 
 
 def idle_baseline(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    partition: Partition,
-    queries: Mapping[str, Query],
-    free_hours: Iterable[pa.Table],
-    idle_watts: Mapping[str, float],
+    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, query: Query, idle_watts: Mapping[str, float]
 ) -> pa.Table:
-    """``facts.idle_baseline`` of a day, from the day's own ``facts.idle_power_hour``, part by part, and that of the days before.
+    """``facts.idle_baseline`` of a day, from the day's own ``facts.idle_power_hour``, and those of the days before.
 
     Days after it are never read: computing a day again must not depend on what came later.
     """
-    views(con, lake, ["device_label"], [partition.cluster], [partition.date])
+    con.execute("alter table facts.idle_power_hour rename to idle_power_today")
     before = [partition.date - timedelta(days=back) for back in range(1, _DAYS_BEFORE + 1)]
-    sources = ["from _free_today"]
-    con.register("_free_today", pa.concat_tables(free_hours))
+    sources = ["from facts.idle_power_today"]
     if views(con, lake, ["facts/idle_power_hour"], [partition.cluster], before):
         con.execute("alter view facts.idle_power_hour rename to idle_power_before")
         sources.append("select * exclude (date) from facts.idle_power_before")
     con.execute(f"create view facts.idle_power_hour as {' union all by name '.join(sources)}")
-    params = {"idle_watts": json.dumps(idle_watts, sort_keys=True)}
-    for query in needed(queries, [BASELINE], ["facts.idle_power_hour"]):
-        build(con, query, params)
-    return con.sql(f"from {BASELINE}").to_arrow_table()
+    build(con, query, {"idle_watts": json.dumps(idle_watts, sort_keys=True)})
+    return con.table(query.table).to_arrow_table()

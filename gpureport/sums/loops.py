@@ -6,6 +6,8 @@ Doubles are added in the order of the rows, as DuckDB's one thread does.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,8 @@ Whole = NDArray[np.int64]
 Real = NDArray[np.float64]
 Bits = NDArray[np.uint8]
 Codes = NDArray[np.int32]
-Any64 = NDArray[np.int64] | NDArray[np.float64]
+Numbers = NDArray[Any]
+"""Whole numbers of a decimal, or doubles."""
 
 _HOUR_US = 3_600_000_000
 _NONE = -(2**63)
@@ -43,7 +46,11 @@ def intervals(
     device: Codes, instance: Codes, seen_us: Whole, held_ms: Whole, cut_offsets: Whole, cuts_us: Whole
 ) -> tuple[Whole, Whole, Whole]:
     """(offsets of intervals, their starts, until when their rows reach; ``_NONE`` in hours that nothing cuts)."""
-    offsets, starts, reaches = np.empty(device.size + 1, np.int64), np.empty(device.size, np.int64), np.empty(device.size, np.int64)
+    offsets, starts, reaches = (
+        np.empty(device.size + 1, np.int64),
+        np.empty(device.size, np.int64),
+        np.empty(device.size, np.int64),
+    )
     count, cut, last_cut = 0, np.int64(0), np.int64(0)
     for row in range(device.size):
         is_new = row == 0 or device[row] != device[row - 1] or instance[row] != instance[row - 1]
@@ -105,8 +112,8 @@ def time_by_activity(offsets: Whole, held_ms: Whole, active: NDArray[np.int8], c
 
 @compiled
 def weighed(
-    offsets: Whole, held_ms: Whole, weights: Any64, values: Any64, bits: Bits
-) -> tuple[Whole, Any64, Any64, Any64, Whole]:
+    offsets: Whole, held_ms: Whole, weights: Numbers, values: Numbers, bits: Bits
+) -> tuple[Whole, Numbers, Numbers, Numbers, Whole]:
     """(ms known, values x weights, largest, smallest, rows that know it)."""
     size = offsets.size - 1
     known_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -129,7 +136,14 @@ def weighed(
 
 @compiled
 def memory(
-    offsets: Whole, held_ms: Whole, held_seconds: Real, used: Real, used_bits: Bits, free: Real, free_bits: Bits, threshold: Number
+    offsets: Whole,
+    held_ms: Whole,
+    held_seconds: Real,
+    used: Real,
+    used_bits: Bits,
+    free: Real,
+    free_bits: Bits,
+    threshold: Number,
 ) -> tuple[Whole, Real, Real, Whole, Whole]:
     """Of used / (used + free): (ms known, ratio x seconds, largest, ms at or above the threshold, rows that know it)."""
     size = offsets.size - 1
@@ -190,8 +204,8 @@ def time_by_bit(offsets: Whole, held_ms: Whole, masks: Codes, bits: Bits, any_of
 
 @compiled
 def growth(
-    offsets: Whole, held_ms: Whole, value_bits: Bits, increase: Any64, bits: Bits, gap: Real, gap_bits: Bits
-) -> tuple[Whole, Any64, Whole, Whole, Real, Whole]:
+    offsets: Whole, held_ms: Whole, value_bits: Bits, increase: Numbers, bits: Bits, gap: Real, gap_bits: Bits
+) -> tuple[Whole, Numbers, Whole, Whole, Real, Whole]:
     """(ms of known growth, growth, rows that know it; rows with a value; growth over gaps, and rows that end one)."""
     size = offsets.size - 1
     known_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -243,6 +257,7 @@ def energy(
                     sums[1, number] += held
                     sums[2, number] += increase[row]
                     counts[1, number] += 1
+                    counts[2, number] += 1
                 if is_unknown:
                     sums[3, number] += held
                     counts[3, number] += 1
@@ -250,16 +265,16 @@ def energy(
                 sums[4, number] += held
                 sums[5, number] += power[row] * held
                 counts[4, number] += 1
+                counts[5, number] += 1
                 if is_active:
                     sums[6, number] += held
                     sums[7, number] += power[row] * held
                     counts[6, number] += 1
+                    counts[7, number] += 1
                 if is_unknown:
                     sums[8, number] += held
                     counts[8, number] += 1
             if has_power and is_active:
                 sums[9, number] = max(sums[9, number], power[row]) if counts[9, number] else power[row]
                 counts[9, number] += 1
-    for same, first in ((2, 1), (5, 4), (7, 6)):
-        counts[same] = counts[first]
     return sums, counts, begun

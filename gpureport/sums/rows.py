@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from gpureport.lake.scan import is_plain, known_columns
+from gpureport.lake.scan import known_columns
 from gpureport.sums.loops import in_milliseconds
 
 Whole = NDArray[np.int64]
@@ -22,7 +22,7 @@ KEYS = ("device_uuid", "gpu_instance_id", "seen_at", "held_seconds", "is_carried
 class Values(NamedTuple):
     """A column: its numbers (a decimal's as whole numbers of its last place), and a bit a row that says whether it is known."""
 
-    numbers: NDArray[np.int64] | NDArray[np.float64] | NDArray[np.int32]
+    numbers: NDArray[Any]
     bits: Bits
     places: int
     """A decimal's places; -1 for other numbers."""
@@ -69,7 +69,8 @@ class Rows:
             return Values(self._zeros, np.frombuffer(numbers, np.uint8), -1)
         width = np.float64 if pa.types.is_floating(array.type) else np.int32 if array.type == pa.int32() else np.int64
         places = array.type.scale if pa.types.is_decimal(array.type) else -1
-        return Values(np.frombuffer(numbers, width)[: self.count], bits, places)
+        found: NDArray[Any] = np.frombuffer(numbers, width)[: self.count]
+        return Values(found, bits, places)
 
     def _array(self, name: str) -> pa.Array:
         column = self._rows[name]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gpureport.lake.scan import is_plain
 from gpureport.sums import loops
-from gpureport.sums.rows import Rows, Values
-from gpureport.tables import SIGNAL_BY_NAME
+from gpureport.sums.rows import Rows
 from gpureport.tables.signals import SIGNALS, Signal
 
-Cuts = Mapping[str, NDArray[np.int64]]
-"""Of each device whose hours are cut the instants (µs) at which its pieces begin."""
 _COUNTS = NDArray[np.int64]
 _WHOLE_HOUR = -(2**63)
 _HOUR_US = 3_600_000_000
@@ -37,22 +36,27 @@ _ENERGY = (
 """The sums of ``loops.energy``, and the decimals of their numbers; those of power are watts x ms."""
 
 
-def saturation_sums(file: Path, cluster: str, cuts: Cuts, memory_threshold_ratio: float, schema: pa.Schema) -> pa.Table:
-    """The rows of ``facts.segment_saturation`` that come of one file of ``lake.device_sample``."""
-    return _Intervals(file, cuts, memory_threshold_ratio).table(cluster, schema)
+def saturation_sums(
+    file: Path, cluster: str, pieces: pa.Table, memory_threshold_ratio: float, schema: pa.Schema
+) -> pa.Table | None:
+    """The rows of ``facts.segment_saturation`` that come of one file of ``lake.device_sample``; pieces by device and time.
+
+    None where a loop cannot tell: of a decimal too large for whole numbers, or of rows in another order than the lake's.
+    """
+    if not is_plain(file):
+        return None
+    found = _Intervals(file, pieces, memory_threshold_ratio)
+    return found.table(cluster, schema) if found.is_in_order() else None
 
 
 class _Intervals:
     """The intervals of a part's devices, and what their rows add up to, by name of the sum."""
 
-    def __init__(self, file: Path, cuts: Cuts, memory_threshold_ratio: float) -> None:
+    def __init__(self, file: Path, pieces: pa.Table, memory_threshold_ratio: float) -> None:
         self._rows = rows = Rows(file, [name for signal in SIGNALS for name in _columns(signal)])
-        counts = [cuts[device].size if device in cuts else 0 for device in rows.devices]
-        ordered = [cuts[device] for device in rows.devices if device in cuts]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        all_cuts = np.concatenate(ordered) if ordered else np.empty(0, np.int64)
+        cut_offsets, cuts_us = _cuts(pieces, rows.devices)
         self.offsets, self.starts, self.reaches = loops.intervals(
-            rows.device, rows.instance, rows.seen_us, rows.held_ms, offsets, all_cuts
+            rows.device, rows.instance, rows.seen_us, rows.held_ms, cut_offsets, cuts_us
         )
         self._active = _activity(rows)
         self._sums: dict[str, pa.Array] = {}
@@ -62,6 +66,14 @@ class _Intervals:
         self._memory(memory_threshold_ratio)
         self._throttle()
         self._energy()
+
+    def is_in_order(self) -> bool:
+        """Whether no two intervals have the same key."""
+        first = self.offsets[:-1]
+        device, instance = self._rows.device[first], self._rows.instance[first]
+        is_next = np.append(True, (device[1:] != device[:-1]) | (instance[1:] != instance[:-1]))[: first.size]
+        runs = np.unique(device[is_next].astype(np.int64) * (len(self._rows.instances) + 1) + instance[is_next])
+        return runs.size == is_next.sum() and bool((is_next[1:] | (np.diff(self.starts) > 0)).all())
 
     def table(self, cluster: str, schema: pa.Schema) -> pa.Table:
         """The sums that the schema names, with the keys."""
@@ -93,7 +105,9 @@ class _Intervals:
             return
         column = rows.values(signal.name)
         weights = rows.held_seconds if column.places < 0 else rows.held_ms
-        known_ms, sums, largest, smallest, counts = loops.weighed(self.offsets, rows.held_ms, weights, column.numbers, column.bits)
+        known_ms, sums, largest, smallest, counts = loops.weighed(
+            self.offsets, rows.held_ms, weights, column.numbers, column.bits
+        )
         self._seconds(f"{stem}_seen_seconds", known_ms, counts)
         self._put(_integral_name(stem, unit), sums if column.places < 0 else _doubles(sums, column.places) / 1000, counts)
         self._put(f"{signal.name}_max", _doubles(largest, column.places), counts)
@@ -151,11 +165,10 @@ class _Intervals:
         self._seconds("throttle_seen_seconds", found[0], counts)
         self._seconds("any_throttle_seconds", found[9], counts)
         for name, bit in _THROTTLE_BITS.items():
-            by_bits = {f"{name}_seen_seconds": found[0], f"{name}_seconds": found[1 + bit]}
-            for sum_name, milliseconds in by_bits.items():
-                self._seconds("_", milliseconds, counts)
-                by_counter = self._sums.get(sum_name.replace(name, f"{name}_active"))
-                self._sums[sum_name] = self._sums["_"] if by_counter is None else by_counter.fill_null(self._sums["_"])
+            for unit, by_counter, by_bit in (("_seen", "_seen", found[0]), ("", "_ratio", found[1 + bit])):
+                self._seconds(f"{name}{unit}_seconds", by_bit, counts)
+                if (told := self._sums.get(f"{name}_active{by_counter}_seconds")) is not None:
+                    self._sums[f"{name}{unit}_seconds"] = pc.coalesce(told, self._sums[f"{name}{unit}_seconds"])
 
     def _energy(self) -> None:
         rows = self._rows
@@ -178,6 +191,16 @@ _OF_KIND: Mapping[str, Callable[[_Intervals, Signal], None]] = {
 }
 
 
+def _cuts(pieces: pa.Table, devices: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(where each device's cuts begin, and their end; the instants (µs) at which pieces begin)."""
+    of_part = pieces.filter(pc.is_in(pieces["device_uuid"], pa.array(devices, pa.string())))
+    number = pc.index_in(of_part["device_uuid"], pa.array(devices, pa.string())).to_numpy()
+    order = np.argsort(number, kind="stable")
+    counts = np.bincount(number, minlength=len(devices)) if number.size else np.zeros(len(devices), np.int64)
+    starts = of_part["start_at"].cast(pa.int64()).to_numpy()
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), starts[order]
+
+
 def _columns(signal: Signal) -> list[str]:
     return [signal.name, signal.increase_name, signal.gap_increase_name] if signal.kind == "counter" else [signal.name]
 
@@ -197,9 +220,9 @@ def _integral_name(stem: str, unit: str) -> str:
 
 
 def _activity(rows: Rows) -> NDArray[np.int8]:
-    ratios = (rows.whole(name) for name in ("gpu_util_ratio", "gr_engine_active_ratio", "sm_active_ratio"))
-    rates = (rows.values(f"pcie_{way}_bytes_per_second") for way in ("tx", "rx"))
-    return loops.activity(*(part for column in (*ratios, *rates) for part in column[:2]))
+    util, engine, sm = (rows.whole(name)[:2] for name in ("gpu_util_ratio", "gr_engine_active_ratio", "sm_active_ratio"))
+    sent, received = (rows.values(f"pcie_{way}_bytes_per_second")[:2] for way in ("tx", "rx"))
+    return loops.activity(*util, *engine, *sm, *sent, *received)
 
 
 def _doubles(numbers: NDArray[Any], places: int) -> NDArray[Any]:
@@ -208,7 +231,8 @@ def _doubles(numbers: NDArray[Any], places: int) -> NDArray[Any]:
         return numbers
     scale = 10**places
     whole, rest = np.fix(numbers // scale + ((numbers < 0) & (numbers % scale != 0))), np.fmod(numbers, scale)
-    return np.where(np.abs(numbers) <= 2**53, numbers / scale, whole + rest / scale)
+    found: NDArray[Any] = np.where(np.abs(numbers) <= 2**53, numbers / scale, whole + rest / scale)
+    return found
 
 
 def _instants(microseconds: NDArray[np.int64]) -> pa.Array:

@@ -1,0 +1,84 @@
+"""The sums of each device's samples over its intervals, which all facts of a day follow from, part by part of the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gpureport.lake import Partition, footer, scan_view
+from gpureport.query import Query, build
+from gpureport.workers import Threads
+
+INTERVALS = "facts.segment_saturation"
+_PIECES = "facts.piece"
+_ROWS_WORTH_LOOPS = 500_000
+"""Loading compiled loops takes as long as DuckDB takes for these."""
+
+
+def interval_sums(
+    con: duckdb.DuckDBPyConnection, query: Query, samples: Partition, params: Mapping[str, Any], folder: Path, threads: int
+) -> None:
+    """Make ``INTERVALS`` over the samples' parts: by its SQL where they are few, else by loops, a file in the folder each."""
+    if sum(footer(file).num_rows for file in samples.files) < _ROWS_WORTH_LOOPS:
+        build(con, query, params)
+        return
+    pieces = con.sql(f"select * from {_PIECES} order by device_uuid, start_at").to_arrow_table()
+    made = partial(_part, query=query, samples=samples, params=params, pieces=pieces, folder=folder)
+    files = Threads(threads).each(made, list(samples.files))
+    listed = ", ".join(f"'{file}'" for file in files)
+    con.execute(f"create view {INTERVALS} as from read_parquet([{listed}])")
+
+
+def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], pieces: pa.Table, folder: Path) -> Path:
+    rows = intervals_by_loops(file, query, samples.cluster, params, pieces)
+    if rows is None:
+        rows = intervals_by_sql(file, query, params, pieces).cast(interval_schema(query))
+    path = folder / f"{file.stem}.parquet"
+    pq.write_table(rows, path, compression="none", use_dictionary=["cluster", "device_uuid", "gpu_instance_id"])
+    return path
+
+
+def intervals_by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table | None:
+    """The rows of one part; None where only SQL can tell: a number too large for whole ones, or rows in another order."""
+    from gpureport.sums.saturation import saturation_sums
+
+    return saturation_sums(file, cluster, pieces, params["memory_threshold_ratio"], interval_schema(query))
+
+
+def intervals_by_sql(file: Path, query: Query, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table:
+    """The same by the SQL that says what they are."""
+    with duckdb.connect() as con:
+        con.execute("set TimeZone = 'UTC'; set threads = 1; create schema lake")
+        scan_view(con, [file])
+        give(con, {_PIECES: pieces})
+        build(con, query, params)
+        return con.table(query.table).to_arrow_table()
+
+
+def interval_schema(query: Query) -> pa.Schema:
+    """The columns of ``INTERVALS``: keys, counts of samples, and sums."""
+    return pa.schema([(name, _type(name)) for name in query.columns])
+
+
+def _type(name: str) -> pa.DataType:
+    if name in ("cluster", "device_uuid", "gpu_instance_id"):
+        return pa.string()
+    if name.endswith("_at"):
+        return pa.timestamp("us")
+    if name.startswith("is_"):
+        return pa.bool_()
+    return pa.int64() if name.endswith("sample_count") else pa.float64()
+
+
+def give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Put tables that are there already under their names."""
+    for name, rows in tables.items():
+        con.register("_given", rows)
+        con.execute(f"create schema if not exists {name.partition('.')[0]}; create table {name} as from _given")
+        con.unregister("_given")

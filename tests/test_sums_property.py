@@ -1,0 +1,111 @@
+"""The loops over samples give what their SQL gives, bit for bit, whatever a part of the lake holds."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lake_rows import DAY, arrow, sample
+
+from gpureport.facts.intervals import INTERVALS, interval_schema, intervals_by_loops, intervals_by_sql
+from gpureport.lake import open_lake
+from gpureport.query import load
+from gpureport.tables import DEVICE_SAMPLE
+from gpureport.tables.signals import SIGNALS
+
+QUERY = load()[INTERVALS]
+PARAMS = {"memory_threshold_ratio": 0.5}
+INSTANTS = ("hour_start_at", "start_at", "end_at")
+PIECES = pa.schema([("cluster", pa.string()), ("device_uuid", pa.string()), *((name, pa.timestamp("us")) for name in INSTANTS)])
+NAMES = [name for signal in SIGNALS for name in (signal.name, signal.increase_name, signal.gap_increase_name)]
+COLUMNS = [column for column in DEVICE_SAMPLE.columns if column.name in NAMES]
+
+
+EDGES: dict[str, list[Any]] = {
+    "throttle_reasons": [0, 1, 0x104, 0x1FF, -1],
+    "xid_code": [0, 48],
+    "_ratio": [0.0, 0.000999, 0.001, 0.5, 0.123457],
+    "fb_": [0.0, -1.0, 68_719_476_735.0, 6e17],
+    "bytes_per_second": [0.0, 1e8, 99_999_999.9],
+    "power_watts": [0.0, 411.123, 123_456_789.123],
+    "energy_joules_increase": [0.0, 9_876.543211, 987_654_321.123456],
+}
+"""Values at the edges of rules, and some that no double holds to its last digit, by a part of the signal's name."""
+
+
+def value(random: Random, name: str) -> Any:
+    """One of the values that a rule turns on, or any."""
+    edges = next((edges for part, edges in EDGES.items() if part in name), [])
+    return random.choice(edges) if edges else random.uniform(0, 1e6)
+
+
+def device_rows(random: Random, device: str, instance: str) -> list[dict[str, Any]]:
+    """Rows in turn over two hours, with holes; each has its own set of signals, and each signal its own nulls."""
+    known = [column for column in COLUMNS if random.random() < 0.8]
+    start, rows = random.choice([0, 3_300_000]), []
+    for _ in range(random.randrange(1, 40)):
+        start += random.choice([0, 0, 0, 7_001])
+        held = min(random.choice([0, 1, 15_000, 30_000, 30_000, 700_500]), 3_600_000 - start % 3_600_000)
+        signals = {column.name: value(random, column.name) for column in known if random.random() < 0.8}
+        rows.append({**sample(device, start / 1000, held / 1000), "gpu_instance_id": instance, **signals})
+        rows[-1]["is_carried"] = random.random() < 0.1
+        start += max(held, 1)
+    return rows
+
+
+def pieces(random: Random, device: str) -> list[dict[str, Any]]:
+    """Cuts of some hours, also between the lake's milliseconds."""
+    found = []
+    for hour in range(3):
+        at = datetime(DAY.year, DAY.month, DAY.day, hour)
+        cuts = sorted({random.randrange(1, 3_600_000_000) for _ in range(random.choice([0, 1, 4]))})
+        edges = [at, *(at + timedelta(microseconds=cut) for cut in cuts), at + timedelta(hours=1)]
+        if cuts:
+            found += [
+                {"cluster": "c", "device_uuid": device, "hour_start_at": at, "start_at": start, "end_at": end}
+                for start, end in itertools.pairwise(edges)
+            ]
+    return found
+
+
+def part(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """A file of the lake with these rows."""
+    lake = open_lake(path, create=True)
+    with lake.change() as change:
+        change.write("device_sample", "c", DAY, arrow(DEVICE_SAMPLE, rows))
+    return lake.partitions("device_sample")[0].files[0]
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**32))
+def test_every_sum_of_the_loops_is_that_of_the_sql(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    random = Random(seed)
+    devices = [("GPU-a", ""), ("GPU-b", ""), ("GPU-b", "1"), ("GPU-b", "2"), ("GPU-c", "")]
+    rows = [row for device, instance in devices for row in device_rows(random, device, instance)]
+    file = part(tmp_path_factory.mktemp("lake"), rows)
+    cut = pa.Table.from_pylist([piece for device in "abc" for piece in pieces(random, f"GPU-{device}")], schema=PIECES)
+    looped = intervals_by_loops(file, QUERY, "c", PARAMS, cut)
+    assert looped is not None
+    keys = [(name, "ascending") for name in QUERY.grain]
+    expected, found = (table.sort_by(keys) for table in (intervals_by_sql(file, QUERY, PARAMS, cut), looped))
+    assert found.schema == interval_schema(QUERY)
+    assert {name for name in QUERY.columns if found[name].to_pylist() != expected[name].to_pylist()} == set()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [sample("GPU-a", 0, 60, power_watts=1e13)],
+        [sample("GPU-a", 0, 60), sample("GPU-b", 0, 60), sample("GPU-a", 60, 60)],
+    ],
+    ids=["a decimal too large to be weighed as a whole number", "a device whose rows are apart"],
+)
+def test_what_the_loops_cannot_tell_is_left_to_the_sql(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    assert intervals_by_loops(part(tmp_path, rows), QUERY, "c", PARAMS, PIECES.empty_table()) is None
