@@ -11,6 +11,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
@@ -109,6 +110,19 @@ class Catalog:
     """All rows, in order of preference: where several metrics carry one signal, the first that is there serves."""
 
     rows: tuple[Meaning, ...]
+    boards: tuple[tuple[str, float], ...] = ()
+    """Patterns of models, and the power that their boards are made for (W)."""
+
+    def board_watts(self, model: str) -> float:
+        """The most that a board of the model is made for; 0 where it is not known."""
+        known = self._board_watts
+        if model not in known:
+            known[model] = max((watts for pattern, watts in self.boards if fnmatchcase(model, pattern)), default=0.0)
+        return known[model]
+
+    @cached_property
+    def _board_watts(self) -> dict[str, float]:
+        return {}
 
     @cached_property
     def metrics(self) -> Mapping[str, tuple[Meaning, ...]]:
@@ -157,7 +171,7 @@ class Catalog:
     @cached_property
     def version(self) -> str:
         """Twelve hex digits that change when any row does."""
-        return hashlib.sha256(repr(self.rows).encode()).hexdigest()[:12]
+        return hashlib.sha256(repr((self.rows, self.boards)).encode()).hexdigest()[:12]
 
 
 def load_catalog(own_rows: Iterable[Mapping[str, str]] = (), path: Path = QUERIES / "catalog" / "signal.csv") -> Catalog:
@@ -166,7 +180,12 @@ def load_catalog(own_rows: Iterable[Mapping[str, str]] = (), path: Path = QUERIE
         bundled = [_meaning(row, path.name) for row in csv.DictReader(file)]
     own = [_meaning({"factor": "1", "source": "configuration", **row}, "signals") for row in own_rows]
     replaced = {(row.metric, row.labels) for row in own}
-    return Catalog((*own, *(row for row in bundled if (row.metric, row.labels) not in replaced)))
+    return Catalog((*own, *(row for row in bundled if (row.metric, row.labels) not in replaced)), _boards())
+
+
+def _boards(path: Path = QUERIES / "catalog" / "gpu_model.csv") -> tuple[tuple[str, float], ...]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return tuple((row["gpu_model"], float(row["board_watts"])) for row in csv.DictReader(file) if row["board_watts"])
 
 
 def _meaning(row: Mapping[str, str], where: str) -> Meaning:

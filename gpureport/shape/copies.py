@@ -28,6 +28,8 @@ class Points:
     times_ms: Times
     values: Values
     stale_ms: Times
+    refused: Values | None = None
+    """Growth to the next sample that is not believed; NaN where it is, None where all is."""
 
     @property
     def count(self) -> int:

@@ -13,13 +13,15 @@ import numpy as np
 from gpureport.shape.copies import Points
 from gpureport.shape.spans import Flags, StepFallback, Values, distinct, is_among, spans
 
+_MARGIN = 1.05
+"""A counter is read some ms before or after its time stamp."""
 
-def growth_per_second(counter: Points, fallback_step_ms: StepFallback) -> Points:
-    """A counter as the rate of its growth until the next sample, in its unit per second."""
-    seconds = np.diff(counter.times_ms) / 1000
-    change = np.diff(counter.values)
-    is_known = _linked(counter, fallback_step_ms) & (change >= 0)
-    return _gauge(counter, change / seconds, is_known)
+
+def growth_per_second(counter: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
+    """A counter as the rate of its growth until the next sample, in its unit per second; above ``highest`` it is none."""
+    rate = np.diff(counter.values) / (np.diff(counter.times_ms) / 1000)
+    is_known = _linked(counter, fallback_step_ms) & (rate >= 0) & (rate <= highest * _MARGIN)
+    return _gauge(counter, rate, is_known)
 
 
 def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallback) -> Points:

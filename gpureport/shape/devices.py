@@ -13,8 +13,10 @@ from gpureport.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.shape.copies import Merges, Points, merge_targets
 from gpureport.shape.derive import growth_per_second, growth_ratio, mask_of
 from gpureport.shape.identity import DeviceKey
+from gpureport.shape.physics import believe
 from gpureport.shape.prepare import Prepared, Tally
 from gpureport.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
+from gpureport.tables import SIGNAL_BY_NAME
 
 # In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
@@ -105,7 +107,13 @@ def _signals(by_signal: Mapping[str, list[Prepared]], batch: _Batch) -> DeviceSi
         found.pod_series += pods
         if chosen and signal not in batch.catalog.divisors:
             _add(found, signal, _by_source(chosen, batch.catalog), by_signal, batch)
+    believe(found, batch.catalog.board_watts(_model(by_signal)))
     return found
+
+
+def _model(by_signal: Mapping[str, list[Prepared]]) -> str:
+    models = (each.identity.device_labels.gpu_model for series in by_signal.values() for each in series)
+    return next((model for model in models if model), "")
 
 
 def _known_under_mig(signal: str, series: Prepared) -> Prepared:
@@ -166,7 +174,7 @@ def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], bat
     if not meaning.per or not points.count:
         return points
     if meaning.per == PER_SECOND:
-        derived = growth_per_second(points, batch.steps.of(series[0]))
+        derived = growth_per_second(points, batch.steps.of(series[0]), SIGNAL_BY_NAME[meaning.signal].highest)
     else:
         divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
         derived = growth_ratio(points, _one(divisor, batch, dropped), batch.steps.of(series[0])) if divisor else _nothing()

@@ -100,11 +100,90 @@ def among(instants_ms: Times, times_ms: Times) -> Flags:
 
 
 @compiled
-def grown(values: Values, is_linked: Flags) -> tuple[Values, Values]:
-    """A counter's growth to the next sample, and growth over a gap or reset that ended at a sample; NaN elsewhere."""
+def is_suspect(times_ms: Times, values: Values, rate: Number, still_ms: Number) -> bool:
+    """Whether a counter falls anywhere, grows faster than ``rate`` per ms, or stands still for ``still_ms`` (0: any time)."""
+    since = 0
+    for at in range(1, values.size):
+        change = values[at] - values[at - 1]
+        if change < 0 or change > rate * (times_ms[at] - times_ms[at - 1]):
+            return True
+        if still_ms and times_ms[at] - times_ms[since] >= still_ms:
+            return True
+        if change > 0:
+            since = at
+    return False
+
+
+@compiled
+def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number) -> tuple[Flags, Values, Times]:
+    """Of a counter: which samples are kept, the growth to the next kept one that is refused (NaN where none), counts by reason.
+
+    Counts: outliers, growth beyond ``rate`` per ms, backward steps. Time for growth is that since the last change and one step:
+    exporters refresh less often than they are scraped. A fall is a reset only to what can have come since, and if the next
+    sample goes on from there.
+    """
+    kept, refused, counts = np.ones(values.size, np.bool_), np.full(values.size, np.nan), np.zeros(3, np.int64)
+    before, since = 0, times_ms[0] if values.size else 0
+    for at in range(1, values.size):
+        change = values[at] - values[before]
+        possible = rate * (times_ms[at] - since + steps_ms[at])
+        if at + 1 < values.size and _is_outlier(times_ms, values, before, at, rate, since, steps_ms[at]):
+            kept[at] = False
+            counts[0] += 1
+            continue
+        if change > possible:
+            refused[before] = change
+            counts[1] += 1
+        elif change < 0 and not (values[at] <= possible and _goes_on(times_ms, values, at, rate, steps_ms[at])):
+            refused[before] = -change
+            counts[2] += 1
+        if change != 0:
+            since = times_ms[at]
+        before = at
+    return kept, refused, counts
+
+
+@compiled
+def _goes_on(times_ms: Times, values: Values, at: Number, rate: Number, step_ms: Number) -> bool:
+    """Whether the next sample, if there is one, is what a counter at this value can have come to."""
+    if at + 1 == values.size:
+        return True
+    return 0 <= values[at + 1] - values[at] <= rate * (times_ms[at + 1] - times_ms[at] + step_ms)
+
+
+@compiled
+def _is_outlier(
+    times_ms: Times, values: Values, before: Number, at: Number, rate: Number, since: Number, step_ms: Number
+) -> bool:
+    """Whether the samples around this one go together, and this one with neither.
+
+    A step back may look so too: then the growth to this sample, or from it, is what the counter grows by in such a time.
+    """
+    after, change = values[at + 1], values[at] - values[before]
+    if not 0 <= after - values[before] <= rate * (times_ms[at + 1] - since + step_ms):
+        return False
+    if change >= 0 and not rate * (times_ms[at + 1] - times_ms[at] + step_ms) < after < values[at]:
+        return False
+    usual = 0.0
+    if at + 2 < values.size and values[at + 2] >= after:
+        usual = (values[at + 2] - after) / (times_ms[at + 2] - times_ms[at + 1])
+    to_here, onwards = times_ms[at] - times_ms[before], times_ms[at + 1] - times_ms[at]
+    without = abs(after - values[before] - usual * (to_here + onwards))
+    stepped = abs(change - usual * to_here) if change >= 0 else abs(after - values[at] - usual * onwards)
+    return without < stepped
+
+
+@compiled
+def grown(values: Values, is_linked: Flags, refused: Values) -> tuple[Values, Values]:
+    """A counter's growth to the next sample, and growth over a gap or reset that ended at a sample; NaN elsewhere.
+
+    ``refused`` is a number where the growth to the next sample is not believed.
+    """
     increase, gap_increase = np.full(values.size, np.nan), np.full(values.size, np.nan)
     for at in range(values.size - 1):
         change = values[at + 1] - values[at]
+        if refused.size and not np.isnan(refused[at]):
+            continue
         if change < 0:
             gap_increase[at + 1] = values[at + 1]
         elif is_linked[at]:

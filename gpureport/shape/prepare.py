@@ -19,6 +19,7 @@ from gpureport.shape.known import KnownLabels
 from gpureport.shape.reading import PLAIN, Reading, UnitEvidence
 from gpureport.shape.samples import Raw, Samples
 from gpureport.shape.spans import Times, Values
+from gpureport.tables import SIGNAL_BY_NAME
 
 # What DCGM writes for "no value": int32, int64 and fp64 blanks with their sixteen reasons each (dcgm_structs.h).
 _BLANKS = ((0x7FFFFFF0, 0x7FFFFFFF), (0x7FFFFFFFFFFFFFF0, 0x7FFFFFFFFFFFFFFF), (140737488355328.0, 140737488355343.0))
@@ -158,9 +159,16 @@ def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
     below_blanks = float(_BLANKS[0][0] - 1)
     if not meaning.is_device:
         return -below_blanks, below_blanks
-    low = -below_blanks if meaning.signal.endswith("_celsius") else 0.0
-    is_share = meaning.signal.endswith("_ratio") and meaning.kind != "counter"
-    return low, min(1 / factor, below_blanks) if is_share else below_blanks
+    low, high = _bounds(meaning, factor)
+    return low, min(high, below_blanks)
+
+
+def _bounds(meaning: Meaning, factor: float) -> tuple[float, float]:
+    """The same without a look at blanks; a counter's values are judged by their growth, once it is a device's."""
+    signal = SIGNAL_BY_NAME.get(meaning.signal)  # a divisor is none
+    if signal is None or meaning.kind == "counter":
+        return 0.0, math.inf
+    return signal.lowest / factor, signal.highest / factor
 
 
 def _scaled(values: Values, factor: float) -> Values:
@@ -196,10 +204,10 @@ def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArr
 
 
 def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:
-    is_share = meaning.signal.endswith("_ratio") and meaning.kind != "counter"
-    below = values < 0 if not meaning.signal.endswith("_celsius") else np.zeros(values.size, np.bool_)
-    above = values > 1 / factor if is_share and not math.isnan(factor) else np.zeros(values.size, np.bool_)
-    return below | above | _no_code(values) if meaning.is_whole else below | above
+    low, high = _bounds(meaning, factor)
+    with np.errstate(invalid="ignore"):  # where the unit cannot be told there is no bound
+        outside: NDArray[np.bool_] = (values < low) | (values > high)
+    return outside | _no_code(values) if meaning.is_whole else outside
 
 
 def _no_code(values: Values) -> NDArray[np.bool_]:

@@ -24,6 +24,7 @@ Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _NOTHING: Times = np.empty(0, np.int64)
+_NO_VALUES: Values = np.empty(0)
 
 
 def distinct(arrays: Sequence[Times]) -> Times:
@@ -100,11 +101,11 @@ class Growth:
     gap_increase: Values
 
 
-def growth(values: Values, is_linked: Flags) -> Growth:
+def growth(values: Values, is_linked: Flags, refused: Values | None = None) -> Growth:
     """A counter's growth; over a reset the value after it is a lower bound and counts as growth over a gap.
 
-    3, 4, 1, 2 without gaps: increase 1, –, 1, – and gap_increase –, –, 1, –.
+    3, 4, 1, 2 without gaps: increase 1, –, 1, – and gap_increase –, –, 1, –. Where ``refused`` is a number it is none.
     """
     from gpureport.shape.loops import grown
 
-    return Growth(*grown(values, is_linked))
+    return Growth(*grown(values, is_linked, _NO_VALUES if refused is None else refused))

@@ -113,10 +113,12 @@ def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kep
     joined_count, is_whole = int(joined.sum()), bool(is_held.all())
     for name, each in points.items():
         rows.joined_by_signal[name] = joined_count
-        rows.columns[name] = each.values[sample] if is_whole else np.where(is_held, each.values[sample], np.nan)
+        # A counter that tells no growth is as good as none: what else tells it, serves (power, for energy).
+        values = each.values if each.refused is None else np.where(np.isnan(each.refused), each.values, np.nan)
+        rows.columns[name] = values[sample] if is_whole else np.where(is_held, values[sample], np.nan)
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":
-            grown = growth(each.values, grid.spans.is_linked)
+            grown = growth(each.values, grid.spans.is_linked, each.refused)
             rows.columns[signal.increase_name] = _share(grown, grid, sample, is_held, rows)
             rows.columns[signal.gap_increase_name] = np.where(is_own, grown.gap_increase[sample], np.nan)
 

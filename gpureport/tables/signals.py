@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,9 @@ from gpureport.tables.table import Column
 SignalKind = Literal["gauge", "counter", "bitmask", "code"]
 SignalScope = Literal["board", "instance"]
 
+_HIGHEST = {"ratio": 1.0, "bytes": 2.0**42, "hertz": 1e10, "celsius": 200.0, "second": 4e12, "generation": 9.0, "width": 32.0}
+"""By unit, above what any device has; power has its device's own bound (shape/physics.py)."""
+
 
 @dataclass(frozen=True)
 class Signal:
@@ -21,6 +25,21 @@ class Signal:
     kind: SignalKind
     scope: SignalScope
     doc: str
+
+    @property
+    def unit(self) -> str:
+        """The last word of the name: watts, joules, ratio, seconds, count, …; ``second`` of what is per second."""
+        return self.name.rpartition("_")[2]
+
+    @property
+    def lowest(self) -> float:
+        """The least that it can be."""
+        return -100.0 if self.unit == "celsius" else 0.0
+
+    @property
+    def highest(self) -> float:
+        """The most that it can be on any device, of a counter no matter what."""
+        return math.inf if self.kind == "counter" else _HIGHEST.get(self.unit, math.inf)
 
     @property
     def increase_name(self) -> str:
@@ -90,7 +109,7 @@ _DECIMALS = {"ratio": 6, "watts": 3, "joules": 3}
 
 def signal_columns(signal: Signal) -> list[Column]:
     """A signal's columns in ``device_sample``: its value; a counter's growth; where a code changed."""
-    decimals = _DECIMALS.get(signal.name.rpartition("_")[2])
+    decimals = _DECIMALS.get(signal.unit)
     columns = [Column(signal.name, _value_type(signal), f"{signal.doc} ({signal.kind}, {signal.scope})", True, decimals)]
     if signal.kind == "counter":
         columns += [

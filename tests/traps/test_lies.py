@@ -228,3 +228,40 @@ def test_a_signal_of_which_every_value_is_left_out_is_unknown_and_its_values_are
     assert said.device()["gpu_util_ratio_avg"] is None
     assert (said.signal("gpu_util_ratio")["sample_count"], said.dropped("gpu_util_ratio")) == (0, {"out_of_range": 10})
     assert said.signal("power_watts")["sample_count"] == 10
+
+
+# 20 samples a minute apart at 300 W: 19 steps of 18 kJ, and a last one of which only power tells.
+STEADY = "DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x20\nDCGM_FI_DEV_ENFORCED_POWER_LIMIT{$gpu} 700x20\nDCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x20\n"
+
+
+@samples(STEADY + "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu} 2600000000000+18000000x9 2600161999000+18000000x10")
+def test_amdsmi_115_an_energy_counter_that_goes_back_by_1_j_adds_nothing(said: Said) -> None:
+    assert said.dropped("energy_joules") == {"backward_step": 1}
+    assert said.device()["energy_joules"] == about(20 * 18_000)
+
+
+@samples(STEADY + "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu} 2600000000000+18000000x9 0 2600198000000+18000000x9")
+def test_an_energy_counter_that_reads_0_once_adds_nothing(said: Said) -> None:
+    assert said.dropped("energy_joules") == {"outlier": 1}
+    assert said.device()["energy_joules"] == about(20 * 18_000)
+
+
+@samples(STEADY + "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu} 2600000000000x20")
+def test_amdsmi_38_rocm_smi_lib_180_a_stuck_energy_counter_is_none(said: Said) -> None:
+    assert said.dropped("energy_joules") == {"stuck": 20}
+    assert said.device()["energy_joules"] == about(21 * 18_000)  # power alone tells of the last sample's minute too
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x9 1000000 300x10
+    DCGM_FI_DEV_POWER_MGMT_LIMIT{$gpu} 700x20
+""")
+def test_power_of_a_megawatt_is_none(said: Said) -> None:
+    assert said.dropped("power_watts") == {"implausible": 1}
+    assert said.device()["energy_joules"] == about(22 * 18_000)
+    assert said.device()["power_watts_max"] == about(300)
+
+
+@samples("DCGM_FI_DEV_POWER_VIOLATION{$gpu,$p} 1000000000000+6000000000x9 0 1066000000000+6000000000x9")
+def test_a_violation_counter_that_reads_0_once_is_no_violation(said: Said) -> None:
+    assert said.container()["power_violation_ratio"] == about(0.1)

@@ -1,0 +1,182 @@
+"""What no board does is not believed: golden cases of known faults, and the property that one value cannot spoil a total."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpureport.shape import Shaped
+from shape.test_shape import every, gpu, run
+
+WATTS = 300.0
+STEP = 30.0
+COUNT = 61
+TRUTH = WATTS * STEP * (COUNT - 1)
+MILLI = 1000.0  # DCGM counts millijoules
+
+
+def counter(start: float, values: list[float] | None = None) -> list[float]:
+    return values or [MILLI * (start + WATTS * STEP * number) for number in range(COUNT)]
+
+
+def joules(shaped: Shaped) -> float:
+    """The rule of energy: the counter's growth, growth over gaps, and where the counter tells nothing, power."""
+    found = shaped.device_sample.to_pylist()
+    grown = sum(row["energy_joules_increase"] or 0 for row in found)
+    gaps = sum(row["energy_joules_gap_increase"] or 0 for row in found)
+    by_power = sum(
+        (row["power_watts"] or 0) * row["held_seconds"]
+        for row in found[:-1]  # the last sample's time is nobody's measurement
+        if row["energy_joules"] is None and row["energy_joules_increase"] is None
+    )
+    return float(grown + gaps + by_power)
+
+
+def energy(values: list[float], watts: list[float] | None = None) -> Shaped:
+    power = watts or [WATTS] * COUNT
+    return run(
+        (gpu("DEV_TOTAL_ENERGY_CONSUMPTION"), every(STEP, values)),
+        (gpu("DEV_POWER_USAGE"), every(STEP, power)),
+        (gpu("DEV_ENFORCED_POWER_LIMIT"), every(STEP, [700.0] * COUNT)),
+    )
+
+
+def dropped(shaped: Shaped, signal: str) -> dict[str, int]:
+    [row] = [row for row in shaped.device_signal.to_pylist() if row["signal"] == signal]
+    return dict(row["dropped"])
+
+
+def changed(values: list[float], at: int, value: float) -> list[float]:
+    return [value if number == at else each for number, each in enumerate(values)]
+
+
+def fallen(start: float, at: int, by: float) -> list[float]:
+    return [each - (MILLI * by if number >= at else 0) for number, each in enumerate(counter(start))]
+
+
+@pytest.mark.parametrize(
+    ("values", "reasons"),
+    [
+        # amdsmi 115: the counter goes back by 1 J and on from there.
+        pytest.param(fallen(2.6e9, 30, 1 + WATTS * STEP), {"backward_step": 1}, id="a step back of an old counter"),
+        # A young counter goes back by 25 kJ: what stands after it is more than can have come in 30 s.
+        pytest.param(fallen(1.9e6, 30, 25_000), {"backward_step": 1}, id="a step back of a young counter"),
+        pytest.param(changed(counter(2.6e9), 30, 0.0), {"outlier": 1}, id="reads 0 once"),
+        pytest.param(changed(counter(2.6e9), 30, 9.2e18), {"outlier": 1}, id="reads the largest integer once"),
+        pytest.param(changed(counter(2.6e9), 0, 0.0), {"beyond_bound": 1}, id="reads 0 first"),
+        pytest.param(changed(counter(2.6e9), COUNT - 1, 9.1e18), {"beyond_bound": 1}, id="reads the largest integer last"),
+        # amdsmi 38, rocm_smi_lib 180: stuck for 20 of 30 minutes, then it goes on as if nothing had been.
+        pytest.param(
+            [MILLI * (2.6e9 + WATTS * STEP * max(0, number - 40)) for number in range(COUNT)], {"stuck": 40}, id="stuck"
+        ),
+        # Stuck, and then what it missed in one step.
+        pytest.param(
+            [MILLI * (2.6e9 + WATTS * STEP * (0 if number < 40 else number)) for number in range(COUNT)],
+            {"stuck": 40},
+            id="stuck and caught up",
+        ),
+    ],
+)
+def test_energy_is_right_beside_a_counter_that_is_not(values: list[float], reasons: dict[str, int]) -> None:
+    shaped = energy(values)
+    assert joules(shaped) == pytest.approx(TRUTH, rel=1e-9)
+    assert dropped(shaped, "energy_joules") == reasons
+
+
+def test_copies_of_a_counter_that_differ_and_drop_out_are_no_steps_back() -> None:
+    """dcgm-exporter 317: each MIG instance prints the board's counter, some of them 5.3 J behind."""
+    high = [sample for number, sample in enumerate(every(STEP, counter(1e6))) if number not in (20, 40, 41)]
+    low = [(at, value - 5_300) for at, value in every(STEP, counter(1e6))]
+    shaped = run(
+        (gpu("DEV_TOTAL_ENERGY_CONSUMPTION", GPU_I_ID="1"), high), (gpu("DEV_TOTAL_ENERGY_CONSUMPTION", GPU_I_ID="2"), low)
+    )
+    assert joules(shaped) == pytest.approx(TRUTH, rel=1e-9)
+
+
+def test_a_reset_is_one_only_to_what_can_have_come_since() -> None:
+    values = [MILLI * (2.6e9 + 9000 * number) if number < 30 else MILLI * (4000 + 9000 * (number - 30)) for number in range(COUNT)]
+    shaped = energy(values)
+    # 29 steps before, 4 kJ known of the reset's own step, 30 steps after it.
+    assert joules(shaped) == pytest.approx(29 * 9000 + 4000 + 30 * 9000, rel=1e-9)
+    assert dropped(shaped, "energy_joules") == {}
+
+
+def test_a_staircase_is_no_fault() -> None:
+    """An exporter that refreshes every 2 minutes and is scraped every 30 s."""
+    values = [MILLI * (2.6e9 + WATTS * STEP * 4 * (number // 4)) for number in range(COUNT)]
+    shaped = energy(values)
+    assert joules(shaped) == pytest.approx(TRUTH, rel=1e-9)
+    assert dropped(shaped, "energy_joules") == {}
+
+
+@pytest.mark.parametrize("value", [65_535.0, 1e6, 1051.0])
+def test_power_beyond_the_bound_is_dropped(value: float) -> None:
+    shaped = run(
+        (gpu("DEV_POWER_USAGE"), every(STEP, changed([WATTS] * COUNT, 7, value))),
+        (gpu("DEV_ENFORCED_POWER_LIMIT"), every(STEP, [700.0] * COUNT)),
+    )
+    assert sum(row["power_watts"] * row["held_seconds"] for row in shaped.device_sample.to_pylist()) == WATTS * STEP * COUNT
+    assert dropped(shaped, "power_watts") == {"implausible": 1}
+
+
+@pytest.mark.parametrize(("model", "kept"), [("NVIDIA H200", 1050.0), ("NVIDIA L4", 108.0), ("a model of tomorrow", 3000.0)])
+def test_the_bound_is_the_models_where_no_limit_is_exported(model: str, kept: float) -> None:
+    shaped = run((gpu("DEV_POWER_USAGE", modelName=model), every(STEP, [50, kept, kept + 1, 50])))
+    assert [row["power_watts"] for row in shaped.device_sample.to_pylist()] == [50, kept, 50]
+
+
+def test_a_violation_counter_grows_no_faster_than_time() -> None:
+    """It reads 0 once, and once jumps by 2^32: a tenth of the time is held back all the same."""
+    values = [1e9 * (1e6 + 3 * number) for number in range(COUNT)]
+    for at, value in ((20, 0.0), (40, 1e9 * 2**32)):
+        shaped = run((gpu("DEV_POWER_VIOLATION"), every(STEP, changed(values, at, value))))
+        grown = [row["power_violation_seconds_increase"] for row in shaped.device_sample.to_pylist()]
+        assert sum(value for value in grown if value) == pytest.approx(3 * (COUNT - 1))
+        assert dropped(shaped, "power_violation_seconds") == {"outlier": 1}
+
+
+SIGNALS: dict[str, tuple[dict[str, str], list[float], str, float]] = {
+    # metric's labels, values, column that is added up, bound per second
+    "energy": (gpu("DEV_TOTAL_ENERGY_CONSUMPTION"), counter(2.6e9), "joules", 1050.0),
+    "young energy": (gpu("DEV_TOTAL_ENERGY_CONSUMPTION"), counter(0), "joules", 1050.0),
+    "power": (gpu("DEV_POWER_USAGE"), [WATTS] * COUNT, "power_watts", 1050.0),
+    "limit": (gpu("DEV_ENFORCED_POWER_LIMIT"), [700.0] * COUNT, "power_watts", 0.0),
+    "use": (gpu("DEV_GPU_UTIL"), [50.0] * COUNT, "gpu_util_ratio", 1.0),
+    "activity": (gpu("PROF_GR_ENGINE_ACTIVE"), [0.5] * COUNT, "gr_engine_active_ratio", 1.0),
+    "violation": (gpu("DEV_POWER_VIOLATION"), [3e9 * n for n in range(COUNT)], "power_violation_seconds_increase", 1.05),
+    "memory": (gpu("DEV_FB_USED"), [1000.0] * COUNT, "fb_used_bytes", 2.0**42),
+    "pcie": (gpu("PROF_PCIE_TX_BYTES"), [1e9] * COUNT, "pcie_tx_bytes_per_second", 4e12),
+}
+
+
+def total(name: str, values: list[float]) -> float:
+    labels, _, column, _ = SIGNALS[name]
+    beside = [(SIGNALS[other][0], every(STEP, SIGNALS[other][1])) for other in ("power", "limit") if other != name]
+    shaped = run((labels, every(STEP, values)), *beside)
+    if column == "joules":
+        return joules(shaped)
+    found: list[dict[str, Any]] = shaped.device_sample.to_pylist()
+    weight = "_increase" not in column
+    return math.fsum((row[column] or 0.0) * (row["held_seconds"] if weight else 1.0) for row in found)
+
+
+TOTALS = {name: total(name, values) for name, (_, values, _, _) in SIGNALS.items()}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    name=st.sampled_from(sorted(SIGNALS)),
+    at=st.integers(0, COUNT - 1),
+    value=st.one_of(st.floats(width=64), st.floats(0, 1e7), st.integers(0, 2**64).map(float)),
+)
+def test_no_single_value_changes_a_total_by_more_than_its_own_step_at_the_bound(name: str, at: int, value: float) -> None:
+    """Its step: the time to its neighbours on both sides, and where it is left out that which they then fill, three steps."""
+    _, values, _, bound = SIGNALS[name]
+    with np.errstate(all="ignore"):
+        found = total(name, changed(values, at, value))
+    assert abs(found - TOTALS[name]) <= bound * 3 * STEP + 1e-6 * TOTALS[name]
