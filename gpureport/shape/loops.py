@@ -148,7 +148,7 @@ def _goes_on(times_ms: Times, values: Values, at: Number, rate: Number, step_ms:
     """Whether the next sample, if there is one, is what a counter at this value can have come to."""
     if at + 1 == values.size:
         return True
-    return 0 <= values[at + 1] - values[at] <= rate * (times_ms[at + 1] - times_ms[at] + step_ms)
+    return bool(0 <= values[at + 1] - values[at] <= rate * (times_ms[at + 1] - times_ms[at] + step_ms))
 
 
 @compiled
@@ -170,7 +170,7 @@ def _is_outlier(
     to_here, onwards = times_ms[at] - times_ms[before], times_ms[at + 1] - times_ms[at]
     without = abs(after - values[before] - usual * (to_here + onwards))
     stepped = abs(change - usual * to_here) if change >= 0 else abs(after - values[at] - usual * onwards)
-    return without < stepped
+    return bool(without < stepped)
 
 
 @compiled

@@ -99,7 +99,9 @@ def test_copies_of_a_counter_that_differ_and_drop_out_are_no_steps_back() -> Non
 
 
 def test_a_reset_is_one_only_to_what_can_have_come_since() -> None:
-    values = [MILLI * (2.6e9 + 9000 * number) if number < 30 else MILLI * (4000 + 9000 * (number - 30)) for number in range(COUNT)]
+    values = [
+        MILLI * (2.6e9 + 9000 * number) if number < 30 else MILLI * (4000 + 9000 * (number - 30)) for number in range(COUNT)
+    ]
     shaped = energy(values)
     # 29 steps before, 4 kJ known of the reset's own step, 30 steps after it.
     assert joules(shaped) == pytest.approx(29 * 9000 + 4000 + 30 * 9000, rel=1e-9)
