@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from gpureport.errors import UsageError
 from gpureport.resources import QUERIES
@@ -35,6 +36,7 @@ COLUMNS = (
     "exporter",
     "versions",
     "needs",
+    "holder",
     "source",
 )
 _NEEDED = ("metric", "signal", "kind", "scope")
@@ -42,6 +44,20 @@ PER_SECOND = "second"
 DEVICE_INFO = "device_info"
 """Signal of the metrics whose labels describe a device and whose value says nothing."""
 
+
+ACCELERATOR_METRICS = "(?i).*(dcgm|nvidia|gpu|xpum|npu_|tpu_|rocm|habana|gaudi|neuron|ascend|accelerator).*"
+"""Names of metrics that are of accelerators, most likely; an expression that servers understand too."""
+_OF_SCHEDULING = (
+    "kube_",
+    "gpureport_",
+    "cluster_gpu_",
+    "node_gpu_",
+    "container_gpu_",
+    "apiserver_",
+    "kueue_",
+    "volcano_",
+    "kai_",
+)
 
 PUBLISHER_LABEL, PUBLISHER = "publisher", "gpureport"
 """On gauges of ours whose names are OpenCost's: a run that read its own words as OpenCost's would agree with itself."""
@@ -67,7 +83,19 @@ class Meaning:
     exporter: str
     versions: str
     needs: str
+    holder: str
+    """``none``: of the whole host; a workload on its series is whose scrape it was, and holds nothing."""
     source: str
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether its series never name who holds a device."""
+        return self.holder == "none"
+
+    @property
+    def is_respelled(self) -> bool:
+        """Whether it stands for another row's metric under the name that OpenMetrics gives a counter."""
+        return self.metric.startswith("DCGM") and self.metric.endswith("_total")
 
     @property
     def is_device(self) -> bool:
@@ -105,24 +133,41 @@ class Meaning:
         return all((found := labels.get(name, "")) != "" and value in ("*", found) for name, value in self.conditions)
 
 
+class Board(NamedTuple):
+    """What a model's data sheet says; 0 where it is not known."""
+
+    watts: float
+    memory_bytes: float
+
+
+UNKNOWN_BOARD = Board(0.0, 0.0)
+
+
 @dataclass(frozen=True)
 class Catalog:
     """All rows, in order of preference: where several metrics carry one signal, the first that is there serves."""
 
     rows: tuple[Meaning, ...]
-    boards: tuple[tuple[str, float], ...] = ()
-    """Patterns of models, and the power that their boards are made for (W)."""
+    boards: tuple[tuple[str, Board], ...] = ()
+    """Patterns of models, and what their data sheets say."""
+    own_labels: tuple[tuple[str, str], ...] = ()
+    """The user's own label names, each with the name that it is read as."""
 
-    def board_watts(self, model: str) -> float:
-        """The most that a board of the model is made for; 0 where it is not known."""
-        known = self._board_watts
+    def board(self, model: str) -> Board:
+        """What the model's data sheet says."""
+        known = self._known_boards
         if model not in known:
-            known[model] = max((watts for pattern, watts in self.boards if fnmatchcase(model, pattern)), default=0.0)
+            known[model] = next((board for pattern, board in self.boards if fnmatchcase(model, pattern)), UNKNOWN_BOARD)
         return known[model]
 
     @cached_property
-    def _board_watts(self) -> dict[str, float]:
+    def _known_boards(self) -> dict[str, Board]:
         return {}
+
+    def spelled(self, labels: Labels) -> Labels:
+        """Labels under the names that are read, where the user has own ones."""
+        own = {name: labels[mine] for mine, name in self.own_labels if labels.get(mine)}
+        return {**labels, **own} if own else labels
 
     @cached_property
     def metrics(self) -> Mapping[str, tuple[Meaning, ...]]:
@@ -157,6 +202,7 @@ class Catalog:
 
     def meaning(self, labels: Labels) -> Meaning | None:
         """How a series is read; None for a metric or labels that are not in the catalogue, and for what gpureport publishes."""
+        labels = self.spelled(labels)
         if labels.get(PUBLISHER_LABEL) == PUBLISHER:
             return None
         for row in self.read_as(labels.get(METRIC_LABEL, "")):
@@ -166,26 +212,50 @@ class Catalog:
 
     def candidates(self, signal: str) -> tuple[Meaning, ...]:
         """The rows that can carry a signal, preferred first."""
-        return tuple(row for row in self.rows if row.signal == signal)
+        return tuple(row for row in self.rows if row.signal == signal and not row.is_respelled)
+
+    def unread(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Of counts by metric those that are of accelerators, by their names, and not in the catalogue."""
+        known = {*self.metrics, *self.divisors}
+        return {
+            metric: count
+            for metric, count in sorted(counts.items())
+            if metric not in known and not metric.startswith(_OF_SCHEDULING) and re.fullmatch(ACCELERATOR_METRICS, metric)
+        }
 
     @cached_property
     def version(self) -> str:
         """Twelve hex digits that change when any row does."""
-        return hashlib.sha256(repr((self.rows, self.boards)).encode()).hexdigest()[:12]
+        return hashlib.sha256(repr((self.rows, self.boards, self.own_labels)).encode()).hexdigest()[:12]
 
 
-def load_catalog(own_rows: Iterable[Mapping[str, str]] = (), path: Path = QUERIES / "catalog" / "signal.csv") -> Catalog:
+def load_catalog(
+    own_rows: Iterable[Mapping[str, str]] = (),
+    own_labels: Mapping[str, str] | None = None,
+    path: Path = QUERIES / "catalog" / "signal.csv",
+) -> Catalog:
     """The bundled catalogue with the user's own rows before it; a user's row replaces bundled ones of its metric and labels."""
     with path.open(newline="", encoding="utf-8") as file:
-        bundled = [_meaning(row, path.name) for row in csv.DictReader(file)]
+        bundled = [meaning for row in csv.DictReader(file) for meaning in _spellings(_meaning(row, path.name))]
+    labels = tuple(sorted((own_labels or {}).items()))
     own = [_meaning({"factor": "1", "source": "configuration", **row}, "signals") for row in own_rows]
     replaced = {(row.metric, row.labels) for row in own}
-    return Catalog((*own, *(row for row in bundled if (row.metric, row.labels) not in replaced)), _boards())
+    return Catalog((*own, *(row for row in bundled if (row.metric, row.labels) not in replaced)), _boards(), labels)
 
 
-def _boards(path: Path = QUERIES / "catalog" / "gpu_model.csv") -> tuple[tuple[str, float], ...]:
+def _spellings(meaning: Meaning) -> Iterator[Meaning]:
+    """The row, and for what DCGM declares a counter the row under the name that OpenMetrics and OpenTelemetry give it."""
+    yield meaning
+    if meaning.kind in ("counter", "rate") and meaning.metric.startswith("DCGM"):
+        yield replace(meaning, metric=f"{meaning.metric}_total")
+
+
+def _boards(path: Path = QUERIES / "catalog" / "gpu_model.csv") -> tuple[tuple[str, Board], ...]:
     with path.open(newline="", encoding="utf-8") as file:
-        return tuple((row["gpu_model"], float(row["board_watts"])) for row in csv.DictReader(file) if row["board_watts"])
+        rows = list(csv.DictReader(file))
+    return tuple(
+        (row["gpu_model"], Board(float(row["board_watts"] or 0), float(row["memory_gigabytes"] or 0) * 2**30)) for row in rows
+    )
 
 
 def _meaning(row: Mapping[str, str], where: str) -> Meaning:

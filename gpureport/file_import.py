@@ -6,6 +6,7 @@ twice changes nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -20,7 +21,7 @@ from gpureport.errors import LakeError, SourceError, first_line
 from gpureport.lake import Change, Lake, Partition, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate
-from gpureport.shape import Reading, Shaped, Tally, reading_of, relabelled_jobs, shape
+from gpureport.shape import Reading, Shaped, Tally, exporters, reading_of, shape
 from gpureport.shape.known import series_id
 from gpureport.sources.openmetrics import read_openmetrics
 from gpureport.store import Place
@@ -41,6 +42,8 @@ class Imported:
     sample_count: int
     nameless: Mapping[str, int]
     """Values left out because no UUID label says whose they are, by metric."""
+    unread: Mapping[str, int]
+    """Series of metrics that are of accelerators and not in the catalogue, by metric."""
 
 
 def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Catalog, now: datetime | None = None) -> Imported:
@@ -62,7 +65,8 @@ def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Cat
         tallies = add_tallies(_write_day(change, cluster, day, batch, catalog) for day in days)
         _refuse_nothing(tallies, named)
     nameless = {metric: tally.dropped["nameless"] for metric, tally in sorted(tallies.items()) if tally.dropped["nameless"]}
-    return Imported(tuple(sorted(touched)), fresh.series_count, fresh.sample_count, nameless)
+    unread = catalog.unread(Counter(labels.get(METRIC_LABEL, "") for labels in fresh.labels))
+    return Imported(tuple(sorted(touched)), fresh.series_count, fresh.sample_count, nameless, unread)
 
 
 def _refuse_the_future(batch: SeriesBatch, named: str, now: datetime | None) -> None:
@@ -156,9 +160,9 @@ def _write_day(change: Change, cluster: str, day: date, batch: SeriesBatch, cata
 
 def _shape(batch: SeriesBatch, catalog: Catalog, window: Window) -> Shaped:
     """Shape a day; once more where its values show that a metric was read in the wrong unit (DCGM 4.6)."""
-    assumed = Reading(relabelled_jobs(batch.labels))
+    assumed = Reading(exporters(batch.labels))
     shaped = shape(batch, catalog, window, keep_raw=True, reading=assumed)
-    reading = reading_of(shaped.tallies, assumed.relabelled_jobs)
+    reading = reading_of(shaped.tallies, assumed.exporters)
     return shaped if reading == assumed else shape(batch, catalog, window, keep_raw=True, reading=reading)
 
 

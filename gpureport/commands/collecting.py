@@ -114,6 +114,8 @@ def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path
     invocation.say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
     for metric, count in imported.nameless.items():
         invocation.say(f"warning: {count:,} values of {metric} have no UUID label, so they are nobody's and were left out")
+    for line in pipeline.describe_unread(imported.unread):
+        invocation.say(line)
 
 
 @click.command()

@@ -44,6 +44,7 @@ class Config(Section):
     thresholds: Thresholds = Thresholds()
     suppressions: tuple[Suppression, ...] = ()
     signals: tuple[dict[str, str], ...] = ()
+    labels: dict[str, str] = Field({})
     links: dict[str, Link] = Field({})
 
     def reached(self, environ: Mapping[str, str]) -> Config:

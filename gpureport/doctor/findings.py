@@ -15,6 +15,7 @@ CHECKS = {
     "signal": "whether a device signal that figures need is there, from which metric, on how many devices",
     "values_left_out": "a signal that came, but none of whose values could be believed (lake only)",
     "signal_conditional": "a signal whose absence does not have to mean that anything is missing",
+    "unread_metrics": "metrics of accelerators, by their names, that the catalog does not know (server only)",
     "not_on_model": "a signal that GPUs of this model cannot have, whatever is configured",
     "virtual_gpu": "a signal of the board that a guest of a virtual GPU cannot read; the exporter on its host can",
     "pod_labels": "whether the series of a device name the workload that holds it",

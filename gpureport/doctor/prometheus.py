@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from gpureport.catalog import Catalog, Meaning
+from gpureport.catalog import ACCELERATOR_METRICS, Catalog, Meaning
 from gpureport.doctor.accelerators import RESOURCES, node_of, pci_labels, pci_vendor, resource_vendor
 from gpureport.doctor.cluster import CLAIM_SERIES
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
@@ -85,6 +85,8 @@ def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match
     wanted = one_of(METRIC_LABEL, [*catalog.asked, CLAIM_SERIES])
     series = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({ask.where(wanted)})")}
     carried = _carried(ask, catalog, series)
+    accelerators = ask.where(Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS))
+    counts = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({accelerators})")}
     name = f"{server.flavour} {server.version}".strip()
     return Evidence(
         subject=f"{connection.url} at {rfc3339(at)}{f' ({selector(ask.scope)})' if match else ''}",
@@ -94,6 +96,7 @@ def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match
         rhythm=_rhythm(ask, carried),
         server=ServerSeen(name, server.read_path, retention_days(connection)),
         warnings=tuple(dict.fromkeys(ask.warnings)),
+        unread=catalog.unread(counts),
     )
 
 

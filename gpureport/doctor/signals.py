@@ -32,9 +32,9 @@ Cell = tuple[str, str, bool]
 
 
 def signal_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
-    """A row for each signal that some figure needs, present or lost; one row alone where there are no device series."""
+    """A row for each signal that some figure needs; one alone where there are no device series; and what is not read."""
     if not evidence.carried:
-        return [_no_device_series(evidence, catalog)]
+        return [_no_device_series(evidence, catalog), *_unread(evidence)]
     seen = Seen(evidence.carried)
     lost = costs(seen.signals)
     findings = []
@@ -43,7 +43,14 @@ def signal_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
             findings.append(_present(signal, seen, evidence))
         elif signal in lost:
             findings.append(_absent(signal, lost[signal], seen, catalog, evidence))
-    return findings
+    return findings + _unread(evidence)
+
+
+def _unread(evidence: Evidence) -> list[Finding]:
+    if not evidence.unread:
+        return []
+    named = ", ".join(f"{metric} ({count:,} series)" for metric, count in evidence.unread.items())
+    return [Finding("unread_metrics", "note", "signals", f"not read, because the catalog does not know them: {named}")]
 
 
 def costs(present: Collection[str]) -> dict[str, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from gpureport.doctor.findings import Finding
 from gpureport.series import Labels
 from gpureport.shape import names
 from gpureport.shape.identity import Identity, identify
-from gpureport.shape.reading import Reading, relabelled_jobs
+from gpureport.shape.reading import Reading, exporters
 
 NAMING = ("dcgm-exporter", "device-metrics-exporter", "xpum", "gke-device-plugin", "cadvisor")
 """Exporters that can name the workload on a device's series; the others never do."""
@@ -27,7 +27,6 @@ class Habits:
     """The label sets that were looked at, read as an export reads them."""
 
     identities: tuple[Identity, ...]
-    relabelled_jobs: frozenset[str]
 
     @cached_property
     def by_exporter(self) -> Mapping[str, Sequence[Identity]]:
@@ -49,9 +48,9 @@ class Habits:
 
 def habits(labels: Sequence[Labels], catalog: Catalog) -> Habits:
     """Read the label sets; those that name no device are left out."""
-    jobs = relabelled_jobs(labels)
-    read = (identify(each, catalog, Reading(relabelled_jobs=jobs)) for each in labels)
-    return Habits(tuple(each for each in read if each is not None), jobs)
+    reading = Reading(exporters(labels))
+    read = (identify(each, catalog, reading) for each in labels)
+    return Habits(tuple(each for each in read if each is not None))
 
 
 def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
@@ -96,11 +95,7 @@ def _no_names(seen: Habits, kube: KubeState) -> Finding:
 
 def _target_labels(seen: Habits) -> list[Finding]:
     """Said of a job with workloads in exported_pod, or with the exporter's own pod in the place of a workload."""
-    jobs = set(seen.relabelled_jobs)
-    for each in seen.identities:
-        pod = names.first(each.labels, names.POD)
-        if pod and not each.is_owned and names.is_exporter(each.labels, pod):
-            jobs.add(each.provenance.job)
+    jobs = {each.provenance.job for each in seen.identities if _is_relabelled(each)}
     text = (
         "pod labels are the exporter's own and the workload is in exported_pod; read correctly here, but not by other dashboards"
     )
@@ -108,6 +103,12 @@ def _target_labels(seen: Habits) -> list[Finding]:
         Finding("target_labels_win", "note", job or "a job without a name", text, (), (remedies.HONOR_LABELS,))
         for job in sorted(jobs)
     ]
+
+
+def _is_relabelled(each: Identity) -> bool:
+    """Whether target labels won: where the exporter's own won, a series that names nobody has no pod."""
+    pod = names.first(each.labels, names.POD)
+    return bool(each.labels.get("exported_pod")) or (not each.is_owned and bool(pod) and names.is_exporter(each.labels, pod))
 
 
 def _uids(seen: Habits, kube: KubeState) -> list[Finding]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport.catalog import Catalog
-from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list
+from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list, with_unread
 from gpureport.export.settings import ExportSettings, window_asked
 from gpureport.lake import Change, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
@@ -44,6 +44,8 @@ class Exported:
     sample_count: int
     warnings: tuple[str, ...]
     is_written: bool
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """Series of metrics that are of accelerators and not in the catalogue, by metric."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def export_day(
     with _loading_loops(settings.catalog):
         server = probe(connection)
         plan = plan_from_glimpse(connection, server, settings, day) or plan_from_list(connection, settings, day)
+        plan = with_unread(plan, connection, settings, day)
     export = _Export(settings, server, open_lake(place, create=True), progress, only_if_grown)
     try:
         return export.by(plan, day)
@@ -93,14 +96,14 @@ class _Export:
 
     def by(self, plan: Plan, day: date) -> Exported:
         """Fetch a plan's groups, put the day in place; _SplitDeviceError, and nothing changed, where a device was in two."""
-        fetch = _Fetch(self.settings, self.server, day, Reading(plan.relabelled_jobs))
+        fetch = _Fetch(self.settings, self.server, day, Reading(plan.exporters))
         held = held_sample_count(self.lake, self.settings.cluster, day) if self.only_if_grown else -1
         workers = Processes(self.settings.prometheus.max_concurrency)
         groups = list(enumerate(plan.groups))
         with self.lake.change() as change:
             done = _read_right(fetch, lambda work: workers.each(partial(work.do, change=change), groups, self.progress))
             _refuse_split_devices(done)
-            exported = _exported(day, self.server, done, plan.warnings)
+            exported = replace(_exported(day, self.server, done, plan.warnings), unread=plan.unread)
             if exported.sample_count <= held:
                 change.abandon()
                 return replace(exported, is_written=False)
@@ -184,7 +187,7 @@ class _Fetch:
 def _read_right(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_Done]]) -> list[_Done]:
     """Every group's outcome; once more where the whole day shows that a metric was read in the wrong unit (DCGM 4.6)."""
     done = all_groups(fetch)
-    reading = reading_of(add_tallies(each.tallies for each in done), fetch.reading.relabelled_jobs)
+    reading = reading_of(add_tallies(each.tallies for each in done), fetch.reading.exporters)
     return done if reading == fetch.reading else all_groups(replace(fetch, reading=reading))
 
 

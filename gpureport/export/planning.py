@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 
-from gpureport.catalog import Catalog
+from gpureport.catalog import ACCELERATOR_METRICS, Catalog
 from gpureport.errors import SourceError
 from gpureport.export.settings import ExportSettings, window_asked
 from gpureport.series import METRIC_LABEL, Labels
-from gpureport.shape import DEVICE_LABELS, device_uuid, relabelled_jobs
+from gpureport.shape import DEVICE_LABELS, device_uuid, exporters, stem
 from gpureport.sources.prometheus import (
     HOST_LABELS,
     Connection,
@@ -42,8 +43,19 @@ class Plan:
     """Groups to fetch, and what else their labels tell."""
 
     groups: list[Group]
-    relabelled_jobs: frozenset[str]
+    exporters: frozenset[str]
     warnings: tuple[str, ...] = ()
+    unread: Mapping[str, int] = field(default_factory=dict)
+
+
+def with_unread(plan: Plan, connection: Connection, settings: ExportSettings, day: date) -> Plan:
+    """The plan with what it does not read, where the server tells."""
+    wanted = [Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS), *settings.scope]
+    try:
+        counts = Labelled(connection, window_asked(day)).at_a_time(METRIC_LABEL, wanted)
+    except SourceError:
+        return plan
+    return replace(plan, unread=settings.catalog.unread({metric: math.ceil(count) for metric, count in counts.items()}))
 
 
 def plan_from_glimpse(connection: Connection, server: Server, settings: ExportSettings, day: date) -> Plan | None:
@@ -55,11 +67,12 @@ def plan_from_glimpse(connection: Connection, server: Server, settings: ExportSe
         return None
     labelled = Labelled(connection, window_asked(day))
     try:
-        seen = glimpse(labelled, settings.catalog.asked, settings.scope, _device_of(settings.catalog), DEVICE_LABELS)
+        catalog = settings.catalog
+        seen = glimpse(labelled, catalog.asked, settings.scope, _device_of(catalog), device_labels(catalog))
         if seen is None:
             return None
         groups = _groups(connection, settings, seen.outline, seen.example, day)
-        return Plan(groups, _relabelled_jobs(labelled, seen, settings))
+        return Plan(groups, _exporters(labelled, seen, settings))
     except NoApiError:
         raise
     except SourceError:
@@ -71,19 +84,19 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
 
     NoSeriesError where there are none of the catalogue's on the day.
     """
-    outline, jobs, said = Outline(DEVICE_LABELS), set[str](), list[str]()
+    outline, pods, said = Outline(device_labels(settings.catalog)), set[str](), list[str]()
     example: Labels | None = None
     for series, warnings in _listed(connection, settings, settings.catalog.asked, day):
         example = example or next(iter(series), None)
         outline.add(series, _device_of(settings.catalog))
-        jobs |= relabelled_jobs(series)
+        pods |= exporters(series)
         said += [warning for warning in warnings if warning not in said]
     if example is None:
         raise NoSeriesError(
             f"{connection.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )
-    return Plan(_groups(connection, settings, outline, example, day), frozenset(jobs), tuple(said))
+    return Plan(_groups(connection, settings, outline, example, day), frozenset(pods), tuple(said))
 
 
 def _listed(
@@ -119,19 +132,23 @@ def _within(group: Group, scope: tuple[Matcher, ...]) -> Group:
     return Group(tuple(replace(question, matchers=(*question.matchers, *scope)) for question in group.questions))
 
 
+def device_labels(catalog: Catalog) -> tuple[str, ...]:
+    """The labels that can identify a device, the user's own first."""
+    return (*(own for own, name in catalog.own_labels if name in DEVICE_LABELS), *DEVICE_LABELS)
+
+
 def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
     def device_of(labels: Labels) -> str:
         meaning = catalog.meaning(labels)
-        return device_uuid(labels, meaning) if meaning else ""
+        return device_uuid(catalog.spelled(labels), meaning) if meaning else ""
 
     return device_of
 
 
-def _relabelled_jobs(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> frozenset[str]:
-    """As ``relabelled_jobs`` tells it of all series."""
+def _exporters(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> frozenset[str]:
+    """As ``exporters`` tells it of all series."""
     if "exported_pod" not in seen.names:
         return frozenset()
     bearing = [one_of(METRIC_LABEL, seen.metrics), *settings.scope, Matcher("exported_pod", "!=", "")]
-    jobs = labelled.values("job", bearing)
-    is_nameless = bool(labelled.values(METRIC_LABEL, [*bearing, Matcher("job", "=", "")]))
-    return frozenset([*jobs, *([""] if is_nameless else [])])
+    pods = labelled.values("pod", bearing)
+    return frozenset(map(stem, pods))

@@ -9,7 +9,7 @@ from gpureport.runtime.garbage import imported
 
 if TYPE_CHECKING:
     from gpureport.pipeline.asking import schema, sql
-    from gpureport.pipeline.collecting import clusters_by_label, describe_export, each_source, export
+    from gpureport.pipeline.collecting import clusters_by_label, describe_export, describe_unread, each_source, export
     from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
     from gpureport.pipeline.delivering import report_here
     from gpureport.pipeline.examining import LakeDay, Look, doctor
@@ -27,6 +27,7 @@ __all__ = [
     "demo_month",
     "describe_export",
     "describe_snapshot",
+    "describe_unread",
     "diff_reports",
     "diff_windows",
     "doctor",
@@ -47,7 +48,7 @@ __all__ = [
 
 _HOME = {
     "asking": ("schema", "sql"),
-    "collecting": ("clusters_by_label", "describe_export", "each_source", "export"),
+    "collecting": ("clusters_by_label", "describe_export", "describe_unread", "each_source", "export"),
     "comparing": ("diff_reports", "diff_windows", "what_if"),
     "delivering": ("report_here",),
     "examining": ("LakeDay", "Look", "doctor"),

@@ -14,8 +14,8 @@ from gpureport.window import Window
 
 
 def catalog_of(config: Config) -> Catalog:
-    """The catalogue, with the configured rows."""
-    return load_catalog(config.signals)
+    """The catalogue, with the configured rows and labels."""
+    return load_catalog(config.signals, config.labels)
 
 
 def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool = False) -> Exported:
@@ -38,7 +38,16 @@ def describe_export(exported: Exported) -> list[str]:
     """What an export did, a line each; its warnings too."""
     what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"
     lines = [f"{exported.day}: {what}" if exported.is_written else f"{exported.day}: nothing new"]
-    return lines + [f"warning: {exported.day} may be partial: {warning}" for warning in exported.warnings]
+    lines += [f"warning: {exported.day} may be partial: {warning}" for warning in exported.warnings]
+    return lines + describe_unread(exported.unread)
+
+
+def describe_unread(unread: Mapping[str, int]) -> list[str]:
+    """A line on metrics of accelerators that nothing reads; none where there are none."""
+    if not unread:
+        return []
+    named = ", ".join(f"{metric} ({count:,} series)" for metric, count in unread.items())
+    return [f"note: not read, because the catalog does not know them: {named}; add rows under [[signals]]"]
 
 
 def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterator[Config]:

@@ -22,11 +22,11 @@ from gpureport.shape.names import DEVICE_LABELS, device_uuid
 from gpureport.shape.owners import Seen, label_runs, owner_runs
 from gpureport.shape.plausible import drop_contradictions
 from gpureport.shape.prepare import Prepared, Tally, prepare
-from gpureport.shape.reading import PLAIN, Reading, relabelled_jobs, units_told_by
+from gpureport.shape.reading import PLAIN, Reading, exporters, stem, units_told_by
 from gpureport.shape.wide import DeviceRows, device_rows
 from gpureport.window import Window
 
-__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "reading_of", "relabelled_jobs", "shape"]
+__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "exporters", "reading_of", "shape", "stem"]
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
     )
 
 
-def reading_of(tallies: Mapping[str, Tally], jobs: frozenset[str]) -> Reading:
+def reading_of(tallies: Mapping[str, Tally], pods: frozenset[str]) -> Reading:
     """How the day must be read, by what a first shaping of all its series showed."""
-    return Reading(jobs, units_told_by({metric: tally.unit for metric, tally in tallies.items()}))
+    return Reading(pods, units_told_by({metric: tally.unit for metric, tally in tallies.items()}))
 
 
 def _device_rows(signals: DeviceSignals, window: Window) -> DeviceRows | None:
@@ -98,9 +98,10 @@ def _count_joins(
 ) -> None:
     for key, found in rows:
         for signal, joined in found.joined_by_signal.items():
-            tally = tallies[signals[key].origin[signal].metrics[0]]
-            tally.joined_count += joined
-            tally.row_count += found.count
+            tally = tallies.get(signals[key].origin[signal].metrics[0])
+            if tally is not None:  # none of what a data sheet says
+                tally.joined_count += joined
+                tally.row_count += found.count
 
 
 def _scope(series: Prepared, pods: set[int]) -> str:

@@ -83,12 +83,23 @@ def devices(
     series: list[Prepared], catalog: Catalog, steps: Steps, tallies: Mapping[str, Tally]
 ) -> dict[DeviceKey, DeviceSignals]:
     """Every device's signals, by device; a signal without a usable value has an origin and no points."""
+    from gpureport.shape.implied import imply_memory, imply_no_xid
+
     by_device: dict[DeviceKey, dict[str, list[Prepared]]] = defaultdict(lambda: defaultdict(list))
+    xid_counters: dict[str, list[Prepared]] = defaultdict(list)
     for each in series:
         if each.identity.device is not None:
             by_device[each.identity.device][each.identity.meaning.signal].append(each)
+        elif each.identity.meaning.signal == "xid_error_count" and each.identity.holder_device is not None:
+            xid_counters[each.identity.holder_device.device_uuid].append(each)
     batch = _Batch(catalog, steps, tallies, Merges())
-    return {key: _signals(by_device[key], batch) for key in sorted(by_device)}
+    found = {key: _signals(by_device[key], batch) for key in sorted(by_device)}
+    for key, signals in found.items():
+        is_whole = not key.gpu_instance_id
+        imply_memory(signals, catalog.board(model_of(by_device[key])).memory_bytes if is_whole else 0.0)
+        if is_whole:
+            imply_no_xid(signals, xid_counters[key.device_uuid], steps)
+    return found
 
 
 class _Batch(NamedTuple):
@@ -107,11 +118,12 @@ def _signals(by_signal: Mapping[str, list[Prepared]], batch: _Batch) -> DeviceSi
         found.pod_series += pods
         if chosen and signal not in batch.catalog.divisors:
             _add(found, signal, _by_source(chosen, batch.catalog), by_signal, batch)
-    believe(found, batch.catalog.board_watts(_model(by_signal)))
+    believe(found, batch.catalog.board(model_of(by_signal)).watts)
     return found
 
 
-def _model(by_signal: Mapping[str, list[Prepared]]) -> str:
+def model_of(by_signal: Mapping[str, list[Prepared]]) -> str:
+    """The model that any of a device's series names; '' where none does."""
     models = (each.identity.device_labels.gpu_model for series in by_signal.values() for each in series)
     return next((model for model in models if model), "")
 

@@ -12,7 +12,7 @@ from gpureport.catalog import Catalog, Meaning
 from gpureport.series import Labels
 from gpureport.shape import names
 from gpureport.shape.names import first
-from gpureport.shape.reading import PLAIN, Reading
+from gpureport.shape.reading import PLAIN, Reading, stem
 
 
 class DeviceKey(NamedTuple):
@@ -74,12 +74,18 @@ class Identity:
         """Whether a workload is named."""
         return self.workload.pod != ""
 
+    @property
+    def is_node_scraped(self) -> bool:
+        """Whether no label names the node, and its name is the address that was scraped."""
+        return self.device_labels.node_name == names.scraped_host(self.labels) != ""
+
 
 def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Identity | None:
     """Read a series' labels; None for a metric that the catalogue does not name, or a device value without a device."""
     meaning = catalog.meaning(labels)
     if meaning is None:
         return None
+    raw, labels = labels, catalog.spelled(labels)
     uuid = names.device_uuid(labels, meaning) if meaning.scope != "cluster" else ""
     if meaning.names_device and not uuid:
         return None
@@ -87,7 +93,7 @@ def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Iden
     holder = DeviceKey(uuid, instance_id) if uuid else None
     board = meaning.scope == "board"
     return Identity(
-        labels=labels,
+        labels=raw,
         meaning=meaning,
         device=(DeviceKey(uuid, "") if board else holder) if meaning.is_device else None,
         holder_device=holder,
@@ -98,20 +104,22 @@ def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Iden
 
 
 def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
+    if meaning.is_of_host:
+        return NOBODY
     if meaning.exporter == "kepler":  # whose labels pod and container, if any, are those of Kepler's own pod
         return Workload(labels.get("pod_namespace", ""), labels.get("pod_name", ""), labels.get("pod_id", ""), "")
     if pod := labels.get("exported_pod"):
         namespace, container = labels.get("exported_namespace", ""), labels.get("exported_container", "")
         return Workload(namespace, pod, first(labels, names.POD_UID), container)
     pod = first(labels, names.POD)
-    if not pod or labels.get("job", "") in reading.relabelled_jobs or names.is_exporter(labels, pod):
+    if not pod or stem(pod) in reading.exporters or names.is_exporter(labels, pod):
         return NOBODY
     return Workload(first(labels, names.NAMESPACE), pod, first(labels, names.POD_UID), first(labels, names.CONTAINER))
 
 
 def _device_labels(labels: Labels, meaning: Meaning, instance_id: str) -> DeviceLabels:
     if meaning.scope == "cluster":
-        return DeviceLabels(first(labels, names.NODE), "", "", "", "", "", "", "")
+        return DeviceLabels(names.node_name(labels), "", "", "", "", "", "", "")
     return DeviceLabels(
         node_name=names.node_name(labels),
         gpu_index=first(labels, names.INDEX),

@@ -51,7 +51,7 @@ class KnownLabels:
         said = self._said.get(rest)  # looked up once: to hash a dozen labels takes longer than all else here
         if said is None:
             said = self._said[rest] = _Said.by(rest)
-        alike = (meaning.vendor, meaning.exporter, meaning.scope, meaning.names_device, meaning.is_device)
+        alike = (meaning.vendor, meaning.exporter, meaning.scope, meaning.holder, meaning.names_device, meaning.is_device)
         if alike not in said.identities:
             said.identities[alike] = identify(labels, self._catalog, self._reading)
         found = said.identities[alike]

@@ -11,25 +11,37 @@ import re
 from gpureport.catalog import Meaning
 from gpureport.series import Labels
 
-UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "acc_id", "accelerator_id", "hw_id")
+UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "deviceuuid", "acc_id", "accelerator_id", "hw_id")
 DEVICE_LABELS = (*UUID, "serial_number")
 """The labels that can identify a device, in the order in which they are looked for."""
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
-POD = ("pod", "pod_name", "kube_pod")
-NAMESPACE = ("namespace", "pod_namespace", "kube_namespace")
-CONTAINER = ("container", "container_name", "kube_container")
+POD = ("pod", "pod_name", "kube_pod", "podname")
+NAMESPACE = ("namespace", "pod_namespace", "kube_namespace", "podnamespace")
+CONTAINER = ("container", "container_name", "kube_container", "ctrname")
 POD_UID = ("pod_uid", "uid", "pod_uuid", "pod_id")
-NODE = ("Hostname", "hostname", "node", "node_name", "instance")
+HOST = ("Hostname", "hostname", "host_name", "node", "node_name", "nodename", "k8s_node_name")
 REPLICA = ("prometheus_replica", "replica", "__replica__")
-INDEX = ("gpu", "index", "gpu_id", "device_index")
+INDEX = ("gpu", "index", "gpu_id", "device_index", "gpu_number", "deviceidx")
 DEVICE_FILE = ("device", "dev_file")
-MODEL = ("modelName", "model_name", "card_model", "gpu_name", "hw_model", "dev_name", "model", "device_type")
+MODEL = (
+    "modelName",
+    "model_name",
+    "card_series",
+    "card_model",
+    "gpu_model",
+    "gpu_name",
+    "hw_model",
+    "dev_name",
+    "model",
+    "device_type",
+)
 PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
 PCI = ("pci_bus_id", "pci_bdf")
 DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
 
 _BARE_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _EXPORTER = re.compile(r"(dcgm|gpu|device-metrics|xpumd?|xpu-manager)[-_]?exporter|^xpumd?(-|$)|^kepler(-|$)")
+_PORT = re.compile(r":\d+$")
 _WHOLE_CARD = ("", "spx", "na")
 
 
@@ -67,10 +79,15 @@ def instance_id(labels: Labels, meaning: Meaning) -> str:
 
 def node_name(labels: Labels) -> str:
     """The node; a host label with the exporter pod's name (NODE_NAME unset in its pod) gives way to the scrape's label."""
-    host = first(labels, NODE)
+    host = first(labels, HOST)
     if host and host in (labels.get("pod"), labels.get("exporter_pod")):
         return labels.get("node") or host
-    return host
+    return host or scraped_host(labels)
+
+
+def scraped_host(labels: Labels) -> str:
+    """The host that was scraped, without the port."""
+    return _PORT.sub("", labels.get("instance", ""))
 
 
 def is_exporter(labels: Labels, pod: str) -> bool:

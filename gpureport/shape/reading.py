@@ -1,4 +1,4 @@
-"""What only a cluster's whole day tells, and no single series: which jobs relabel, and what unit a doubtful metric has."""
+"""What only a cluster's whole day tells, and no single series: which pods are exporters, and what unit a doubtful metric has."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LARGEST_PERCENT = 100.0
 class Reading:
     """How the day's series are to be read."""
 
-    relabelled_jobs: frozenset[str] = frozenset()
-    """Jobs whose target labels won: ``pod`` is the exporter's own on all their series, the workload is in ``exported_pod``."""
+    exporters: frozenset[str] = frozenset()
+    """Stems of the names of exporters' pods: what ``pod`` is where target labels won and the workload is in ``exported_pod``."""
     units: Mapping[str, Unit] = field(default_factory=dict)
     """Units of the metrics whose names do not tell; those that are not named are ratios."""
 
@@ -66,6 +66,11 @@ def units_told_by(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
     return {metric: found.unit for metric, found in sorted(evidence.items()) if found.unit != "ratio"}
 
 
-def relabelled_jobs(labels: Iterable[Labels]) -> frozenset[str]:
-    """The jobs of which any series has a workload in ``exported_pod``."""
-    return frozenset(each.get("job", "") for each in labels if each.get("exported_pod"))
+def exporters(labels: Iterable[Labels]) -> frozenset[str]:
+    """The stems of the pods beside whose name a series has a workload in ``exported_pod``."""
+    return frozenset(stem(each["pod"]) for each in labels if each.get("exported_pod") and each.get("pod"))
+
+
+def stem(pod: str) -> str:
+    """A pod's name without what tells it from others of its DaemonSet: one on an idle node stands beside no workload."""
+    return pod.rpartition("-")[0] or pod

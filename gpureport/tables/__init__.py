@@ -41,7 +41,7 @@ __all__ = [
     "Table",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised when a table changes so that older code would misread it, or queries miss a column in older files (lake/migrate.py)."""
 
 TABLES: tuple[Table, ...] = (

@@ -64,6 +64,7 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("fb_free_bytes", "gauge", "instance", "framebuffer memory free"),
     Signal("fb_reserved_bytes", "gauge", "instance", "framebuffer memory reserved by driver and firmware"),
     Signal("fb_total_bytes", "gauge", "instance", "framebuffer memory in all"),
+    Signal("fb_used_ratio", "gauge", "instance", "share of the framebuffer in use, where only that is exported"),
     Signal("sm_clock_hertz", "gauge", "board", "clock of the streaming multiprocessors"),
     Signal("memory_clock_hertz", "gauge", "board", "memory clock"),
     Signal("gpu_temp_celsius", "gauge", "board", "GPU core temperature"),
@@ -94,6 +95,11 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("sync_boost_violation_seconds", "counter", "board", "time below the wanted clock because of sync boost"),
     Signal("board_limit_violation_seconds", "counter", "board", "time below the wanted clock because of board limits"),
     Signal("pcie_replay_count", "counter", "board", "PCIe retransmissions"),
+    Signal("row_remap_failure_count", "gauge", "board", "1 where a faulty row of memory could not be remapped, else 0"),
+    Signal("remapped_row_uncorrectable_count", "gauge", "board", "rows of memory remapped for errors that ECC could not correct"),
+    Signal("remapped_row_correctable_count", "gauge", "board", "rows of memory remapped for errors that ECC corrected"),
+    Signal("ecc_uncorrectable_count", "gauge", "board", "memory errors that ECC could not correct, as counted by the driver"),
+    Signal("ecc_correctable_count", "gauge", "board", "memory errors that ECC corrected, as counted by the driver"),
     Signal("xid_code", "code", "board", "the last XID error's code; 0 = none since the driver was loaded"),
 )
 SIGNAL_BY_NAME = {signal.name: signal for signal in SIGNALS}

@@ -62,7 +62,7 @@ def test_a_sample_is_read_in_the_signals_unit(reading: dict[str, str]) -> None:
 
 def test_every_device_metric_that_is_read_as_printed_has_a_reading_by_hand() -> None:
     known = {(each["metric"], each["signal"]) for each in READINGS}
-    rows = [row for row in CATALOG.rows if row.is_device and not row.per]
+    rows = [row for row in CATALOG.rows if row.is_device and not row.per and not row.is_respelled]
     assert [row.metric for row in rows if (row.metric.removeprefix(PREFIXED), row.signal) not in known] == []
 
 

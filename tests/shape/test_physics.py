@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shape.test_shape import every, gpu, run
 
 from gpureport.shape import Shaped
-from shape.test_shape import every, gpu, run
 
 WATTS = 300.0
 STEP = 30.0

@@ -10,7 +10,7 @@ import pytest
 
 from gpureport.catalog import load_catalog
 from gpureport.series import SeriesBatch
-from gpureport.shape import Reading, Shaped, reading_of, relabelled_jobs, shape
+from gpureport.shape import Reading, Shaped, exporters, reading_of, shape
 from gpureport.shape.identity import NOBODY, DeviceKey, identify
 from gpureport.window import Window
 
@@ -30,7 +30,7 @@ def shaped(*series: tuple[dict[str, str], list[float]], step_seconds: int = 60, 
         times_ms=np.concatenate([NOON_MS + 1000 * step_seconds * np.arange(length) for length in lengths]).astype(np.int64),
         values=np.array([value for _, values in series for value in values], np.float64),
     )
-    return shape(batch, CATALOG, DAY, reading=reading or Reading(relabelled_jobs(batch.labels)))
+    return shape(batch, CATALOG, DAY, reading=reading or Reading(exporters(batch.labels)))
 
 
 def dcgm(metric: str, **labels: str) -> dict[str, str]:

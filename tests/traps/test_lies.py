@@ -231,7 +231,11 @@ def test_a_signal_of_which_every_value_is_left_out_is_unknown_and_its_values_are
 
 
 # 20 samples a minute apart at 300 W: 19 steps of 18 kJ, and a last one of which only power tells.
-STEADY = "DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x20\nDCGM_FI_DEV_ENFORCED_POWER_LIMIT{$gpu} 700x20\nDCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x20\n"
+STEADY = """
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x20
+    DCGM_FI_DEV_ENFORCED_POWER_LIMIT{$gpu} 700x20
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x20
+"""
 
 
 @samples(STEADY + "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu} 2600000000000+18000000x9 2600161999000+18000000x10")

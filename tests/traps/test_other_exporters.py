@@ -152,3 +152,67 @@ def test_amd_with_its_prefix_and_empty_labels_and_a_strangers_metric_of_that_nam
     [row] = said.rows("report.device")
     assert (row["device_uuid"], row["gpu_util_ratio_avg"]) == ("S1", about(0.25))
     assert said.pods() == []
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_VIOLATION_total{$gpu,$p} 0+15000000000x9
+    DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION_total{$gpu,$p} 0+12000000x9
+""")
+def test_counters_under_the_name_that_openmetrics_gives_them(said: Said) -> None:
+    assert said.container()["power_violation_ratio"] == about(0.25)  # 15 s of every minute
+    assert said.device()["energy_joules"] == about(9 * 12_000)
+
+
+@samples(
+    """
+    HostCoreUtilization{deviceidx="0",deviceuuid="GPU-a",node="n1",pod="hami-device-plugin-x2",namespace="kube-system"} 60x9
+    HostGPUMemoryUsage{deviceidx="0",deviceuuid="GPU-a",node="n1",pod="hami-device-plugin-x2",namespace="kube-system"} 4e9x9
+    Device_utilization_desc_of_container{podnamespace="ns",podname="p",ctrname="c",deviceuuid="GPU-a",node="n1"} 45x9
+    Device_utilization_desc_of_container{podnamespace="ns",podname="q",ctrname="c",deviceuuid="GPU-a",node="n1"} 15x9
+    vGPU_device_memory_usage_in_bytes{podnamespace="ns",podname="p",ctrname="c",deviceuuid="GPU-a",node="n1"} 3e9x9
+    vGPU_device_memory_usage_in_bytes{podnamespace="ns",podname="q",ctrname="c",deviceuuid="GPU-a",node="n1"} 1e9x9
+""",
+    is_alone=True,
+)
+def test_hami_before_2_9_names_its_holders_and_not_its_device_plugin(said: Said) -> None:
+    assert said.pods() == ["p", "q"]
+    assert said.device()["gpu_util_ratio_avg"] == about(0.6)
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu,pod="telemetry-x1",exported_pod="p",exported_namespace="ns",exported_container="c"} 50x4 _x4
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} _x5 50x4
+    DCGM_FI_DEV_GPU_UTIL{$other,pod="telemetry-x2",namespace="ops"} 0x9
+""")
+def test_honor_labels_switched_on_within_the_day_loses_no_time(said: Said) -> None:
+    assert said.pods() == ["p"]
+    assert said.container()["observed_seconds"] == about(600)
+
+
+@samples("""
+    nvidia_smi_power_draw_watts{uuid="GPU-a",instance="10.0.0.9:9835"} 90x9
+    nvidia_smi_xid_errors_total{uuid="GPU-a",xid="31",instance="10.0.0.9:9835"} 4x9
+""")
+def test_a_counter_of_xids_that_does_not_rise_says_that_there_was_none(said: Said) -> None:
+    assert said.device()["xid_error_count"] == 0
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu} 50x9
+    nvidia_smi_power_draw_watts{uuid="GPU-a",instance="n1-alias:9835",job="smi"} 90x19
+""")
+def test_the_scraped_address_is_a_nodes_name_only_where_no_exporter_names_it(said: Said) -> None:
+    assert said.device()["node_name"] == "n1"
+
+
+@samples("""
+    DCGM_FI_DEV_FB_USED{$gpu,$p,modelName="NVIDIA A100-SXM4-80GB"} 20480x9
+""")
+def test_memory_in_use_alone_is_a_share_of_the_models_memory(said: Said) -> None:
+    assert said.container()["memory_used_ratio_avg"] == about(0.25)  # of 80 x 1,024 MiB
+    assert said.signal("fb_total_bytes")["source_metric"] == "model data sheet"
+
+
+@samples('gpu_gfx_activity{$amd,card_series="AMD Instinct MI300X OAM",card_model="102-G30211-0C"} 50x9')
+def test_amds_series_is_the_model_and_not_the_number_of_the_board(said: Said) -> None:
+    assert said.device("S1")["gpu_model"] == "AMD Instinct MI300X OAM"
