@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import islice
 from typing import Any, Literal, TextIO
 
 from rich.console import Console
@@ -19,9 +20,11 @@ from gpureport.window import rfc3339
 Output = Literal["table", "json", "csv"]
 
 
-def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], output: Output, out: TextIO) -> None:
-    """Print rows with their columns' names; values as ``plain`` gives them."""
-    _PRINTERS[output](names, [[plain(found) for found in row] for row in rows], out)
+def print_rows(
+    names: Sequence[str], rows: Iterable[Sequence[Any]], output: Output, out: TextIO, at_most: int | None = None
+) -> None:
+    """Print rows with their columns' names, CSV and JSON as they come; values as ``plain`` gives them."""
+    _PRINTERS[output](names, ([plain(found) for found in row] for row in islice(rows, at_most)), out)
 
 
 def plain(found: Any) -> Any:
@@ -44,23 +47,28 @@ def _text(found: Any) -> str:
     return json.dumps(found, ensure_ascii=False) if isinstance(found, list | dict | bool) else str(found)
 
 
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
+def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: TextIO) -> None:
+    rows = list(found)
     numbers = [any(isinstance(row[column], int | float) for row in rows) for column in range(len(names))]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, is_number in zip(names, numbers, strict=True):
         table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text("—" if found is None else _text(found)) for found in row))
+        table.add_row(*(Text("—" if cell is None else _text(cell)) for cell in row))
     width = None if out.isatty() else 10_000
     Console(file=out, width=width, highlight=False, markup=False).print(table)
 
 
-def _print_json(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
-    json.dump([dict(zip(names, row, strict=True)) for row in rows], out, indent=1, ensure_ascii=False, allow_nan=False)
-    out.write("\n")
+def _print_json(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
+    before = "[\n"
+    for row in rows:
+        text = json.dumps(dict(zip(names, row, strict=True)), indent=1, ensure_ascii=False, allow_nan=False)
+        out.write(f"{before} {text.replace(chr(10), chr(10) + ' ')}")
+        before = ",\n"
+    out.write("[]\n" if before == "[\n" else "\n]\n")
 
 
-def _print_csv(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO) -> None:
+def _print_csv(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(["" if found is None else _text(found) for found in row] for row in rows)

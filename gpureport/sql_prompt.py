@@ -2,56 +2,78 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TextIO
 
 import duckdb
 
-from gpureport.errors import UsageError
+from gpureport.errors import GpureportError, UsageError, first_line
+from gpureport.query import load
 from gpureport.row_printing import Output, print_rows
+from gpureport.tables import TABLES
 
-_GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';', leave with Ctrl-D. Tables: show all tables;"
-
-
-def answer(con: duckdb.DuckDBPyConnection, statement: str, output: Output, out: TextIO) -> None:
-    """Run one statement and print its rows, if it has any to give; UsageError, with DuckDB's words, for one that it refuses."""
-    try:
-        cursor = con.execute(statement)
-        names = [column[0] for column in cursor.description or []]
-        rows = cursor.fetchall() if names else []
-    except duckdb.Error as error:
-        raise UsageError(f"SQL: {_first_lines(error)}") from None
-    if names:
-        print_rows(names, rows, output, out)
+_GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';', leave with Ctrl-D. Tables: show tables;"
+_SHOW_TABLES = re.compile(r"\s*(show\s+(all\s+)?tables|describe)\s*;?\s*", re.IGNORECASE)
+_ON_TERMINAL = 1000
 
 
-def prompt(
-    con: duckdb.DuckDBPyConnection, output: Output, lines: TextIO, out: TextIO, prepare: Callable[[str], None] = lambda _: None
-) -> None:
-    """Read statements until the input ends; ``prepare`` is told of each before it runs.
+@dataclass(frozen=True)
+class Session:
+    """A database whose tables are made as statements name them, and where rows are printed."""
 
-    At a terminal a refused one is reported and the prompt goes on; a script stops.
-    """
-    is_terminal = lines.isatty()
-    if is_terminal:
-        print(_GREETING, file=sys.stderr)
-    pending = ""
-    while line := _read_line(lines, is_terminal, bool(pending)):
-        pending += line
-        if not pending.rstrip().endswith(";"):
-            continue
+    con: duckdb.DuckDBPyConnection
+    prepare: Callable[[str], None]
+    """Told of each statement before it runs."""
+    output: Output
+    out: TextIO
+    rows_at_most: int | None = None
+    """None: 1,000 in a table, all as CSV and JSON."""
+
+    def answer(self, statement: str) -> None:
+        """Run one statement and print its rows as they come; UsageError, in DuckDB's words, for one that it refuses."""
+        if _SHOW_TABLES.fullmatch(statement):
+            return print_rows(["table", "holds"], _tables(), self.output, self.out)
+        limit = _ON_TERMINAL if self.rows_at_most is None and self.output == "table" else self.rows_at_most
         try:
-            prepare(pending)
-            answer(con, pending, output, out)
-        except UsageError as error:
-            if not is_terminal:
-                raise
-            print(error, file=sys.stderr)
+            self.prepare(statement)
+            cursor = self.con.execute(statement)
+            if names := [column[0] for column in cursor.description or ()]:
+                print_rows(names, iter(cursor.fetchone, None), self.output, self.out, limit)
+                if limit is not None and cursor.fetchone():
+                    print(f"only the first {limit:,} rows are shown; give --rows for more", file=sys.stderr)
+        except duckdb.Error as error:
+            raise UsageError(f"SQL: {first_line(error)}") from None
+
+    def prompt(self, lines: TextIO) -> None:
+        """Answer statements until the input ends. At a terminal the prompt goes on after one that fails; a script stops."""
+        is_terminal = lines.isatty()
+        if is_terminal:
+            print(_GREETING, file=sys.stderr)
         pending = ""
-    if pending.strip():
-        prepare(pending)
-        answer(con, pending, output, out)
+        while line := _read_line(lines, is_terminal, bool(pending)):
+            pending += line
+            if not pending.rstrip().endswith(";"):
+                continue
+            try:
+                self.answer(pending)
+            except GpureportError as error:
+                if not is_terminal:
+                    raise
+                print(error, file=sys.stderr)
+            pending = ""
+        if pending.strip():
+            self.answer(pending)
+
+
+def _tables() -> list[tuple[str, str]]:
+    """Every table that a statement may name, and the first sentence on it."""
+    told = {**{f"lake.{table.name}": table.doc for table in TABLES}, **{name: query.purpose for name, query in load().items()}}
+    return [
+        (name, text.partition(".")[0]) for name, text in sorted(told.items()) if name.startswith(("lake.", "facts.", "report."))
+    ]
 
 
 def _read_line(lines: TextIO, is_terminal: bool, is_continued: bool) -> str:
@@ -63,7 +85,3 @@ def _read_line(lines: TextIO, is_terminal: bool, is_continued: bool) -> str:
         return input("   ...> " if is_continued else "gpureport> ") + "\n"
     except EOFError:
         return ""
-
-
-def _first_lines(error: Exception) -> str:
-    return " ".join(line.strip() for line in str(error).splitlines()[:3] if line.strip())

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
-from gpureport.errors import UsageError
+from gpureport.cli import main
+from gpureport.errors import QueryError, UsageError
+from gpureport.query import Query, build
 from gpureport.row_printing import Output
-from gpureport.sql_prompt import answer, prompt
+from gpureport.sql_prompt import Session
 
 STATEMENT = """
 select 'a,"b"' as name, timestamp '2026-11-20 23:51:40' as seen_at, sum(2)::hugeint as total, 0.5::decimal(9, 2) as half,
@@ -26,10 +30,24 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-def printed(con: duckdb.DuckDBPyConnection, statement: str, output: Output) -> str:
+def session(
+    con: duckdb.DuckDBPyConnection, output: Output = "csv", rows_at_most: int | None = None
+) -> tuple[Session, io.StringIO]:
     out = io.StringIO()
-    answer(con, statement, output, out)
+    return Session(con, lambda _: None, output, out, rows_at_most), out
+
+
+def printed(con: duckdb.DuckDBPyConnection, statement: str, output: Output, rows_at_most: int | None = None) -> str:
+    asked, out = session(con, output, rows_at_most)
+    asked.answer(statement)
     return out.getvalue()
+
+
+class Terminal(io.StringIO):
+    """Lines that somebody types."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def test_json_holds_plain_values_and_utc_instants(con: duckdb.DuckDBPyConnection) -> None:
@@ -62,19 +80,105 @@ def test_wide_rows_are_not_cut_where_the_output_is_a_file(con: duckdb.DuckDBPyCo
     assert "x" * 5000 in printed(con, "select repeat('x', 5000) as long", "table")
 
 
-def test_a_refused_statement_is_a_usage_error_in_duckdbs_words(con: duckdb.DuckDBPyConnection) -> None:
-    with pytest.raises(UsageError, match=r"SQL: .*no_such_table"):
-        answer(con, "select * from no_such_table", "table", io.StringIO())
+def test_a_refused_statement_is_a_usage_error_in_one_line_of_duckdbs_words(con: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(UsageError, match=r"^SQL: [^\n]*no_such_table[^\n]*$"):
+        printed(con, "select * from no_such_table", "table")
+
+
+@pytest.mark.parametrize(("output", "shown"), [("table", 1000), ("csv", 2500), ("json", 2500)])
+def test_a_table_ends_after_a_thousand_rows_and_says_so(
+    output: Output, shown: int, con: duckdb.DuckDBPyConnection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(con, "select range as n from range(2500)", output)
+    rows = len(json.loads(text)) if output == "json" else len(text.splitlines()) - 1
+    assert rows == shown
+    assert ("only the first 1,000 rows" in capsys.readouterr().err) == (output == "table")
+    assert printed(con, "select range as n from range(2500)", "csv", rows_at_most=2).split() == ["n", "0", "1"]
+    assert "only the first 2 rows" in capsys.readouterr().err
+
+
+def test_json_of_no_rows_is_an_empty_list(con: duckdb.DuckDBPyConnection) -> None:
+    assert json.loads(printed(con, "select 1 as n where false", "json")) == []
 
 
 def test_a_script_runs_statement_by_statement_over_several_lines(con: duckdb.DuckDBPyConnection) -> None:
-    out = io.StringIO()
-    prompt(con, "csv", io.StringIO("create table t as\nselect 7 as n;\nselect n\nfrom t;\nselect n + 1 as m from t"), out)
+    asked, out = session(con)
+    asked.prompt(io.StringIO("create table t as\nselect 7 as n;\nselect n\nfrom t;\nselect n + 1 as m from t"))
     assert out.getvalue().split() == ["Count", "1", "n", "7", "m", "8"]
 
 
 def test_a_script_stops_at_the_statement_that_is_refused(con: duckdb.DuckDBPyConnection) -> None:
-    out = io.StringIO()
+    asked, out = session(con)
     with pytest.raises(UsageError):
-        prompt(con, "csv", io.StringIO("select 1 as n;\nselect nonsense;\nselect 2 as n;\n"), out)
+        asked.prompt(io.StringIO("select 1 as n;\nselect nonsense;\nselect 2 as n;\n"))
     assert out.getvalue().split() == ["n", "1"]
+
+
+def test_at_a_terminal_the_prompt_goes_on_after_any_error_of_a_statement(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["select nonsense;", "from report.fleet;", "select 2 as n;"])
+
+    def refuse(statement: str) -> None:
+        if "report." in statement:
+            raise QueryError("report.fleet ran out of memory; raise compute.memory_limit")
+
+    def line(_: str) -> str:
+        try:
+            return next(typed)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", line)
+    out = io.StringIO()
+    Session(con, refuse, "csv", out).prompt(Terminal())
+    assert out.getvalue().split() == ["n", "2"]
+    told = capsys.readouterr().err.splitlines()[1:]
+    assert len(told) == 2 and told[0].startswith("SQL: ") and told[1].startswith("report.fleet ran out of memory")
+
+
+def test_nothing_is_built_for_a_statement_that_names_no_table(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The lake's facts cannot be read: whoever opens one fails."""
+    lake = ["--lake", str(demo / "lake"), "-o", "csv"]
+    for statement, first in (("select 1 as n", "n"), ("show tables", "table,holds"), ("select 'report.device' as n", "n")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("gpureport.pipeline.asking.views", lambda *_, **__: pytest.fail("opened a table"))
+            patch.setattr("gpureport.pipeline.asking.WindowTables", lambda *_, **__: pytest.fail("built a table"))
+            assert main(["sql", statement, *lake], environ={}) == 0
+        assert capsys.readouterr().out.splitlines()[0] == first
+
+
+@pytest.mark.parametrize(
+    ("statement", "printed"),
+    [
+        ("select device_count from report.fleet", "1"),
+        ("select count(*) from report.fleet join facts.device_hour using (cluster)", "1"),
+        ("describe report.fleet", "cluster,VARCHAR,YES,,,"),
+        ("create table own as from report.fleet; select count(*) from own", "1"),
+        ("select count(*) from facts.window_capacity", "1"),
+        ("select since_at::date from (select min(hour_start_at) as since_at from facts.device_hour)", "2026-11-20"),
+    ],
+)
+def test_a_named_table_is_built_with_what_it_reads_alone(
+    statement: str, printed: str, demo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def note(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:
+        built.append(query.table)
+        build(con, query, params)
+
+    monkeypatch.setattr("gpureport.report_tables.build", note)
+    window = ["--since", "2026-11-20", "--until", "2026-11-21"]
+    assert main(["sql", statement, *window, "--lake", str(demo / "lake"), "-o", "csv"], environ={}) == 0
+    assert capsys.readouterr().out.splitlines()[1] == printed
+    assert not {"report.container", "report.finding", "report.period"}.intersection(built)
+
+
+def test_report_tables_are_of_the_sessions_window(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = ["--lake", str(demo / "lake")]
+    assert main(["sql", "from report.fleet", "--since", "2026-11-19", *lake], environ={}) == 1
+    assert "holds nothing for 2026-11-19" in capsys.readouterr().err
+    assert main(["sql", "from report.period", *lake], environ={}) == 1
+    assert "no comparison: the lake lacks days of 2026-11-19" in capsys.readouterr().err
+    assert main(["sql", "select 1", "--until", "2026-11-19", *lake], environ={}) == 2

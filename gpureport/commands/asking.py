@@ -18,16 +18,36 @@ from gpureport.window import Window, parse_instant
 
 @click.command()
 @click.argument("statement", required=False)
+@click.option("--since", help="Start of the window of report.* and facts.*: a UTC day or time (default: all days).")
+@click.option("--until", help="Its end, not included (default: one day after the start).")
+@click.option(
+    "--rows", "rows_at_most", type=click.IntRange(min=1), help="Most rows to print (default: 1000 in a table, else all)."
+)
 @LAKE
 @FORMAT
 @click.pass_obj
-def sql(invocation: Invocation, /, statement: str | None, output: Output, **flags: Any) -> None:
+def sql(
+    invocation: Invocation,
+    /,
+    statement: str | None,
+    since: str | None,
+    until: str | None,
+    rows_at_most: int | None,
+    output: Output,
+    **flags: Any,
+) -> None:
     """Run SQL over lake.*, facts.* and report.*, or open a prompt.
+
+    Tables of report.* are built when a statement names them.
 
     Example: gpureport sql "select pod, sum(observed_seconds) / 3600 from facts.container_hour group by pod"
     """
     config = invocation.config(**flags)
-    pipeline.sql(config, statement, output, invocation.now, invocation.say)
+    if until and not since:
+        raise UsageError("--until needs --since")
+    start = parse_instant(since) if since else None
+    window = Window(start, parse_instant(until) if until else start + timedelta(days=1)) if start else None
+    pipeline.sql(config, statement, output, window, rows_at_most)
 
 
 @click.command()

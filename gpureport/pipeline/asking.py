@@ -4,86 +4,87 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, timedelta
+from functools import cached_property
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.compute import connection
+from gpureport.compute import connection, facts_hash
 from gpureport.config import Config
 from gpureport.documents.schema import render_schema
 from gpureport.errors import LakeError
 from gpureport.facts.kept import KEPT
 from gpureport.lake import Lake, open_lake, views
-from gpureport.pipeline.reporting import open_report
+from gpureport.pipeline.settings import compute_settings, report_settings
 from gpureport.query import load
+from gpureport.report_tables import WindowTables
 from gpureport.row_printing import Output
-from gpureport.sql_prompt import answer, prompt
-from gpureport.store import ObjectAddress
-from gpureport.tables import TABLES
+from gpureport.sql_prompt import Session
+from gpureport.tables import TABLE_BY_NAME
 from gpureport.window import Window, day_start
 
-_STORED = [*(table.name for table in TABLES), *(table.replace(".", "/") for table in KEPT)]
-_NAMED = re.compile(r"""\b(lake|facts|report)"?\."?(\w+)""", re.IGNORECASE)
+_SERIALIZED = re.compile(r'"schema_name":"(lake|facts|report)","table_name":"(\w+)"', re.IGNORECASE)
+_WORDS = re.compile(r"""\b(lake|facts|report)"?\."?(\w+)""", re.IGNORECASE)
 
 
-def sql(config: Config, statement: str | None, output: Output, now: datetime, say: Callable[[str], None]) -> None:
-    """One statement's rows on standard output, or a prompt; report.* spans all days that have facts.
+def sql(config: Config, statement: str | None, output: Output, window: Window | None, rows_at_most: int | None) -> None:
+    """One statement's rows on standard output, or a prompt; tables are opened and built as statements name them.
 
-    Of a lake on object storage only the tables that a statement names are fetched; of one in a folder the report is
-    made unless a statement names other tables alone.
+    Without a window report.* spans all days that have facts, and the others all that the lake holds.
     """
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        tables = _Tables(con, config, lake, now, say)
-        if not isinstance(config.lake, ObjectAddress):
-            names_its_tables = statement and _NAMED.search(statement)
-            tables.open(_STORED if names_its_tables else {"report", *_STORED})
+        session = Session(con, _Tables(con, config, lake, window).open_named, output, sys.stdout, rows_at_most)
         if statement:
-            tables.open_named(statement)
-            answer(con, statement, output, sys.stdout)
+            session.answer(statement)
         else:
-            prompt(con, output, sys.stdin, sys.stdout, tables.open_named)
+            session.prompt(sys.stdin)
 
 
 @dataclass
 class _Tables:
-    """The tables that a database has of a lake: views over its files, and report.* as a whole."""
+    """The tables that a database has of a lake: views over its files, and what is built over the facts of a window."""
 
     con: DuckDBPyConnection
     config: Config
     lake: Lake
-    now: datetime
-    say: Callable[[str], None]
+    asked: Window | None
     opened: set[str] = field(default_factory=set)
 
     def open_named(self, statement: str) -> None:
-        """Open those that a statement names; facts that no lake holds are made for the report."""
-        named = [(schema.lower(), table.lower()) for schema, table in _NAMED.findall(statement)]
-        files = {table for schema, table in named if schema == "lake"}.intersection(_STORED)
-        made = {f"{schema}/{table}" for schema, table in named if schema != "lake"}
-        self.open(files | {name if name in _STORED else "report" for name in made})
-
-    def open(self, names: Collection[str]) -> None:
-        """Open tables, unless they are; report.* first, for it leaves views of its own window behind."""
-        new = {*names} - self.opened
-        self.opened |= new
-        if "report" in new:
-            self._open_report_if_whole()
-            new |= self.opened
-        views(self.con, self.lake, [table for table in _STORED if table in new])
-
-    def _open_report_if_whole(self) -> None:
-        """report.* over all days that have facts; where they do not fit together, lake.* and facts.* must do, which is said."""
-        days = [each.date for each in self.lake.partitions("facts/device_hour")]
-        if not days:
+        """Open or build those that a statement names, and are not there."""
+        named = _named(self.con, statement) - self.opened
+        if not named:
             return
-        window = Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1))
-        try:
-            open_report(self.con, self.config, self.lake, window, self.now)
-        except LakeError as error:
-            self.say(f"warning: there is no report.* here: {error}")
+        lake = sorted(table for table in named if table.removeprefix("lake.") in TABLE_BY_NAME)
+        kept, made = sorted(named.intersection(KEPT)), sorted(named.intersection({*load()} - {*KEPT}))
+        if made:
+            self._window_tables.build(made)
+            kept = sorted(self.opened.intersection(KEPT).union(kept))  # of a whole history some were opened
+        files = [*(table.removeprefix("lake.") for table in lake), *(table.replace(".", "/") for table in kept)]
+        views(self.con, self.lake, files, dates=None if self.asked is None else list(self.asked.days()))
+        self.opened.update(lake, kept, made)
+
+    @cached_property
+    def _window_tables(self) -> WindowTables:
+        made_with = facts_hash(load(), compute_settings(self.config))
+        return WindowTables(self.con, self.lake, self.asked or self._whole(), report_settings(self.config), made_with)
+
+    def _whole(self) -> Window:
+        """All days that have facts."""
+        days: list[date] = [each.date for each in self.lake.partitions("facts/device_hour")]
+        if not days:
+            raise LakeError(f"the lake at {self.lake} has no facts yet; run 'gpureport compute --date' for each day")
+        return Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1))
+
+
+def _named(con: DuckDBPyConnection, statement: str) -> set[str]:
+    """Tables of the lake that a statement names, as DuckDB parses it; of one that is no query its words tell."""
+    [(serialized,)] = con.execute("select json_serialize_sql($sql)::varchar", {"sql": statement}).fetchall()
+    is_no_query = '"error_type":"not implemented"' in serialized[:60]
+    pattern, text = (_WORDS, statement) if is_no_query else (_SERIALIZED, serialized)
+    return {f"{schema}.{table}".lower() for schema, table in pattern.findall(text)}
 
 
 def schema() -> str:

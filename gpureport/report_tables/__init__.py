@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -32,6 +33,7 @@ from gpureport.lake import Lake, views
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, run_checks
 from gpureport.window import Window
 
+_SIGNALS = "facts.device_signal"
 _COMPUTE_EACH = "run 'gpureport compute --date' for each, then report again"
 
 
@@ -71,22 +73,73 @@ def report_tables(
     Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are
     missing or were made by different versions or settings, or by others than the hash ``made_with``.
     """
-    _refuse_unequal_facts(lake, window, made_with)
-    earlier = earlier or window_before(window)
-    queries, params = load(), {**_report_parameters(window, earlier, settings), "restated_days": restated_days(lake, window)}
-    build_history(con, lake, window, queries, params)
-    compared = comparable_clusters(lake, window, earlier)
-    has_earlier = compared and build_earlier(con, lake, earlier, compared, queries, params, (*KEPT, *HISTORY))
-    days = list(window.days())
-    views(con, lake, [table.replace(".", "/") for table in KEPT], dates=days)
-    # A device that was there the day before is expected from the window's start on.
-    views(con, lake, ["facts/device_signal"], dates=[days[0] - timedelta(days=1), *days])
-    targets = without(queries, [*_without_input(con, settings), *(() if has_earlier else EARLIER)])
-    chosen = needed(queries, [*targets, *compared_tables(queries)], (*KEPT, *HISTORY, *EARLIER))
-    for query in chosen:
-        build(con, query, params)
-    hold_to_checks(con, queries, {*KEPT, *(query.table for query in chosen)}, params)
-    return {table: queries[table] for table in targets}
+    tables = WindowTables(con, lake, window, settings, made_with, earlier)
+    absent = () if tables.has_earlier else EARLIER
+    tables.build(KEPT)
+    targets = without(tables.queries, [*_without_input(con, settings), *absent])
+    tables.build([*targets, *compared_tables(tables.queries)])
+    hold_to_checks(con, tables.queries, {*KEPT, *tables.built}, tables.params)
+    return {table: tables.queries[table] for table in targets}
+
+
+class WindowTables:
+    """Tables over the facts of a window: each is built, with what it reads, when it is first asked for."""
+
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        lake: Lake,
+        window: Window,
+        settings: ReportSettings,
+        made_with: str = "",
+        earlier: Window | None = None,
+    ) -> None:
+        """Refuse facts that do not fit together (see ``report_tables``); nothing is built."""
+        _refuse_unequal_facts(lake, window, made_with)
+        self._con, self._lake, self._window, self._earlier = con, lake, window, earlier or window_before(window)
+        self.queries = load()
+        parameters = _report_parameters(window, self._earlier, settings)
+        self.params = {**parameters, "restated_days": restated_days(lake, window)}
+        self.built: set[str] = set()
+
+    def build(self, tables: Collection[str]) -> None:
+        """Build tables, and open those that the lake has; LakeError for one that compares windows of which it lacks days."""
+        asked = self._asked(tables)
+        if asked.intersection(HISTORY):
+            build_history(self._con, self._lake, self._window, self.queries, self.params)
+            self.built = self.built - {*KEPT} | {*HISTORY}
+        if asked.intersection(EARLIER) and not self.has_earlier:
+            raise LakeError(f"no comparison: the lake lacks days of {self._earlier}, or their facts were made otherwise")
+        self._open(self._asked(tables).intersection(KEPT))
+        for query in needed(self.queries, tables, {*KEPT, *self.built}):
+            build(self._con, query, self.params)
+            self.built.add(query.table)
+
+    def _asked(self, tables: Collection[str]) -> set[str]:
+        """Tables and what they read, however far down, as far as it is not there."""
+        chosen = needed(self.queries, tables, {*KEPT, *HISTORY, *EARLIER, *self.built})
+        return {*tables, *(table for query in chosen for table in query.reads)} - self.built
+
+    @cached_property
+    def has_earlier(self) -> bool:
+        """Whether there is a window to compare with; its tables are then built, under names that become this window's later."""
+        kept = (*KEPT, *HISTORY)
+        compared = comparable_clusters(self._lake, self._window, self._earlier)
+        if not compared:
+            return False
+        if not self.built.issuperset(HISTORY):
+            build_history(self._con, self._lake, self._window, self.queries, self.params)
+        self.built = {*HISTORY, *EARLIER}
+        return build_earlier(self._con, self._lake, self._earlier, compared, self.queries, self.params, kept)
+
+    def _open(self, tables: Collection[str]) -> None:
+        """Views of kept facts of the window."""
+        days = list(self._window.days())
+        views(self._con, self._lake, [table.replace(".", "/") for table in tables if table != _SIGNALS], dates=days)
+        if _SIGNALS in tables:
+            # A device that was there the day before is expected from the window's start on.
+            views(self._con, self._lake, [_SIGNALS.replace(".", "/")], dates=[days[0] - timedelta(days=1), *days])
+        self.built.update(tables)
 
 
 def _report_parameters(window: Window, earlier: Window, settings: ReportSettings) -> dict[str, Any]:
