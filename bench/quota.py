@@ -88,7 +88,7 @@ def scan(path: Path) -> None:
 def facts(path: Path) -> None:
     """The facts, unwritten."""
     with connection(MEMORY_LIMIT, 1) as con, told():
-        quota_facts_of_day(con, open_lake(path), Partition("node", CLUSTER, DAY, ()), load(), 32)
+        quota_facts_of_day(con, open_lake(path), Partition("node", CLUSTER, DAY, (), open_lake(path)), load(), 32)
 
 
 if __name__ == "__main__":

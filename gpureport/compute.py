@@ -30,7 +30,7 @@ from gpureport.facts.intervals import INTERVALS, give, interval_sums
 from gpureport.facts.kept import KEPT
 from gpureport.facts.lake_days import TELEMETRY
 from gpureport.facts.quotas import quota_facts_of_day
-from gpureport.facts.restatement import footer_entries
+from gpureport.facts.restatement import note_entries
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
@@ -96,7 +96,8 @@ def compute_day(
         views(con, lake, TELEMETRY, [cluster], [day])
         scan_view(con, samples.files)
         give(con, given)
-        metadata = {**made_with, **footer_entries(lake, samples)}
+        metadata = {**made_with, **note_entries(lake, samples)}
+        change.note(cluster, day, metadata)
         return _Day(con, lake, samples, settings, queries, change, metadata, folder).computed(given)
 
 
@@ -163,8 +164,7 @@ class _Day:
         parts = (pa.Table.from_batches([batch]) for batch in found)
         count = 0
         for number, rows in enumerate(chain(parts, [found.schema.empty_table()])):
-            if rows.num_rows or number == 0:
-                self.change.write(*where, rows, f"part-{number:04}", self.metadata)
+            self.change.write(*where, rows, number, self.metadata)
             count += rows.num_rows
         return count
 

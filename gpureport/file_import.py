@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport.catalog import Catalog
-from gpureport.errors import LakeError, SourceError, first_line
+from gpureport.errors import LakeError, SourceError
 from gpureport.lake import Change, Lake, Partition, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate
@@ -113,12 +113,9 @@ def _kept_raw(lake: Lake, cluster: str, days: Iterable[date]) -> list[SeriesBatc
 
 
 def _read_raw(lake: Lake, raw: Partition) -> SeriesBatch:
-    folder = raw.files[0].parent.relative_to(lake.path / "raw_sample")
-    labels_of = lake.partition("series", raw.cluster, raw.date)
-    lake.bring([labels_of] if labels_of else [])
-    series = _table(lake.path / "series" / folder, ["series_id", "metric", "labels"])
+    series = _table(lake.partition("series", raw.cluster, raw.date), ["series_id", "metric", "labels"])
     labels = {row["series_id"]: {METRIC_LABEL: row["metric"], **dict(row["labels"])} for row in series.to_pylist()}
-    rows = _table(raw.files[0].parent, None)
+    rows = _table(raw, None)
     ids = rows["series_id"].to_numpy()
     first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if ids.size else np.empty(0, np.int64)
     return SeriesBatch(
@@ -129,15 +126,10 @@ def _read_raw(lake: Lake, raw: Partition) -> SeriesBatch:
     )
 
 
-def _table(folder: Path, columns: list[str] | None) -> pa.Table:
-    """A partition's rows; LakeError naming the file that cannot be read."""
-    parts = []
-    for file in sorted(folder.glob("*.parquet")):
-        try:
-            parts.append(pq.read_table(file, columns=columns, partitioning=None))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise LakeError(f"{file} cannot be read ({first_line(error)}); import that day again") from error
-    return pa.concat_tables(parts)
+def _table(partition: Partition | None, columns: list[str] | None) -> pa.Table:
+    """A partition's rows."""
+    files = partition.files if partition else ()
+    return pa.concat_tables([pq.read_table(file, columns=columns, partitioning=None) for file in files])
 
 
 def _raw_values(column: pa.ChunkedArray) -> np.ndarray:

@@ -139,6 +139,6 @@ def _lacking(pages: list[Page], count: int) -> tuple[str, ...]:
 
 def _write(lake: Lake, cluster: str, observation: Observation, taken: Snapshot) -> Snapshot:
     tables = observation.tables()
-    with lake.observation() as change:
+    with lake.change() as change:
         change.observe(cluster, taken.observed_at, {**tables, "source": listed_table(taken.listed, taken.observed_at)})
     return replace(taken, row_counts={name: rows.num_rows for name, rows in tables.items()})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from gpureport.compute import connection
-from gpureport.lake import Lake, views
+from gpureport.lake import Lake, open_lake, views
+from gpureport.store import Place
 from gpureport.tables import Table
 
 DAY = date(2026, 3, 1)
@@ -37,3 +39,23 @@ def facts(lake: Lake, table: str, columns: str) -> list[tuple[Any, ...]]:
     with connection() as con:
         views(con, lake, [f"facts/{table}"])
         return con.sql(f"select {columns} from facts.{table} order by all").fetchall()
+
+
+def files(place: Place, table: str) -> list[Path]:
+    """The files of a table that a reader finds who opens the lake now."""
+    return [file for partition in open_lake(place).partitions(table) for file in partition.files]
+
+
+def seen(place: Place) -> dict[str, bytes]:
+    """Every file that a reader finds, by its table, cluster and day, and its part's number or the times of its snapshots."""
+    return contents(open_lake(place))
+
+
+def contents(lake: Lake) -> dict[str, bytes]:
+    found = {}
+    for table in lake.tables():
+        for each in lake.partitions(table):
+            for stored, file in zip(each.stored, each.files, strict=True):
+                part = f"{stored.first_ms}-{stored.last_ms}" if stored.is_observed else f"{stored.number:04d}"
+                found[f"{table}/{each.cluster}/{each.date}/{part}"] = file.read_bytes()
+    return found

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.lake import views
-from gpureport.lake.layout import open_lake
+from gpureport.lake import open_lake, views
 from gpureport.query import build, load, needed
 from gpureport.tables import TABLE_BY_NAME
 

@@ -29,7 +29,7 @@ def fill(lake: Lake, day: date, parts: list[dict[str, tuple[float, bool]]], mode
             names = {0: DEVICE_SAMPLE, 1: OWNER_LABEL, 2: DEVICE_LABEL}
             for position, table in names.items():
                 found = [row[position] for row in rows if row[position]]
-                change.write(table.name, "c", day, arrow(table, found), f"part-{number:04d}")
+                change.write(table.name, "c", day, arrow(table, found), number)
 
 
 def hour(
@@ -86,7 +86,7 @@ def test_a_day_without_free_time_borrows_from_the_27_days_before_it_and_never_fr
 def test_days_that_were_made_without_an_earlier_one_are_named(empty: Lake) -> None:
     with empty.change() as change:
         for days in (0, 1, 28):
-            change.write("facts/idle_power_hour", "c", DAY + timedelta(days), pa.table({"device_uuid": ["GPU-a"]}), "part-0000")
+            change.write("facts/idle_power_hour", "c", DAY + timedelta(days), pa.table({"device_uuid": ["GPU-a"]}))
     # Baselines read 27 days back: that of the 28th day on from DAY reads neither DAY nor what was before it.
     assert later_days_without(empty, "c", DAY - timedelta(2)) == [DAY, DAY + timedelta(1)]
     assert later_days_without(empty, "other", DAY - timedelta(2)) == []

@@ -20,8 +20,8 @@ WATTS = {1: ("a", 45.0), 2: ("b", 15.0), 3: ("c", 60.0)}
 
 
 def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path):
-    apart = _filled(tmp_path / "apart", ["part-0000", "part-0001", "part-0002"])
-    together = _filled(tmp_path / "together", ["part-0000", "part-0000", "part-0000"])
+    apart = _filled(tmp_path / "apart", [0, 1, 2])
+    together = _filled(tmp_path / "together", [0, 0, 0])
     for lake in (apart, together):
         compute_day(lake, "c", DAY, ComputeSettings())
     # 60 W above the lowest seen for 1800 s: three quarters of GPU-a's are a's; GPU-b has one holder.
@@ -31,7 +31,7 @@ def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path):
         assert facts(lake, "kepler_hour", "pod, kepler_joules") == [("a", 162_000.0), ("b", 54_000.0), ("c", 216_000.0)]
 
 
-def _filled(path: Path, parts: list[str]) -> Lake:
+def _filled(path: Path, parts: list[int]) -> Lake:
     """A lake of GPU-a in the first part, GPU-b in the second, Kepler's series in the third."""
     lake = open_lake(path, create=True)
     devices = ["GPU-a", "GPU-b", ""]

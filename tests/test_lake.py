@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import multiprocessing
 import os
 import resource
 import signal
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
+from lake_rows import seen
 
 from gpureport.errors import LakeError, UsageError
-from gpureport.lake import open_lake, views
-from gpureport.lake.change import LakeBusyError
-from gpureport.lake.layout import MARKER, partition_folder
+from gpureport.lake import LakeBusyError, open_lake, views
+from gpureport.lake.paths import ROOT, partition_folder
+from gpureport.lake.root import MARKER
 from gpureport.tables import OWNER_LABEL, SAMPLE, SCHEMA_VERSION
 
 DAY = date(2026, 11, 20)
@@ -39,55 +41,50 @@ def sample_rows(count: int, start: int = 0) -> pa.Table:
     )
 
 
-def contents(path: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*.parquet"))}
-
-
-def write(path: Path, rows: pa.Table, part: str = "part-0000") -> None:
+def write(path: Path, rows: pa.Table, part: int = 0) -> None:
     with open_lake(path, create=True).change() as change:
         change.write("sample", "lab", DAY, rows, part)
 
 
 def test_a_partition_is_replaced_whole(tmp_path: Path) -> None:
-    write(tmp_path, sample_rows(3), "part-0001")
-    write(tmp_path, sample_rows(2), "part-0000")
-    (partition,) = open_lake(tmp_path).partitions("sample")
-    assert [file.name for file in partition.files] == ["part-0000.parquet"]
+    write(tmp_path, sample_rows(3), 1)
+    write(tmp_path, sample_rows(2), 0)
+    assert list(seen(tmp_path)) == [f"sample/lab/{DAY}/0000"]
+    write(tmp_path, sample_rows(0))
+    assert seen(tmp_path) == {}
 
 
 def test_an_exception_leaves_the_lake_as_it_was(tmp_path: Path) -> None:
     write(tmp_path, sample_rows(3))
-    before = contents(tmp_path)
+    before = seen(tmp_path)
     with pytest.raises(RuntimeError, match="server gone"), open_lake(tmp_path).change() as change:
         change.write("sample", "lab", DAY, sample_rows(5))
         raise RuntimeError("server gone")
-    assert contents(tmp_path) == before
+    assert seen(tmp_path) == before
 
 
 def test_an_abandoned_change_leaves_the_lake_as_it_was(tmp_path: Path) -> None:
     write(tmp_path, sample_rows(3))
-    before = contents(tmp_path)
+    before = seen(tmp_path)
     with open_lake(tmp_path).change() as change:
         change.write("sample", "lab", DAY, sample_rows(5))
         change.abandon()
-    assert contents(tmp_path) == before
+    assert seen(tmp_path) == before
 
 
 def test_a_killed_writer_leaves_no_trace_and_no_lock(tmp_path: Path) -> None:
     write(tmp_path, sample_rows(3))
-    before = contents(tmp_path)
+    before = seen(tmp_path)
     process = multiprocessing.get_context("spawn").Process(target=_stage_in_child, args=(tmp_path, str(tmp_path / "staged")))
     process.start()
     while not (tmp_path / "staged").exists():
         process.join(0.05)
     os.kill(process.pid or 0, signal.SIGKILL)
     process.join()
-    assert contents_outside_staging(tmp_path) == before
+    assert seen(tmp_path) == before
     write(tmp_path, sample_rows(4))
-    assert not (tmp_path / ".staging").exists()
-    assert duckdb.connect().execute(
-        "select count(*) from read_parquet(?)", [str(tmp_path / "sample/*/*/*.parquet")]
-    ).fetchone() == (4,)
+    assert not list(tmp_path.glob(".staging-*"))
+    assert [each.row_count for each in open_lake(tmp_path).partitions("sample")] == [4]
 
 
 def _stage_in_child(path: Path, signal_file: str) -> None:
@@ -97,14 +94,12 @@ def _stage_in_child(path: Path, signal_file: str) -> None:
         signal.pause()
 
 
-def contents_outside_staging(path: Path) -> dict[str, bytes]:
-    return {name: data for name, data in contents(path).items() if not name.startswith(".staging")}
-
-
-def test_a_second_writer_is_told_to_wait(tmp_path: Path) -> None:
-    lake = open_lake(tmp_path, create=True)
-    with lake.change(), pytest.raises(LakeBusyError, match="another gpureport is writing"), lake.change():
-        pass
+def test_of_two_writers_of_a_day_the_second_loses_whole(tmp_path: Path) -> None:
+    write(tmp_path, sample_rows(1))
+    with pytest.raises(LakeBusyError, match=f"another gpureport changed {DAY} of lab"), open_lake(tmp_path).change() as late:
+        late.write("facts/device_hour", "lab", DAY, sample_rows(7))
+        write(tmp_path, sample_rows(2))
+    assert list(seen(tmp_path)) == [f"sample/lab/{DAY}/0000"]
 
 
 def _fill_with_limit(path: Path, limit_bytes: int, result: str) -> None:
@@ -118,18 +113,18 @@ def _fill_with_limit(path: Path, limit_bytes: int, result: str) -> None:
 def test_a_full_disk_is_one_sentence_and_leaves_the_lake_as_it_was(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     write(lake, sample_rows(3))
-    before = contents(lake)
+    before = seen(lake)
     result = tmp_path / "result"
     process = multiprocessing.get_context("spawn").Process(target=_fill_with_limit, args=(lake, 4096, str(result)))
     process.start()
     process.join()
     assert "free space, then run again" in result.read_text()
-    assert contents(lake) == before
+    assert seen(lake) == before
 
 
 def test_a_lake_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, sample_rows(1))
-    (tmp_path / MARKER).write_text(json.dumps({"schema_version": SCHEMA_VERSION + 1}))
+    root = gzip.compress(json.dumps({"schema_version": SCHEMA_VERSION + 1}).encode())
+    (tmp_path / ROOT).write_bytes(root)
     with pytest.raises(LakeError, match="upgrade gpureport"):
         open_lake(tmp_path)
 
@@ -157,6 +152,36 @@ def test_a_cluster_name_that_cannot_be_a_folder_is_refused(name: str) -> None:
         partition_folder("sample", name, DAY)
 
 
+def test_a_reader_goes_on_with_the_lake_that_it_opened_while_days_are_replaced_and_pruned(tmp_path: Path) -> None:
+    write(tmp_path, sample_rows(3))
+    lake = open_lake(tmp_path)
+    with duckdb.connect() as con:
+        views(con, lake, ["sample"])
+        write(tmp_path, sample_rows(5))
+        later = open_lake(tmp_path)
+        later.remove(later.partitions("sample"))
+        assert later.tidy() == 0  # not a day old
+        assert con.execute("select count(*) from lake.sample").fetchone() == (3,)
+        assert [each.row_count for each in lake.partitions("sample")] == [3]
+    write(tmp_path, sample_rows(1))  # says when those before it were replaced
+    assert later.tidy(timedelta(seconds=-60)) == 2
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1 and len(seen(tmp_path)) == 1
+
+
+def test_what_is_not_gpureports_is_never_touched(tmp_path: Path) -> None:
+    write(tmp_path, sample_rows(3))
+    folder = tmp_path / "sample" / "cluster=lab" / f"date={DAY}"
+    mine = [folder / "notes.txt", folder / "part-0000.parquet", tmp_path / "mine" / "cluster=a" / f"date={DAY}" / "x.parquet"]
+    for file in mine:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("mine")
+    lake = open_lake(tmp_path)
+    lake.remove(lake.partitions("sample"))
+    write(tmp_path, sample_rows(1))
+    assert lake.tidy(timedelta(seconds=-60)) == 1
+    assert all(file.read_text() == "mine" for file in mine)
+
+
 def test_views_read_the_partition_columns_and_type_empty_tables(tmp_path: Path) -> None:
     write(tmp_path, sample_rows(3))
     con = duckdb.connect()
@@ -171,4 +196,4 @@ def test_views_read_the_partition_columns_and_type_empty_tables(tmp_path: Path) 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     write(tmp_path / "one", sample_rows(1000))
     write(tmp_path / "two", sample_rows(1000))
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert seen(tmp_path / "one") == seen(tmp_path / "two")

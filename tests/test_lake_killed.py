@@ -10,18 +10,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lake_moments import moments
+from lake_rows import seen
 
 from gpureport.lake import open_lake
-from gpureport.lake.change import pack_observations
-from gpureport.lake.layout import MARKER
+from gpureport.lake.paths import ROOT
 from gpureport.tables import SAMPLE, SOURCE
 from gpureport.tables.state import NAMESPACE, NODE
 from gpureport.tables.table import Table
 
 DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
 FIRST, SECOND, THIRD = (datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (6, 7, 8))
-
-Files = dict[str, bytes]
 
 
 def rows(table: Table, count: int, **known: object) -> pa.Table:
@@ -36,12 +34,6 @@ def _column(field: pa.Field, count: int, value: object) -> pa.Array:
     return pa.array([value] * count, field.type)
 
 
-def seen(lake: Path) -> Files:
-    """The files that a reader finds who opens the lake."""
-    open_lake(lake)
-    return {str(file.relative_to(lake)): file.read_bytes() for file in sorted(lake.glob("[!.]*/cluster=*/date=*/*"))}
-
-
 def export(lake: Path, count: int) -> None:
     with open_lake(lake, create=True).change() as change:
         change.write("sample", "lab", DAY, rows(SAMPLE, count))
@@ -51,7 +43,7 @@ def export(lake: Path, count: int) -> None:
 
 def observe(lake: Path, at: datetime, count: int = 1) -> None:
     tables = {table.name: rows(table, count, observed_at=at) for table in (NAMESPACE, NODE)}
-    with open_lake(lake).observation() as change:
+    with open_lake(lake).change() as change:
         change.observe("lab", at, tables | {"source": rows(SOURCE, count, kind="kubernetes", start_at=at)})
 
 
@@ -59,7 +51,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a day exported again": lambda lake: export(lake, 3),
     "an observation": lambda lake: observe(lake, THIRD),
     "an observation made again": lambda lake: observe(lake, SECOND, 2),
-    "observations joined": lambda lake: pack_observations(open_lake(lake), NEXT),
+    "observations joined": lambda lake: open_lake(lake).pack_observations(NEXT),
 }
 
 
@@ -100,7 +92,7 @@ def test_what_was_cut_off_is_simply_done_again(change: Callable[[Path], object],
     for moment in found:
         change(moment)
         assert seen(moment) == after
-        assert {path.name for path in moment.iterdir() if path.name.startswith(".")} <= {".lock"}
+        assert {path.name for path in moment.iterdir() if path.name.startswith(".")} <= {".lock", f".{ROOT}.draft"}
 
 
 def test_an_observation_comes_through_between_the_cut_and_the_next_export(lake: Path, tmp_path: Path) -> None:
@@ -117,7 +109,7 @@ def test_an_observation_comes_through_between_the_cut_and_the_next_export(lake: 
 def test_a_lake_whose_first_change_was_cut_off_is_still_one(tmp_path: Path) -> None:
     with moments(tmp_path / "lake", tmp_path / "moments") as found:
         export(tmp_path / "lake", 2)
-    assert any(not (moment / MARKER).exists() for moment in found)
+    assert any(not (moment / ROOT).exists() for moment in found)
     for moment in found:
         export(moment, 2)
         assert seen(moment) == seen(tmp_path / "lake")

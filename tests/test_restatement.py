@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from built_once import built_once
 from golden_case import NOON, NOW, Row, report_rows
+from lake_rows import seen
 
 from gpureport.cli import main
 
@@ -41,8 +42,8 @@ def restated(folder: Path, name: str) -> list[Row]:
 
 
 def facts_digest(folder: Path) -> str:
-    files = sorted((folder / "lake" / "facts").rglob("*.parquet"))
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    facts = sorted((name, data) for name, data in seen(folder / "lake").items() if name.startswith("facts/"))
+    return sha256(b"".join(data for _, data in facts)).hexdigest()
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ import pyarrow as pa
 from gpureport.catalog import Catalog
 from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list, with_unread
 from gpureport.export.settings import ExportSettings, window_asked
-from gpureport.lake import Change, Lake, open_lake
+from gpureport.lake import Change, DamagedError, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.runtime.garbage import uncollected
 from gpureport.series import METRIC_LABEL, SeriesBatch, concatenate
@@ -146,12 +146,14 @@ def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
     """How many samples the lake's day rests on; -1 where the day was never exported."""
     import duckdb  # a tenth of a second that only a second look at a day needs
 
-    for partition in lake.partitions("source"):
-        if (partition.cluster, partition.date) == (cluster, day):
-            files = [str(file) for file in partition.files]
-            row = duckdb.execute("select sum(sample_count) from read_parquet(?) where kind <> 'kubernetes'", [files]).fetchone()
-            return int(row[0]) if row and row[0] is not None else -1
-    return -1
+    try:
+        files = [str(file) for file in found.files] if (found := lake.partition("source", cluster, day)) else []
+    except DamagedError:  # the day is to come anew
+        return -1
+    if not files:
+        return -1
+    row = duckdb.execute("select sum(sample_count) from read_parquet(?) where kind <> 'kubernetes'", [files]).fetchone()
+    return int(row[0]) if row and row[0] is not None else -1
 
 
 @dataclass(frozen=True)
@@ -170,8 +172,7 @@ class _Fetch:
         shaped = shape(batch, self.settings.catalog, Window.of_day(self.day), self.settings.keep_raw, self.reading)
         del batch  # not held while the rows are encoded
         for table, rows in shaped.tables().items():
-            if rows.num_rows or table == "device_sample":
-                change.write(table, self.settings.cluster, self.day, rows, part=f"part-{number:04d}")
+            change.write(table, self.settings.cluster, self.day, rows, part=number)
         return replace(done, tallies=shaped.tallies, devices=shaped.devices)
 
     def _read(self, group: Group, around: Window) -> tuple[SeriesBatch, _Done]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from gpureport.facts.lake_days import TELEMETRY
-from gpureport.lake import Lake, footer
-from gpureport.lake.layout import OBSERVED
+from gpureport.lake import Lake
 from gpureport.tables import DEVICE_SAMPLE, SOURCE
 
 _BASIS = "samples_hash"
@@ -17,7 +16,7 @@ _TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)
 
 
 def basis_entry(lake: Lake, cluster: str, day: date) -> dict[str, str]:
-    """What footers of the day's facts are to say of the samples that they are made from: names, sizes and rows of the files."""
+    """What the day's facts are to say of the samples that they are made from: parts, sizes and rows of the files."""
     described = "\n".join(sorted(_files(lake, cluster, day)))
     return {_BASIS: hashlib.sha256(described.encode()).hexdigest()[:12]}
 
@@ -30,14 +29,14 @@ def are_current(lake: Lake, cluster: str, day: date, made_with: str) -> bool:
     facts = lake.partition(_TABLE, cluster, day)
     if facts is None or lake.partition(DEVICE_SAMPLE.name, cluster, day) is None:
         return facts is not None
-    metadata = footer(facts.files[0]).metadata or {}
+    note = lake.note(cluster, day)
     wanted = {"config_hash": made_with, **basis_entry(lake, cluster, day)}
-    return all(metadata.get(name.encode(), b"").decode() == value for name, value in wanted.items())
+    return all(note.get(name) == value for name, value in wanted.items())
 
 
 def _files(lake: Lake, cluster: str, day: date) -> Iterator[str]:
     for table in _TABLES:
         found = lake.partition(table, cluster, day)
-        for file in lake.sizes(found) if found else ():
-            if not file.name.startswith(OBSERVED):
-                yield f"{table}/{file.name} {file.byte_count} {file.row_count}"
+        for file in found.stored if found else ():
+            if not file.is_observed:  # the names of the first lakes, so that their facts stay current
+                yield f"{table}/part-{file.number:04d}.parquet {file.byte_count} {file.row_count}"

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpureport.lake import Partition, footer, scan_view
+from gpureport.lake import Partition, scan_view
 from gpureport.query import Query, build
 from gpureport.workers import Threads
 
@@ -25,7 +25,7 @@ def interval_sums(
     con: duckdb.DuckDBPyConnection, query: Query, samples: Partition, params: Mapping[str, Any], folder: Path, threads: int
 ) -> None:
     """Make ``INTERVALS`` over the samples' parts: by its SQL where they are few, else by loops, a file in the folder each."""
-    if sum(footer(file).num_rows for file in samples.files) < _ROWS_WORTH_LOOPS:
+    if samples.row_count < _ROWS_WORTH_LOOPS:
         build(con, query, params)
         return
     pieces = con.sql(f"select * from {_PIECES} order by device_uuid, start_at").to_arrow_table()

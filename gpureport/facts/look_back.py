@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from gpureport.lake import Lake, Partition, footer, views
+from gpureport.lake import Lake, Partition, views
 from gpureport.query import Query, build, needed
 from gpureport.window import Window, plain
 
@@ -64,7 +64,6 @@ def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str
         return []
     days = {*window.days(), *earlier.days()}
     facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
-    lake.bring(facts)
     found: dict[str, list[tuple[str, str]]] = {}
     for partition in facts:
         found.setdefault(partition.cluster, []).append(made_by(partition))
@@ -73,8 +72,8 @@ def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str
 
 def made_by(partition: Partition) -> tuple[str, str]:
     """The version and the configuration's hash that facts were made with."""
-    metadata = footer(partition.files[0]).metadata or {}
-    return metadata.get(b"gpureport_version", b"").decode(), metadata.get(b"config_hash", b"").decode()
+    note = partition.lake.note(partition.cluster, partition.date)
+    return note.get("gpureport_version", ""), note.get("config_hash", "")
 
 
 def build_earlier(
@@ -110,7 +109,6 @@ def build_history(
     held, asked = lake.partitions("facts/device_hour"), set(window.days())
     last = max(each.date for each in held if each.date in asked)
     facts = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
-    lake.bring(facts)
     alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}
     days = sorted({each.date for each in facts if made_by(each) in alike})
     views(con, lake, _HISTORY_FACTS, dates=days)

@@ -1,4 +1,4 @@
-"""Days whose facts were made again from other samples: what was said of them before, kept in the footers of their facts.
+"""Days whose facts were made again from other samples: what was said of them before, kept beside their facts.
 
 Late data makes a day grow after it was reported. What the first report could say stays beside what can be said now.
 """
@@ -12,25 +12,25 @@ from typing import Any
 import duckdb
 
 from gpureport.facts.freshness import basis_entry
-from gpureport.lake import Lake, Partition, footer
+from gpureport.lake import Lake, Partition
 from gpureport.lake.views import create_view
 from gpureport.window import Window
 
 _TABLE = "facts/ledger_hour"
-_ROWS, _STATED = b"sample_rows", b"stated_before"
+_ROWS, _STATED = "sample_rows", "stated_before"
 
 
-def footer_entries(lake: Lake, samples: Partition) -> dict[str, str]:
+def note_entries(lake: Lake, samples: Partition) -> dict[str, str]:
     """What the facts of a day are to carry: of which samples they are made, and what was said of the day from fewer or more."""
-    rows = str(sum(footer(file).num_rows for file in samples.files))
-    entries = {_ROWS.decode(): rows, **basis_entry(lake, samples.cluster, samples.date)}
+    rows = str(samples.row_count)
+    entries = {_ROWS: rows, **basis_entry(lake, samples.cluster, samples.date)}
     if before := lake.partition(_TABLE, samples.cluster, samples.date):
-        metadata = footer(before.files[0]).metadata or {}
-        stated = metadata.get(_STATED, b"").decode()
-        if metadata.get(_ROWS, rows.encode()).decode() != rows:
+        note = lake.note(samples.cluster, samples.date)
+        stated = note.get(_STATED, "")
+        if note.get(_ROWS, rows) != rows:
             stated = stated or json.dumps(_totals(before))
         if stated:
-            entries[_STATED.decode()] = stated
+            entries[_STATED] = stated
     return entries
 
 
@@ -42,7 +42,7 @@ def restated_days(lake: Lake, window: Window) -> str:
 def _restated(lake: Lake, window: Window) -> Iterator[dict[str, Any]]:
     days = set(window.days())
     for partition in lake.partitions(_TABLE):
-        stated = (footer(partition.files[0]).metadata or {}).get(_STATED) if partition.date in days else None
+        stated = lake.note(partition.cluster, partition.date).get(_STATED) if partition.date in days else None
         if stated:
             yield {"cluster": partition.cluster, "day": partition.date.isoformat(), **json.loads(stated)}
 

@@ -1,8 +1,21 @@
-"""The lake: Parquet partitions that are written whole or not at all, and the DuckDB views over them."""
+"""The lake: immutable Parquet files and one root that names them, in a folder or a bucket, and the DuckDB views over them."""
 
 from gpureport.lake.change import Change
-from gpureport.lake.layout import Lake, Partition, open_lake
+from gpureport.lake.check import DamagedError
+from gpureport.lake.commit import LakeBusyError
+from gpureport.lake.lake import Lake, Partition, exclusive_run, open_lake
 from gpureport.lake.scan import footer, scan_view
 from gpureport.lake.views import views
 
-__all__ = ["Change", "Lake", "Partition", "footer", "open_lake", "scan_view", "views"]
+__all__ = [
+    "Change",
+    "DamagedError",
+    "Lake",
+    "LakeBusyError",
+    "Partition",
+    "exclusive_run",
+    "footer",
+    "open_lake",
+    "scan_view",
+    "views",
+]

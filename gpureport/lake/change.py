@@ -1,184 +1,175 @@
-"""Replace partitions whole or not at all: write aside, make durable, then move into place.
+"""What a writer stages, aside and durable; all of it becomes part of the lake when the change ends, or nothing.
 
-Parts of an observation (``observed-<time>``) are the exception: they are added beside what the partition holds, and stay when
-the rest of it is replaced.
+Parts replace what a table's day held. Snapshots are added beside it, and stay when the rest is replaced.
 """
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import json
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
-from gpureport.errors import LakeError
-from gpureport.lake.layout import MARKER, Lake, observation_part, packed_part, partition_folder
-from gpureport.lake.pack import join, packable, without_instant
+from gpureport.lake.commit import Edit, LakeBusyError, with_files
 from gpureport.lake.parquet import write_parquet
-from gpureport.lake.placing import disk_errors, place, placing, sync
-from gpureport.store import ObjectAddress, Place
-from gpureport.tables import SCHEMA_VERSION, SOURCE, TABLE_BY_NAME
+from gpureport.lake.paths import day_key, day_of, file_name, partition_folder
+from gpureport.lake.root import Root, Stored
+from gpureport.store.folder import sync
+from gpureport.tables import SOURCE, TABLE_BY_NAME
 from gpureport.tables.state import STATE_TABLES
 from gpureport.window import to_ms
 
-_STAGING = ".staging"
-_OBSERVING = ".observing"
-_LOCK = ".lock"
-
-
-ABANDONED = ".abandoned"
-"""In a change's folder: it is not to be placed."""
-
-
-class LakeBusyError(LakeError):
-    """Another gpureport is writing to the lake, or wrote what this one was about to."""
+_ABANDONED = "abandoned"
+_NOTES = "notes"
+_OBSERVED = tuple(table.name for table in (*STATE_TABLES, SOURCE))
+_SCHEMA = "schema"
+"""Of a table without rows, for which there is no file."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Partitions written aside. Picklable: worker processes may write parts into the same change."""
+    """Files written aside. Picklable: worker processes may write parts into the same change."""
 
     lake_path: Path
+    """Where the lake's files are, or copies of them."""
     staging: Path
 
     def write(
-        self,
-        table: str,
-        cluster: str,
-        day: date,
-        rows: pa.Table,
-        part: str = "part-0000",
-        metadata: Mapping[str, str] | None = None,
+        self, table: str, cluster: str, day: date, rows: pa.Table, part: int = 0, metadata: Mapping[str, str] | None = None
     ) -> None:
-        """Stage one part of a partition; the partition will hold the staged parts, its observations and nothing else."""
-        with disk_errors(self.lake_path):
-            path = self.staging / partition_folder(table, cluster, day) / f"{part}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_parquet(rows, path, metadata or {}, TABLE_BY_NAME.get(table))
-            sync(path)
+        """Stage one part of a table's day, which will hold the staged parts, its snapshots and nothing else.
+
+        No rows are no file.
+        """
+        folder = self._folder(table, cluster, day)
+        if rows.num_rows:
+            self._write(folder, table, rows, f"{part:04d}", metadata or {})
+        else:
+            (folder / _SCHEMA).write_bytes(rows.schema.remove_metadata().serialize())
 
     def observe(self, cluster: str, observed_at: datetime, tables: Mapping[str, pa.Table]) -> None:
-        """Stage the state tables of an instant, and what was asked for them; the same instant again replaces what was there."""
-        day, part = observed_at.astimezone(UTC).date(), observation_part(observed_at)
-        for table in (*STATE_TABLES, SOURCE):
-            partition = partition_folder(table.name, cluster, day)
-            if table.name not in tables and (self.lake_path / partition / f"{part}.parquet").exists():
-                self.write(table.name, cluster, day, table.schema.empty_table(), part)
-            packed = self.lake_path / partition / f"{packed_part(day)}.parquet"
-            if packed.exists():
-                without_instant(table, packed, to_ms(observed_at), self.staging / partition / packed.name)
-        for name, rows in tables.items():
-            self.write(name, cluster, day, rows, part)
+        """Stage the tables of a snapshot; one of the same time is replaced by it."""
+        day, at_ms = observed_at.astimezone(UTC).date(), to_ms(observed_at)
+        for table, rows in tables.items():
+            if rows.num_rows:
+                self._write(self._folder(table, cluster, day), table, rows, f"0000.{at_ms}.{at_ms}", {})
+
+    def note(self, cluster: str, day: date, entries: Mapping[str, str]) -> None:
+        """Say of the day's facts what they are made from and with."""
+        (self._folder(_NOTES, cluster, day) / _NOTES).write_text(json.dumps(dict(entries)), encoding="utf-8")
 
     def abandon(self) -> None:
         """Leave the lake as it is when the block ends."""
-        (self.staging / ABANDONED).touch()
+        (self.staging / _ABANDONED).touch()
+
+    def _folder(self, table: str, cluster: str, day: date) -> Path:
+        folder = self.staging / partition_folder(table, cluster, day)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _write(self, folder: Path, table: str, rows: pa.Table, label: str, metadata: Mapping[str, str]) -> None:
+        draft = folder / f".{label}"
+        write_parquet(rows, draft, metadata, TABLE_BY_NAME.get(table))
+        keep(draft, label, rows.num_rows)
 
 
-@contextmanager
-def staged_change(lake: Lake) -> Iterator[Change]:
-    """A change under the lake's lock; see ``Lake.change``."""
-    with disk_errors(lake.path), _locked(lake.path), _staged(lake.path, _STAGING) as change:
-        yield change
-        if not (change.staging / ABANDONED).exists():
-            with placing(lake.path):
-                place(lake.path, change.staging)
+def keep(draft: Path, label: str, row_count: int) -> Path:
+    """Make a written file a staged one: durable, and named by what the root will say of it."""
+    sync(draft)
+    with draft.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return draft.rename(draft.with_name(f"{label}.{row_count}.{digest}.parquet"))
 
 
-@contextmanager
-def staged_observation(lake: Lake) -> Iterator[Change]:
-    """A change that only adds an observation; see ``Lake.observation``."""
-    with disk_errors(lake.path):
-        lake.path.mkdir(parents=True, exist_ok=True)
-        with placing(lake.path), _staged(lake.path, _OBSERVING) as change:
-            yield change
-            place(lake.path, change.staging)
+@dataclass(frozen=True)
+class Staged:
+    """What was staged of a table's day: the files as the root will name them, and where each lies."""
+
+    table: str
+    key: str
+    files: Mapping[Stored, Path]
+    schema: bytes = b""
+    notes: Mapping[str, str] | None = None
+    rewritten: frozenset[Stored] = frozenset()
+    """Snapshots of the lake in whose place these files hold the same rows, or some of them."""
+
+    @property
+    def is_replacing(self) -> bool:
+        """Whether the files come in place of the day's parts."""
+        return bool(self.schema) or any(not each.is_observed for each in self.files)
+
+    @property
+    def times(self) -> set[int]:
+        """Of its snapshots, one by one."""
+        return set() if self.rewritten else {each.first_ms for each in self.files if each.first_ms is not None}
 
 
-def pack_observations(lake: Lake, before: date) -> int:
-    """Join the observations of every day before this one, a file a table and day; how many files were joined."""
-    joined = 0
-    with disk_errors(lake.path), placing(lake.path), _staged(lake.path, _OBSERVING) as change:
-        for table, partition, parts in packable(lake, before):
-            staged = change.staging / partition_folder(partition.table, partition.cluster, partition.date)
-            join(table, partition, parts, staged)
-            for file in staged.iterdir():
-                sync(file)
-            joined += len(parts)
-        if joined:
-            place(lake.path, change.staging, is_replacing=True)
-    return joined
+def staged_files(staging: Path, change: str) -> list[Staged]:
+    """What a change staged; nothing of one that was abandoned."""
+    if (staging / _ABANDONED).exists():
+        return []
+    return [_staged(staging, folder, change) for folder in sorted(staging.glob("**/cluster=*/date=*"))]
 
 
-def remove_partitions(lake: Lake, partitions: Sequence[Sequence[Path]]) -> None:
-    """Remove files, a partition at a time; where they are all that their folder holds, a reader finds them all or none.
-
-    They are moved aside first, into the folder that the next change clears: a run that is killed leaves nothing half-removed.
-    """
-    if not partitions:
-        return
-    with disk_errors(lake.path), _locked(lake.path), placing(lake.path), _staged(lake.path, _STAGING) as change:
-        for number, files in enumerate(partitions):
-            folder, aside = files[0].parent, change.staging / str(number)
-            if set(folder.iterdir()) == set(files):
-                folder.rename(aside)
-                continue
-            aside.mkdir()
-            for file in files:
-                file.rename(aside / file.name)
+def _staged(staging: Path, folder: Path, change: str) -> Staged:
+    table = folder.parent.parent.relative_to(staging).as_posix()
+    key = day_key(folder.parent.name.removeprefix("cluster="), date.fromisoformat(folder.name.removeprefix("date=")))
+    if table == _NOTES:
+        return Staged(table, key, {}, notes=json.loads((folder / _NOTES).read_text(encoding="utf-8")))
+    files = {stored(table, key, path, change): path for path in sorted(folder.glob("*.parquet"))}
+    schema = folder / _SCHEMA
+    return Staged(table, key, files, schema.read_bytes() if schema.exists() else b"")
 
 
-@contextmanager
-def _staged(lake_path: Path, name: str) -> Iterator[Change]:
-    if not (lake_path / MARKER).exists():
-        write_marker(lake_path)
-    staging = lake_path / name
-    shutil.rmtree(staging, ignore_errors=True)  # what a killed run left; nobody reads it
-    staging.mkdir()
-    try:
-        yield Change(lake_path, staging)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+def stored(table: str, key: str, staged: Path, change: str) -> Stored:
+    """A staged file as the root will name it."""
+    number, *times, rows, digest = staged.name.removesuffix(".parquet").split(".")
+    name = file_name(table, *day_of(key), change, int(number))
+    return Stored(name, staged.stat().st_size, int(rows), digest, *map(int, times))
 
 
-@contextmanager
-def _locked(path: Path, name: str = _LOCK) -> Iterator[None]:
-    path.mkdir(parents=True, exist_ok=True)
-    with (path / name).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LakeBusyError(f"another gpureport is writing to the lake at {path}; run again when it has ended") from None
-        yield
+def edit_of(staged: Sequence[Staged], base: Root) -> Edit:
+    """The edit that staged files mean; LakeBusyError where somebody else replaced what they replace, since ``base``."""
+    replaced_days = {each.key for each in staged if each.is_replacing}
+    times = {(each.key, time) for each in staged for time in each.times}
+
+    def edit(latest: Root) -> Root:
+        for key in replaced_days:
+            if _parts(latest, key) != _parts(base, key):
+                raise _busy(key)
+        tables = {(table, key) for key, _ in times for table in _OBSERVED} | {(each.table, each.key) for each in staged}
+        changed = {where: latest.files.get(where[0], {}).get(where[1], ()) for where in tables}
+        changed = {(table, key): _without(files, key, times) for (table, key), files in changed.items()}
+        for each in staged:
+            old = changed[each.table, each.key]
+            if not each.rewritten <= set(old):
+                raise _busy(each.key)
+            kept = (one for one in old if one not in each.rewritten and (one.is_observed or not each.is_replacing))
+            changed[each.table, each.key] = (*kept, *each.files)
+        notes = {each.key: dict(each.notes) for each in staged if each.notes is not None}
+        schemas = {each.table: each.schema for each in staged if each.schema and each.table not in TABLE_BY_NAME}
+        edited = with_files(latest, changed)
+        return msgspec.structs.replace(edited, notes={**latest.notes, **notes}, schemas={**latest.schemas, **schemas})
+
+    return edit
 
 
-@contextmanager
-def changing_in_place(path: Path) -> Iterator[None]:
-    """Nobody else changes the lake meanwhile, be it partitions or observations; LakeBusyError where somebody does."""
-    with disk_errors(path), _locked(path, ".run.lock"), _locked(path), placing(path):
-        yield
+def _parts(root: Root, key: str) -> list[tuple[str, Stored]]:
+    return [(table, each) for table, days in root.files.items() for each in days.get(key, ()) if not each.is_observed]
 
 
-def write_marker(path: Path) -> None:
-    """Say of the folder that it is a lake of this version's schema."""
-    marker = path / MARKER
-    draft = path / f".{MARKER}.draft"  # hidden: a folder that holds nothing else may still become a lake
-    draft.write_text(json.dumps({"schema_version": SCHEMA_VERSION}) + "\n")
-    draft.replace(marker)
+def _without(files: Sequence[Stored], key: str, times: Collection[tuple[str, int]]) -> tuple[Stored, ...]:
+    """The files but for single snapshots of these times, which come anew."""
+    return tuple(each for each in files if each.first_ms != each.last_ms or (key, each.first_ms) not in times)
 
 
-@contextmanager
-def exclusive_run(place: Place) -> Iterator[None]:
-    """Only one nightly run at a time over a lake; LakeBusyError for a second one.
-
-    On object storage that is of this machine; one of another machine loses when it changes what this one did.
-    """
-    path = place.cache if isinstance(place, ObjectAddress) else place
-    with disk_errors(path), _locked(path, ".run.lock"):
-        yield
+def _busy(key: str) -> LakeBusyError:
+    cluster, day = day_of(key)
+    return LakeBusyError(
+        f"another gpureport changed {day} of {cluster} meanwhile; nothing of this change is in the lake, run again"
+    )

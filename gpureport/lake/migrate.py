@@ -1,96 +1,232 @@
-"""A lake of an older schema made one of this: files that lack columns get them, as unknown: null, or '' of a name.
+"""A lake of an older version made one of this: its files stay where they are and are named by a root.
 
-Schema 1 is every lake written before there was a second; it may lack any column that was added since, up to whole tables,
-which then simply have no files. Nothing is computed anew: facts of another version are refused by what stands in them.
+Files that lack columns are written anew with them, as unknown: null, or '' of a name. Nothing is computed anew. Older forms are
+folders with a marker and fixed names (schema 1 and 2), and prefixes of a bucket whose root names an index a day (schema 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gzip
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpureport.errors import LakeError
-from gpureport.lake.change import changing_in_place, write_marker
-from gpureport.lake.layout import Lake, Partition, open_lake, schema_version
+from gpureport.errors import LakeError, first_line
+from gpureport.lake.change import keep, stored
+from gpureport.lake.commit import new_change, with_files
+from gpureport.lake.lake import exclusive_run
 from gpureport.lake.parquet import held_type, write_parquet
-from gpureport.lake.placing import disk_errors
-from gpureport.store import ObjectAddress, Place
-from gpureport.tables import SCHEMA_VERSION, TABLES
-from gpureport.tables.table import Column, Table
+from gpureport.lake.paths import ROOT, day_of
+from gpureport.lake.root import MARKER, Replaced, Root, Stored, check_version, encode_root, old_version
+from gpureport.runtime.spill import private_folder
+from gpureport.store import Bucket, Folder, Found, ObjectAddress, Place, Storage
+from gpureport.store.folder import locked
+from gpureport.tables import SCHEMA_VERSION, TABLE_BY_NAME
+from gpureport.tables.table import Column
+from gpureport.window import to_ms
+
+_PLACING = ".placing"
+"""Where an older version left a change that was complete and not yet in its place."""
+_OBSERVED = "observed-"
+_OLD_FILE = re.compile(
+    r"((?:facts/)?\w+)/cluster=([^/]+)/date=(\d{4}-\d\d-\d\d)/(?:part-\d{4,}|observed-\d{8}(?:T\d{9}Z)?)\.parquet"
+)
 
 
 @dataclass(frozen=True)
 class Migrated:
-    """From which version to which, how many files were written anew, and of which days."""
+    """From which version to which, and how many files were written anew."""
 
     from_version: int
     to_version: int
-    file_count: int
-    days: tuple[date, ...]
+    file_count: int = 0
+
+
+@dataclass(frozen=True)
+class _Older:
+    """A lake of an older version: its files by table and day, and what its root is to replace."""
+
+    storage: Storage
+    version: int
+    files: dict[tuple[str, str], list[str]]
+    root: Found | None = None
+    is_conditional: bool = True
+    debris: tuple[str, ...] = ()
 
 
 def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
-    """Bring the lake to this version's schema; what was done. A run that is killed is simply run again.
+    """Bring the lake to this version's form; what was done. A run that is killed is simply run again.
 
     LakeError for no lake, for a newer one, and for a file that lacks what must be known; the lake is then as it was.
     """
-    if isinstance(place, ObjectAddress):
-        open_lake(place)  # there was object storage only from this schema on: nothing older can lie there
-        return Migrated(SCHEMA_VERSION, SCHEMA_VERSION, 0, ())
-    return _migrate_folder(place, is_rehearsal)
-
-
-def _migrate_folder(path: Path, is_rehearsal: bool) -> Migrated:
-    version = schema_version(path)
-    if version > SCHEMA_VERSION:
-        raise LakeError(
-            f"the lake at {path} has schema {version}, newer than this gpureport's {SCHEMA_VERSION}; upgrade gpureport"
-        )
-    if version == SCHEMA_VERSION:
-        return Migrated(version, version, 0, ())
-    found = list(_lacking(Lake(path)))
+    older = _older_bucket(place) if isinstance(place, ObjectAddress) else _older_folder(place, is_rehearsal)
+    if older is None:
+        return Migrated(SCHEMA_VERSION, SCHEMA_VERSION)
+    found = {where: [_missing(older.storage, name, where[0]) for name in names] for where, names in older.files.items()}
+    count = sum(bool(each) for missing in found.values() for each in missing)
     if not is_rehearsal:
-        with changing_in_place(path):
-            for _, file, missing in found:
-                _complete(path, file, missing)
-            write_marker(path)
-    days = tuple(sorted({partition.date for partition, _, _ in found}))
-    return Migrated(version, SCHEMA_VERSION, len(found), days)
+        with exclusive_run(place), private_folder(older.storage.folder, ".staging-") as staging:
+            _replace_root(older, _new_root(older, found, staging))
+    return Migrated(older.version, SCHEMA_VERSION, count)
 
 
-def _lacking(lake: Lake) -> Iterator[tuple[Partition, Path, list[Column]]]:
-    """Files without all columns of their table, and those that they lack; all are looked at before any is changed."""
-    for table in TABLES:
-        for partition in lake.partitions(table.name):
-            for file in partition.files:
-                if missing := _missing(table, file):
-                    yield partition, file, missing
+def _older_folder(path: Path, is_rehearsal: bool) -> _Older | None:
+    storage = Folder(path)
+    if storage.get(ROOT):
+        return None
+    version = old_version(path)
+    if version is None:
+        raise LakeError(f"{path} is not a gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
+    if version > SCHEMA_VERSION:
+        check_version(path, version)
+    if not is_rehearsal:
+        with storage.errors(), locked(path / ".lock"):
+            _finish_placing(path)
+    files: dict[tuple[str, str], list[str]] = {}
+    for each in sorted(each.name for each in storage.objects()):
+        match = _partition_of(each)
+        if match:
+            files.setdefault(match, []).append(each)
+    return _Older(storage, version, files)
 
 
-def _missing(table: Table, file: Path) -> list[Column]:
+def _partition_of(name: str) -> tuple[str, str] | None:
+    """The table and day of a file of a lake; None of anything else."""
+    found = _OLD_FILE.fullmatch(name)
+    return (found[1], f"{found[2]}/{found[3]}") if found else None
+
+
+def _finish_placing(path: Path) -> None:
+    """Partitions that wait come in place of what is there; snapshots alone that were to be added, beside it."""
+    ready = path / _PLACING
+    is_adding = not (ready / ".replaces").exists()
+    for staged in sorted(ready.glob("**/cluster=*/date=*")):
+        target = path / staged.relative_to(ready)
+        if not (is_adding and all(file.name.startswith(_OBSERVED) for file in staged.iterdir())):
+            shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True, exist_ok=True)
+        for file in staged.iterdir():
+            file.replace(target / file.name)
+    shutil.rmtree(ready, ignore_errors=True)
+
+
+def _older_bucket(address: ObjectAddress) -> _Older | None:
+    bucket = Bucket(address)
+    found = bucket.get(ROOT)
+    if found is None:
+        raise LakeError(f"there is no lake at {address}; fill one with 'gpureport export' or 'gpureport import'")
+    root = _json(bucket, ROOT, gzip.decompress)
+    version = int(root["schema_version"])
+    if version >= SCHEMA_VERSION:
+        check_version(address, version)
+        return None
+    files: dict[tuple[str, str], list[str]] = {}
+    for key, day in root["days"].items():
+        cluster, date_of_day = day_of(key)
+        for table, held in _json(bucket, day["index"]).items():
+            folder = f"{table}/cluster={cluster}/date={date_of_day}"
+            files[table, key] = [f"changes/{change}/{folder}/{name}" for name, (change, *_) in sorted(held.items())]
+    known = {name for names in files.values() for name in names}
+    debris = tuple(each.name for each in bucket.objects("changes") if each.name not in known)
+    return _Older(bucket, version, files, found, bool(root["is_conditional"]), debris)
+
+
+def _json(bucket: Bucket, name: str, unpacked: Any = bytes) -> Any:
+    try:
+        found = bucket.get(name)
+        return json.loads(unpacked(found.data if found else b""))
+    except (OSError, EOFError, ValueError) as error:
+        raise LakeError(f"{bucket.address}/{name} is damaged ({first_line(error)}); restore it from a backup") from error
+
+
+def _missing(storage: Storage, name: str, table: str) -> list[Column]:
+    """The columns that a file lacks; all files are looked at before any is changed."""
+    file = storage.bring(name)
     try:
         names = set(pq.read_schema(file).names)
     except (pa.ArrowInvalid, OSError) as error:
-        raise LakeError(f"{file} cannot be read ({error}); export or import that day again") from error
-    missing = [column for column in table.columns if column.name not in names]
+        raise LakeError(f"{file} cannot be read ({first_line(error)}); export or import that day again") from error
+    known = TABLE_BY_NAME.get(table)
+    missing = [column for column in known.columns if column.name not in names] if known else []
     if needed := [column.name for column in missing if not (column.nullable or column.type == pa.string())]:
         raise LakeError(f"{file} lacks {', '.join(needed)}, which cannot be unknown; export or import that day into a new lake")
     return missing
 
 
-def _complete(lake_path: Path, file: Path, missing: list[Column]) -> None:
-    """The same rows with nothing in the missing columns; readers see the old file or the new one."""
+def _new_root(older: _Older, found: dict[tuple[str, str], list[list[Column]]], staging: Path) -> Root:
+    change, gone = new_change(), list(older.debris)
+    files: dict[tuple[str, str], tuple[Stored, ...]] = {}
+    for number, ((table, key), names) in enumerate(older.files.items()):
+        kept: list[Stored] = []
+        for name, missing in zip(names, found[table, key], strict=True):
+            if missing:
+                draft = _completed(older.storage.bring(name), missing, staging / f"{number}-{len(kept)}")
+                made = keep(draft, _label(name, len(kept)), pq.read_metadata(draft).num_rows)
+                kept.append(stored(table, key, made, change))
+                older.storage.add({kept[-1].name: made})
+                gone.append(name)
+            else:
+                kept.append(_stored(older.storage, name))
+        files[table, key] = tuple(kept)
+    notes = {key: _note(older.storage, names[0]) for (table, key), names in older.files.items() if table == "facts/ledger_hour"}
+    replaced = (Replaced(tuple(gone)),) if gone else ()
+    root = Root(is_conditional=older.is_conditional, changes=(change,), notes=notes, replaced=replaced)
+    return with_files(root, files)
+
+
+def _label(name: str, number: int) -> str:
+    """As a change stages it: a part keeps its number."""
+    part = Path(name).stem
+    if part.startswith(_OBSERVED):
+        return ".".join(map(str, (f"{number:04d}", *_times(part))))
+    return part.removeprefix("part-")
+
+
+def _times(part: str) -> tuple[int, int]:
+    """Of the snapshots that a file holds: one, or all of a day."""
+    text = part.removeprefix(_OBSERVED)
+    if "T" in text:
+        at = to_ms(datetime.strptime(text, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC))
+        return at, at
+    start = datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
+    return to_ms(start), to_ms(start + timedelta(days=1)) - 1
+
+
+def _stored(storage: Storage, name: str) -> Stored:
+    """A file as it is; an observation of the older form says its time in its name."""
+    path, part = storage.bring(name), Path(name).stem
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    times = _times(part) if part.startswith(_OBSERVED) else ()
+    return Stored(name, path.stat().st_size, pq.read_metadata(path).num_rows, digest, *times)
+
+
+def _completed(file: Path, missing: Iterable[Column], draft: Path) -> Path:
+    """The same rows with nothing in the missing columns."""
     rows = pq.ParquetFile(file).read()
     for column in missing:
         unknown = pa.nulls(rows.num_rows, held_type(column))
         rows = rows.append_column(column.name, unknown if column.nullable else unknown.fill_null(""))
-    metadata = {key.decode(): value.decode() for key, value in (rows.schema.metadata or {}).items()}
-    draft = file.with_suffix(".draft")
-    with disk_errors(lake_path):
-        write_parquet(rows, draft, metadata)
-        draft.replace(file)
+    write_parquet(rows, draft, {})
+    return draft
+
+
+def _note(storage: Storage, name: str) -> dict[str, str]:
+    """What an older version wrote into the footers of facts."""
+    metadata = pq.read_metadata(storage.bring(name)).metadata or {}
+    return {key.decode(): value.decode() for key, value in metadata.items() if key != b"ARROW:schema"}
+
+
+def _replace_root(older: _Older, root: Root) -> None:
+    if not older.storage.replace(ROOT, older.root, encode_root(root), older.is_conditional):
+        raise LakeError(f"another gpureport changed {older.storage.place} meanwhile; run migrate again")
+    older.storage.delete([MARKER])

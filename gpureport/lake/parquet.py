@@ -38,6 +38,7 @@ def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str], table
         column_encoding=encodings,
         write_statistics=True,
         store_decimal_as_integer=True,
+        write_page_checksum=True,
     )
 
 

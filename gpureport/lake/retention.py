@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
-from pathlib import Path
 
 from gpureport.config import Retention
-from gpureport.lake.layout import Lake, Partition
+from gpureport.lake.lake import Lake, Partition
 from gpureport.tables import SOURCE, TABLES
 from gpureport.window import age_ago
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was removed, or would be: days of tables, bytes; and what stands in such days and is not gpureport's."""
+    """What was removed, or would be: days of tables, and their bytes."""
 
     partition_count: int = 0
     byte_count: int = 0
-    left: tuple[Path, ...] = ()
 
 
 def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = False) -> Pruned:
@@ -35,21 +33,16 @@ def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = Fa
     if not days:
         return Pruned()
     doomed = list(_doomed(lake, retention, min(today, max(days) + timedelta(days=1))))
-    held = [lake.holdings(partition) for partition in doomed]
-    own = [partition for partition, each in zip(doomed, held, strict=True) if each.file_count]
-    if own and not is_rehearsal:
-        lake.remove(own)
-    return Pruned(len(own), sum(each.byte_count for each in held), tuple(path for each in held for path in each.foreign))
+    if doomed and not is_rehearsal:
+        lake.remove(doomed)
+    return Pruned(len(doomed), sum(stored.byte_count for each in doomed for stored in each.stored))
 
 
 def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
-    """What was removed and what stays, a line each; nothing where nothing was to be removed."""
-    lines = [f"warning: {path} was not written by gpureport, and stays" for path in pruned.left]
-    if pruned.partition_count:
-        lines.append(
-            f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}: beyond their retention"
-        )
-    return lines
+    """What was removed, a line; nothing where nothing was to be removed."""
+    if not pruned.partition_count:
+        return []
+    return [f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}: beyond their retention"]
 
 
 def _doomed(lake: Lake, retention: Retention, today: date) -> Iterator[Partition]:
@@ -61,5 +54,5 @@ def _doomed(lake: Lake, retention: Retention, today: date) -> Iterator[Partition
         if not age:
             continue
         first_kept = age_ago(today, age)
-        for table in tables:  # device_sample first: a day without it is not computed again from what is left of it
+        for table in tables:
             yield from (each for each in lake.partitions(table) if each.date < first_kept)

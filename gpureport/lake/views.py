@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from gpureport.errors import LakeError, first_line
-from gpureport.lake.layout import Lake, Partition, is_observation
+from gpureport.lake.lake import Lake, Partition
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.tables.table import Table
 
@@ -23,32 +23,29 @@ def views(
     tables: Iterable[str],
     clusters: Collection[str] | None = None,
     dates: Collection[date] | None = None,
-    parts: Collection[str] | None = None,
 ) -> list[str]:
-    """Create a view per table over the chosen clusters, days and parts; the names made, in order.
+    """Create a view per table over the chosen clusters and days; the names made, in order.
 
-    Parts are of devices; an observation of the whole cluster belongs to every one of them. A lake table without files becomes
-    an empty table of its schema; facts without files are left out. LakeError where a file is no Parquet.
+    A table without files becomes an empty one of its schema; facts that no day ever had are left out. DamagedError where a file
+    is not what was written.
     """
     con.execute("create schema if not exists lake; create schema if not exists facts")
     chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
     lake.bring(partition for partitions in chosen.values() for partition in partitions)
-    made = (_open(con, table, _files(partitions, parts)) for table, partitions in chosen.items())
+    made = (
+        _open(con, lake, table, [str(file) for each in partitions for file in each.files]) for table, partitions in chosen.items()
+    )
     return [name for name in made if name]
 
 
-def _files(partitions: Iterable[Partition], parts: Collection[str] | None) -> list[str]:
-    found = (file for partition in partitions for file in partition.files)
-    return [str(file) for file in found if parts is None or file.stem in parts or is_observation(file)]
-
-
-def _open(con: duckdb.DuckDBPyConnection, table: str, files: list[str]) -> str:
-    """The name under which a table of the lake stands now; '' for facts without files."""
+def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[str]) -> str:
+    """The name under which a table of the lake stands now; '' for facts that no day ever had."""
     name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
+    known, schema = TABLE_BY_NAME.get(table), lake.root.schemas.get(table)
     if files:
-        create_view(con, name, files, _doubles(TABLE_BY_NAME.get(table)))
-    elif table in TABLE_BY_NAME:
-        _create_empty(con, name, TABLE_BY_NAME[table].schema)
+        create_view(con, name, files, _doubles(known))
+    elif known or schema:
+        _create_empty(con, name, known.schema if known else pa.ipc.read_schema(pa.py_buffer(schema)))
     else:
         return ""
     return name
@@ -81,6 +78,7 @@ def _doubles(table: Table | None) -> dict[str, str]:
 
 
 def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) -> None:
+    """Put an empty table under the name, with the columns that a path would add."""
     full = pa.schema([*schema, pa.field("cluster", pa.string()), pa.field("date", pa.date32())])
     con.register("_empty", full.empty_table())
     con.execute(f"create or replace table {name} as select * from _empty")

@@ -13,8 +13,7 @@ from gpureport import findings, pipeline
 from gpureport.config import Config
 from gpureport.errors import GpureportError, SourceError, StoreError
 from gpureport.export import NoSeriesError
-from gpureport.lake import open_lake
-from gpureport.lake.change import LakeBusyError, exclusive_run
+from gpureport.lake import LakeBusyError, exclusive_run, open_lake
 from gpureport.lake.retention import describe_pruned, prune
 from gpureport.nightly.metrics import Night, publish
 from gpureport.store import Place

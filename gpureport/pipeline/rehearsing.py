@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport.config import Config
-from gpureport.lake.renewal import renew
+from gpureport.lake.migrate import migrate
 from gpureport.pipeline.observing import import_files
 from gpureport.pipeline.progress import progress_bar
 from gpureport.pipeline.refusal import out_errors
@@ -26,10 +26,16 @@ def demo(config: Config, out: Path, now: datetime) -> list[Place]:
     """The bundled recording through every stage; the files written. The lake stands in ``out/lake``."""
     with_facts = config.report.model_copy(update={"facts": True})  # the cookbook's questions are answered from the one file
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": with_facts})
-    renew(out / "lake", DEMO_CLUSTER, [DEMO_WINDOW.start_at.date()])
+    _renew(out / "lake")
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
     compute(own, DEMO_WINDOW.start_at.date())
     return report(own, DEMO_WINDOW, out, now)
+
+
+def _renew(lake: Path) -> None:
+    """Bring a lake that an older version left to this one's form; nobody has to migrate a demo."""
+    if lake.exists():
+        migrate(lake)
 
 
 def demo_month(config: Config, out: Path, now: datetime, days: int = 30, gpus: int = 24) -> list[Place]:
@@ -38,7 +44,7 @@ def demo_month(config: Config, out: Path, now: datetime, days: int = 30, gpus: i
 
     plan = review_plan(gpus, days, DEMO_MONTH)
     own = config.model_copy(update={"lake": out / "lake", "cluster": "simulated"})
-    renew(out / "lake", "simulated", plan.dates)
+    _renew(out / "lake")
     with out_errors(out):
         fill_lake(plan, own.lake, own.cluster)
         truth = write_truth(plan, out)

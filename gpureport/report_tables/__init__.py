@@ -181,7 +181,6 @@ def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
         raise LakeError(f"no facts yet for {_listed(lacking)}; {_COMPUTE_EACH}")
     if not facts:
         raise LakeError(f"the lake at {lake} holds nothing for {window}; export or import those days first")
-    lake.bring(facts)
     made: dict[tuple[str, str], set[date]] = defaultdict(set)
     for partition in facts:
         made[made_by(partition)].add(partition.date)

@@ -1,4 +1,4 @@
-"""Folders for what does not fit into memory; those that killed processes left are removed by whoever needs one next."""
+"""Folders of one process, for what it spills or stages; those that killed processes left are removed by who needs one next."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
-_PREFIX = "gpureport-spill-"
+_SPILL = "gpureport-spill-"
 
 
 @contextmanager
 def spill_folder() -> Iterator[Path]:
-    """An empty folder within the machine's folder of temporary files, gone when the block ends.
+    """An empty folder within the machine's folder of temporary files, gone when the block ends."""
+    with private_folder(Path(gettempdir()), _SPILL) as folder:
+        yield folder
+
+
+@contextmanager
+def private_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """An empty folder within another, gone when the block ends.
 
     A lock on the folder says that somebody is using it. The kernel lifts it when its process ends, however it ends.
     """
-    for left in Path(gettempdir()).glob(f"{_PREFIX}*"):
+    for left in parent.glob(f"{prefix}*"):
         _remove_if_abandoned(left)
-    folder, lock = _locked_folder()
+    folder, lock = _locked_folder(parent, prefix)
     try:
         yield folder
     finally:
@@ -29,10 +36,10 @@ def spill_folder() -> Iterator[Path]:
         os.close(lock)
 
 
-def _locked_folder() -> tuple[Path, int]:
+def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
     """A new folder and its lock; another one where somebody took it for abandoned before it was locked."""
     while True:
-        folder = Path(mkdtemp(prefix=_PREFIX))
+        folder = Path(mkdtemp(prefix=prefix, dir=parent))
         with suppress(FileNotFoundError):
             lock = os.open(folder, os.O_RDONLY)
             fcntl.flock(lock, fcntl.LOCK_EX)

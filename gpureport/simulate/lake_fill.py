@@ -68,13 +68,12 @@ def _run(tasks: list[_Task], workers: int) -> Iterator[Tallies]:
 
 def _fill_group(task: _Task) -> Tallies:
     """Simulate, shape and stage one group, day after day; runs in a worker process."""
-    write = partial(task.change.write, cluster=task.cluster, part=f"part-{task.number:04d}")
+    write = partial(task.change.write, cluster=task.cluster, part=task.number)
     tallies: Tallies = []
     for day, batch in zip(task.plan.dates, _with_margins(task), strict=True):
         shaped = shape(batch, task.catalog, Window.of_day(day))
         for table, rows in shaped.tables().items():
-            if rows.num_rows or table == "device_sample":
-                write(table, day=day, rows=rows)
+            write(table, day=day, rows=rows)
         tallies.append(shaped.tallies)
     return tallies
 

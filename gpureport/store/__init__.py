@@ -1,7 +1,9 @@
-"""Objects of an S3-compatible storage: where they lie, and reading, writing and listing them."""
+"""Places that hold a lake or a report: a folder, or a prefix of an S3-compatible storage, behind one interface."""
 
 from gpureport.store.address import ObjectAddress, Place, Reach, parse_place
-from gpureport.store.bucket import Bucket, Found, Listed
+from gpureport.store.bucket import Bucket
 from gpureport.store.credentials import KEYS
+from gpureport.store.folder import Folder
+from gpureport.store.storage import Found, Listed, Storage
 
-__all__ = ["KEYS", "Bucket", "Found", "Listed", "ObjectAddress", "Place", "Reach", "parse_place"]
+__all__ = ["KEYS", "Bucket", "Folder", "Found", "Listed", "ObjectAddress", "Place", "Reach", "Storage", "parse_place"]

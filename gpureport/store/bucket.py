@@ -6,24 +6,26 @@ Conditional writes are asked for where a caller needs them; a storage that does 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store
 
-from gpureport.errors import StoreError
 from gpureport.store.address import ObjectAddress, Reach
 from gpureport.store.credentials import of_process, read_profile, settings_of
 from gpureport.store.refusal import is_absent, store_errors
+from gpureport.store.storage import Found, Item, Listed, Result
+from gpureport.store.turn import in_turn, probe
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig
@@ -34,67 +36,97 @@ _PARTS_AT_ONCE = 2
 _LONGEST_RETRY = timedelta(minutes=3)
 _LONGEST_REQUEST = timedelta(minutes=10)
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-class Found(NamedTuple):
-    """An object's bytes, and the tag by which it can be replaced."""
-
-    data: bytes
-    etag: str
-
-
-class Listed(NamedTuple):
-    """An object of a list; its name is relative to the address, its time by the storage's clock."""
-
-    name: str
-    byte_count: int
-    modified_at: datetime
-
 
 @dataclass(frozen=True)
 class Bucket:
-    """The objects under an address; names are relative to it. Picklable. StoreError where the storage does not serve."""
+    """See ``Storage``; names are relative to the address. StoreError where the storage does not serve.
+
+    Objects but one never change, so neither do their copies: several processes can use them, and they can go at any time.
+    """
 
     address: ObjectAddress
+
+    @property
+    def place(self) -> ObjectAddress:
+        """See ``Storage``."""
+        return self.address
+
+    @property
+    def folder(self) -> Path:
+        """Copies of what lies here, and of nothing else."""
+        return self.address.cache
 
     def get(self, name: str) -> Found | None:
         """An object whole; None where there is none."""
         with store_errors(self.address):
             try:
                 found = obstore.get(self._store, name)
-                return Found(bytes(found.bytes()), found.meta["e_tag"] or "")
+                return Found(bytes(found.bytes()), found.meta["e_tag"] or "", found.meta["last_modified"])
             except FileNotFoundError as error:
                 if is_absent(error):
                     return None
                 raise
 
-    def download(self, name: str, path: Path, sha256: str) -> None:
-        """An object into a file, which appears whole; StoreError where it is not there, or not the bytes that were written."""
-        with store_errors(self.address):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False) as draft:
-                try:
-                    self._stream(name, draft, sha256)
-                    Path(draft.name).replace(path)
-                except BaseException:
-                    Path(draft.name).unlink(missing_ok=True)
-                    raise
+    def knows_conditions(self) -> bool:
+        """See ``Storage``; it is asked with an object of our own."""
+        return probe(self)
 
-    def _stream(self, name: str, target: IO[bytes], sha256: str) -> None:
-        digest = hashlib.sha256()
-        try:
-            for chunk in obstore.get(self._store, name).stream():
-                digest.update(chunk)
-                target.write(chunk)
-        except FileNotFoundError as error:
-            if not is_absent(error):
-                raise
-            raise StoreError(f"{self.address}/{name} is gone; what was read is more than a day old, so run again") from None
-        target.flush()
-        if digest.hexdigest() != sha256:
-            raise StoreError(f"{self.address}/{name} is not what was written there; restore it, or make that day again")
+    def replace(self, name: str, old: Found | None, data: bytes, is_conditional: bool) -> bool:
+        """See ``Storage``."""
+        if is_conditional:
+            return self.put(name, data, etag=old.etag if old else "", is_new=old is None) is not None
+        return in_turn(self, lambda: self._replace_unless_changed(name, old, data))
+
+    def _replace_unless_changed(self, name: str, old: Found | None, data: bytes) -> bool:
+        now = self.get(name)
+        if (now and now.data) != (old and old.data):
+            return False
+        self.put(name, data)
+        return True
+
+    def add(self, files: Mapping[str, Path]) -> None:
+        """See ``Storage``; the files stay as copies."""
+        self.each(lambda item: self.upload(item[1], item[0]), files.items())
+        with self.errors():
+            for name, staged in files.items():
+                (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                staged.replace(self.folder / name)
+
+    def bring(self, name: str) -> Path:
+        """See ``Storage``; downloaded unless a copy is here."""
+        copy = self.folder / name
+        with self.errors():
+            if copy.exists():
+                os.utime(copy)  # used: see ``forget_unused``
+                return copy
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile(dir=copy.parent, prefix=".", suffix=".part", delete=False) as draft:
+                try:
+                    for chunk in obstore.get(self._store, name).stream():
+                        draft.write(chunk)
+                    draft.flush()
+                    Path(draft.name).replace(copy)
+                except BaseException as error:
+                    Path(draft.name).unlink(missing_ok=True)
+                    if not (isinstance(error, FileNotFoundError) and is_absent(error)):
+                        raise
+        return copy
+
+    def forget(self, name: str) -> bool:
+        """See ``Storage``."""
+        with self.errors():
+            (self.folder / name).unlink(missing_ok=True)
+        return True
+
+    def forget_unused(self, unused_seconds: float) -> None:
+        """Remove copies that nobody used for so long before the newest use."""
+        copies = [(file, file.stat().st_mtime) for file in self.folder.glob("**/*.parquet")]
+        newest = max((used for _, used in copies), default=0.0)
+        for file, used in copies:
+            if newest - used > unused_seconds:
+                file.unlink(missing_ok=True)
+                with suppress(OSError):  # not empty
+                    file.parent.rmdir()
 
     def put(self, name: str, data: bytes, etag: str = "", is_new: bool = False) -> str | None:
         """Write an object; its tag. None, and nothing written, where it is not the one of ``etag``, or not new.
@@ -125,10 +157,10 @@ class Bucket:
                 max_concurrency=_PARTS_AT_ONCE,
             )
 
-    def objects(self, prefix: str = "", after: str = "") -> Iterator[Listed]:
-        """The objects in a folder, in order of their names, from behind ``after``."""
+    def objects(self, prefix: str = "") -> Iterator[Listed]:
+        """See ``Storage``; all, or those in a folder, in order of their names."""
         with store_errors(self.address):
-            for page in obstore.list(self._store, prefix or None, offset=after or None):
+            for page in obstore.list(self._store, prefix or None):
                 for each in page:
                     yield Listed(each["path"], each["size"], each["last_modified"])
 
@@ -152,6 +184,10 @@ class Bucket:
         """Do something with every item, several at a time; results in order."""
         with ThreadPoolExecutor(self.address.reach.max_concurrency) as pool:
             return list(pool.map(work, items))
+
+    def errors(self) -> AbstractContextManager[None]:
+        """See ``Storage``."""
+        return store_errors(self.address)
 
     @cached_property
     def _store(self) -> S3Store:

@@ -14,21 +14,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from secrets import token_hex
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gpureport.errors import StoreError
-from gpureport.store.bucket import Bucket, Found
+
+if TYPE_CHECKING:
+    from gpureport.store.bucket import Bucket
 
 TURNS = "turns"
 _LEFT = timedelta(minutes=2)
 _LONGEST_SECONDS = 60.0
-_TRIES = 40
-_PAUSE_SECONDS = 0.25
+_TRIES = 200
+_SHORTEST_SECONDS = 0.05
 
 Result = TypeVar("Result")
 
 
-def knows_conditions(bucket: Bucket) -> bool:
+def probe(bucket: Bucket) -> bool:
     """Whether the storage refuses to write where a condition does not hold: tried with an object of our own."""
     name = f"{TURNS}/probe-{token_hex(8)}"
     bucket.put(name, b"1")
@@ -40,22 +42,8 @@ def knows_conditions(bucket: Bucket) -> bool:
         bucket.delete([name])
 
 
-def replace(bucket: Bucket, name: str, old: Found | None, data: bytes, is_conditional: bool) -> bool:
-    """Write an object in place of what was read of it; False, and nothing written, where it is another by now."""
-    if is_conditional:
-        return bucket.put(name, data, etag=old.etag if old else "", is_new=old is None) is not None
-    return _in_turn(bucket, lambda: _replace_unless_changed(bucket, name, old, data))
-
-
-def _replace_unless_changed(bucket: Bucket, name: str, old: Found | None, data: bytes) -> bool:
-    now = bucket.get(name)
-    if (now and now.data) != (old and old.data):
-        return False
-    bucket.put(name, data)
-    return True
-
-
-def _in_turn(bucket: Bucket, work: Callable[[], Result]) -> Result:
+def in_turn(bucket: Bucket, work: Callable[[], Result]) -> Result:
+    """Do something while no other writer is in its turn. StoreError where others write without a pause."""
     for _ in range(_TRIES):
         own, start = f"{TURNS}/{token_hex(8)}", time.monotonic()
         bucket.put(own, b"")
@@ -65,7 +53,8 @@ def _in_turn(bucket: Bucket, work: Callable[[], Result]) -> Result:
         finally:
             with suppress(StoreError):  # what is left counts for two minutes
                 bucket.delete([own])
-        time.sleep(random.uniform(0.2, 1.0) * _PAUSE_SECONDS)
+        # As long as a few turns of this machine take now: on a slow one a fixed pause would let nobody be alone.
+        time.sleep(random.uniform(0.2, 4.0) * max(time.monotonic() - start, _SHORTEST_SECONDS))
     raise StoreError(f"others write to {bucket.address} without a pause; run again later")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
+import gzip
 from pathlib import Path
 
 import pytest
+from lake_rows import files
+
+from gpureport.lake.paths import ROOT
 
 from .samples import DAY, FAILURE, GOOD, Refused, metrics, write
 
@@ -27,14 +29,16 @@ def test_a_lake_of_a_newer_schema_is_left_alone(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "good.txt", metrics(*GOOD))
-    write(lake / "gpureport-lake.json", json.dumps({"schema_version": 99}))
+    (lake / ROOT).write_bytes(gzip.compress(b'{"schema_version": 99}'))
     assert "upgrade gpureport" in refused(FAILURE, *command)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": null}', '{"schema_version": "x"}'])
-def test_a_lake_with_a_broken_marker_is_left_alone(text: str, refused: Refused, lake: Path) -> None:
-    write(lake / "gpureport-lake.json", text)
-    assert "gpureport-lake.json" in refused(FAILURE, "compute", "--date", DAY)
+def test_a_lake_with_a_damaged_root_is_left_alone(refused: Refused, lake: Path) -> None:
+    whole = (lake / ROOT).read_bytes()
+    broken = (b"", whole[: len(whole) // 2], whole[:-1], b"{}", gzip.compress(b"[]"), gzip.compress(b'{"schema_version": "x"}'))
+    for data in broken:
+        (lake / ROOT).write_bytes(data)
+        assert f"{ROOT} is damaged" in refused(FAILURE, "compute", "--date", DAY)
 
 
 def test_a_folder_that_is_no_lake_is_not_read_as_one(refused: Refused, tmp_path: Path) -> None:
@@ -50,13 +54,6 @@ def test_a_folder_with_somebodys_files_does_not_become_a_lake(refused: Refused, 
     write(other / "notes.txt", "mine")
     assert str(other) in refused(FAILURE, "import", write(tmp_path / "good.txt", metrics(*GOOD)), at=other)
     assert [path.name for path in other.iterdir()] == ["notes.txt"]
-
-
-def test_a_lake_that_another_process_writes_to_is_left_to_it(refused: Refused, lake: Path, tmp_path: Path) -> None:
-    file = write(tmp_path / "good.txt", metrics(*GOOD))
-    with (lake / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "run again" in refused(FAILURE, "import", file, "--cluster", "lab")
 
 
 def test_a_file_in_the_lakes_place_is_named(refused: Refused, tmp_path: Path) -> None:
@@ -79,13 +76,12 @@ def test_a_damaged_file_of_the_lake_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "good.txt", metrics(*GOOD))
-    [damaged] = (lake / table).rglob("*.parquet")
+    [damaged] = files(lake, table)
     damaged.write_bytes(damaged.read_bytes()[:300])
-    assert "part-0000.parquet" in refused(FAILURE, *command)
+    assert f"{damaged.name} of {table}, lab, {DAY} is damaged" in refused(FAILURE, *command)
 
 
-def test_a_folder_that_is_no_day_is_named(refused: Refused, lake: Path) -> None:
-    stray = lake / "device_sample" / "cluster=lab" / "date=garbage"
-    stray.mkdir()
-    write(stray / "part-0000.parquet", "")
-    assert "date=garbage" in refused(FAILURE, "compute", "--date", DAY)
+def test_a_file_that_is_missing_is_named(refused: Refused, lake: Path) -> None:
+    [missing] = files(lake, "device_sample")
+    missing.unlink()
+    assert f"{missing.name} of device_sample, lab, {DAY} is missing" in refused(FAILURE, "compute", "--date", DAY)

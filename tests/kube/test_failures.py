@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from lake_rows import seen
 from prometheus.replay import Answer, Asked
 
 from kube.api_server import (
@@ -286,10 +287,10 @@ def test_a_server_without_tls_is_no_https(tmp_path: Path, capsys: pytest.Capture
 def test_a_snapshot_that_fails_leaves_the_ones_before(tmp_path: Path) -> None:
     with api_server(recorded_routes()) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
-    before = {file: file.read_bytes() for file in (tmp_path / "lake").rglob("*.parquet")}
+    before = seen(tmp_path / "lake")
     with api_server(recorded_routes() | {PODS: HALF}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake", environ=FAST) == SOURCE
-    assert {file: file.read_bytes() for file in (tmp_path / "lake").rglob("*.parquet")} == before
+    assert seen(tmp_path / "lake") == before
 
 
 def test_a_folder_that_is_no_lake_is_named_before_anything_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lake_rows import seen
 
 from gpureport.catalog import load_catalog
 from gpureport.cli import main
@@ -24,7 +25,7 @@ USAGE, SOURCE = 2, 5
 
 
 def digests(lake: Path) -> dict[str, str]:
-    return {str(file.relative_to(lake)): sha256(file.read_bytes()).hexdigest() for file in sorted(lake.rglob("*.parquet"))}
+    return {name: sha256(data).hexdigest() for name, data in seen(lake).items()}
 
 
 def failed(capsys: pytest.CaptureFixture[str], code: int, *arguments: str | Path) -> str:

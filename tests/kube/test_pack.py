@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from lake_rows import files, seen
 
 from gpureport.catalog import load_catalog
 from gpureport.errors import LakeError
 from gpureport.lake import open_lake
-from gpureport.lake.change import pack_observations
+from gpureport.lake.paths import ROOT
 from gpureport.provenance import Origin, source_table
-from gpureport.window import Window
+from gpureport.window import Window, to_ms
 from kube.lake import RECORDING, ask, everything, import_state
 
 TIMES = ("2026-11-21T01:46:21Z", "2026-11-21T01:51:21Z", "2026-11-21T01:56:21Z")
@@ -31,18 +33,27 @@ def lake(tmp_path: Path) -> Path:
 
 
 def pack(lake: Path, before: date = NEXT) -> int:
-    return pack_observations(open_lake(lake), before)
+    return open_lake(lake).pack_observations(before)
+
+
+def ms(time: str) -> int:
+    return to_ms(datetime.fromisoformat(time))
+
+
+def filled(tables: dict[str, list[dict[str, Any]]]) -> int:
+    """How many tables hold something; the others have no files."""
+    return sum(bool(rows) for rows in tables.values())
 
 
 def names(lake: Path, table: str) -> list[str]:
-    return sorted(file.name for file in (lake / table).rglob("*.parquet"))
+    return sorted(name.rpartition("/")[2] for name in seen(lake) if name.startswith(f"{table}/"))
 
 
 def test_a_day_that_is_over_is_one_file_a_table_and_every_row_is_there(lake: Path) -> None:
     before = everything(lake)
-    assert pack(lake) == 3 * 14
-    assert names(lake, "pod") == ["observed-20261121.parquet"]
-    assert names(lake, "source") == ["observed-20261121.parquet", "part-0000.parquet"]
+    assert pack(lake) == 3 * filled(before)
+    assert names(lake, "pod") == [f"{ms(TIMES[0])}-{ms(TIMES[2])}"]
+    assert names(lake, "source") == ["0000", f"{ms(TIMES[0])}-{ms(TIMES[2])}"]
     after = everything(lake)
     assert after.keys() == before.keys()
     assert all(sorted(map(str, after[name])) == sorted(map(str, before[name])) for name in before)
@@ -55,16 +66,17 @@ def test_today_stays_as_it_is(lake: Path) -> None:
 
 def test_packing_twice_changes_nothing(lake: Path) -> None:
     pack(lake)
-    packed = {file: file.read_bytes() for file in lake.rglob("*.parquet")}
+    packed = seen(lake)
     assert pack(lake) == 0
-    assert {file: file.read_bytes() for file in lake.rglob("*.parquet")} == packed
+    assert seen(lake) == packed
 
 
 def test_an_observation_that_comes_late_is_joined_the_next_time(lake: Path) -> None:
     pack(lake)
     import_state(lake, RECORDING, "--observed-at", "2026-11-21T02:01:21Z")
-    assert names(lake, "pod") == ["observed-20261121.parquet", "observed-20261121T020121000Z.parquet"]
-    assert pack(lake) == 2 * 14
+    late = ms("2026-11-21T02:01:21Z")
+    assert names(lake, "pod") == [f"{ms(TIMES[0])}-{ms(TIMES[2])}", f"{late}-{late}"]
+    assert pack(lake) == 2 * filled(everything(lake))
     assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(4 * 21, 4)]
 
 
@@ -89,11 +101,12 @@ def test_an_export_leaves_what_was_packed(lake: Path) -> None:
 
 
 def test_a_damaged_part_is_named_and_nothing_is_lost(lake: Path) -> None:
-    damaged = sorted((lake / "pod").rglob("*.parquet"))[1]
+    damaged = files(lake, "pod")[1]
     damaged.write_bytes(b"PAR1")
+    before = (lake / ROOT).read_bytes()
     with pytest.raises(LakeError, match=damaged.name):
         pack(lake)
-    assert len(names(lake, "pod")) == 3
+    assert (lake / ROOT).read_bytes() == before
 
 
 def test_the_nightly_job_packs_what_is_over_even_where_there_is_nothing_to_report(tmp_path: Path, lake: Path) -> None:
@@ -104,4 +117,4 @@ def test_the_nightly_job_packs_what_is_over_even_where_there_is_nothing_to_repor
     plan = nightly.NightPlan(config, {}, DAY, datetime(2026, 11, 22, 1, 30, tzinfo=UTC))
     with pytest.raises(LakeError):
         nightly.report_and_tidy(plan, lambda _: None, nightly.Watch(lambda: 0.0))
-    assert names(lake, "pod") == ["observed-20261121.parquet"]
+    assert names(lake, "pod") == [f"{ms(TIMES[0])}-{ms(TIMES[2])}"]

@@ -1,23 +1,25 @@
-"""A lake of an older schema: refused with the command that migrates it, and whole after that."""
+"""A lake of an older form: refused with the command that migrates it, and whole after that."""
 
 from __future__ import annotations
 
 import json
+import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from kube.lake import RECORDING, ask
+from kube.lake import ask
+from lake_rows import seen
 
 from gpureport.cli import main
 from gpureport.lake import migrate as migration
-from gpureport.lake.layout import MARKER
-from gpureport.tables import SCHEMA_VERSION
+from gpureport.lake.paths import ROOT
+from gpureport.lake.root import MARKER
 
+OLDER = Path(__file__).parents[1] / "older"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DAY = "2026-11-20"
-POWER = "DCGM_FI_DEV_POWER_USAGE"
 LACKING = {"device_sample": ["gpu_temp_celsius", "sm_active_ratio"], "pod": ["priority", "scheduler"], "source": ["joined_ratio"]}
 
 
@@ -25,22 +27,31 @@ def command(lake: Path, *arguments: str) -> int:
     return main([*arguments, "--lake", str(lake)], environ={}, now=NOW)
 
 
+def unpacked(folder: Path) -> Path:
+    with tarfile.open(OLDER / "folder.tgz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "lake"
+
+
+def files(lake: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(lake)): path.read_bytes() for path in lake.rglob("*.parquet")}
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    """A day of samples and a look at Kubernetes, as a version before some columns would have written them."""
-    path = tmp_path / "lake"
-    lines = [f'{POWER}{{UUID="GPU-a",Hostname="n1"}} {100 + number} {1_795_176_000 + 60 * number}' for number in range(10)]
-    file = tmp_path / "metrics.txt"
-    file.write_text("\n".join([f"# TYPE {POWER} gauge", *lines, "# EOF\n"]))
-    assert command(path, "import", str(file)) == 0
-    assert command(path, "import", "--kubernetes", str(RECORDING)) == 0
+    """The recording and a snapshot of Kubernetes, as the last released version stored them."""
+    return unpacked(tmp_path)
+
+
+@pytest.fixture
+def lacking(lake: Path) -> Path:
+    """As a version before some columns would have written it."""
     for table, columns in LACKING.items():
-        for each in (path / table).rglob("*.parquet"):
+        for each in (lake / table).rglob("*.parquet"):
             rows = pq.ParquetFile(each).read()
-            assert set(columns) <= set(rows.column_names)
             pq.write_table(rows.drop_columns(columns), each, store_decimal_as_integer=True)
-    (path / MARKER).write_text(json.dumps({"schema_version": SCHEMA_VERSION - 1}))
-    return path
+    (lake / MARKER).write_text(json.dumps({"schema_version": 1}))
+    return lake
 
 
 @pytest.mark.parametrize(
@@ -51,49 +62,77 @@ def lake(tmp_path: Path) -> Path:
 def test_it_is_refused_with_the_command_that_migrates_it(
     arguments: list[str], lake: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capsys.readouterr()
     assert command(lake, *arguments) == 1
     assert f"run 'gpureport migrate --lake {lake}' once" in capsys.readouterr().err
 
 
-def test_migrated_it_holds_what_it_held_and_nulls_for_the_rest(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_migrated_it_holds_the_same_files(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(lake)
     assert command(lake, "migrate", "--dry-run") == 0
-    assert json.loads((lake / MARKER).read_text())["schema_version"] == SCHEMA_VERSION - 1
-    capsys.readouterr()
+    assert (lake / MARKER).exists() and not (lake / ROOT).exists()
     assert command(lake, "migrate") == 0
-    # device_sample of one day, pod of one, source of both.
-    assert f"from schema {SCHEMA_VERSION - 1} to {SCHEMA_VERSION}: 4 files" in capsys.readouterr().err
-    assert ask(lake, "select sum(power_watts), count(gpu_temp_celsius), count(*) from lake.device_sample") == [(1045, 0, 10)]
-    assert ask(lake, "select count(*), count(priority), max(scheduler) from lake.pod") == [(21, 0, "")]
-    assert command(lake, "compute", "--date", DAY) == 0
+    assert "from schema 2 to 3: 0 files" in capsys.readouterr().err
+    assert files(lake) == before and sorted(seen(lake).values()) == sorted(before.values())
+    assert ask(lake, "select cluster, count(*) from lake.source group by all order by all")[0][0] == "h200-recording"
+    assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
     assert command(lake, "migrate") == 0
     assert "already" in capsys.readouterr().err
-    assert list(lake.rglob("*.draft")) == []
 
 
-def test_one_that_was_killed_is_run_again(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_was_packed_and_comes_again_is_there_once(lake: Path) -> None:
+    for file in lake.rglob("observed-*.parquet"):
+        file.rename(file.with_name("observed-20261121.parquet"))
+    assert command(lake, "migrate") == 0
+    recording = OLDER.parents[1] / "data" / "fixtures" / "k8s-1.36-recording"
+    assert command(lake, "import", "--kubernetes", str(recording), "--cluster", "lab") == 0
+    assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
+
+
+def test_what_a_killed_writer_left_complete_is_part_of_the_lake(lake: Path) -> None:
+    before = files(lake)
+    (lake / "sample").rename(lake / "moved")
+    (lake / ".placing").mkdir()
+    (lake / "moved").rename(lake / ".placing" / "sample")
+    (lake / "node").rename(lake / ".placing" / "node")
+    assert command(lake, "migrate") == 0
+    assert files(lake) == before and sorted(seen(lake).values()) == sorted(before.values())
+    assert not (lake / ".placing").exists()
+
+
+def test_columns_that_it_lacks_are_unknown(lacking: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(lacking, "migrate") == 0
+    # device_sample of one day, pod of one, source of both.
+    assert "from schema 1 to 3: 4 files" in capsys.readouterr().err
+    [(watts, temperatures, count)] = ask(
+        lacking, "select count(power_watts), count(gpu_temp_celsius), count(*) from lake.device_sample"
+    )
+    assert (watts, temperatures) == (count, 0)
+    assert ask(lacking, "select count(*), count(priority), max(scheduler) from lake.pod") == [(21, 0, "")]
+
+
+def test_one_that_was_killed_is_run_again(lacking: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Path] = []
-    whole = migration._complete
+    whole = migration._completed
 
-    def die_at_the_second(lake_path: Path, file: Path, missing: list[migration.Column]) -> None:
+    def die_at_the_second(file: Path, missing: list[migration.Column], draft: Path) -> Path:
         if done:
             raise KeyboardInterrupt
         done.append(file)
-        whole(lake_path, file, missing)
+        return whole(file, missing, draft)
 
-    monkeypatch.setattr(migration, "_complete", die_at_the_second)
-    assert command(lake, "migrate") == 1
+    monkeypatch.setattr(migration, "_completed", die_at_the_second)
+    assert command(lacking, "migrate") == 1
     monkeypatch.undo()
-    assert json.loads((lake / MARKER).read_text())["schema_version"] == SCHEMA_VERSION - 1
-    assert command(lake, "migrate") == 0
-    assert ask(lake, "select sum(power_watts) from lake.device_sample") == [(1045,)]
+    assert (lacking / MARKER).exists() and not (lacking / ROOT).exists()
+    assert command(lacking, "migrate") == 0
+    assert ask(lacking, "select count(*), count(priority), max(scheduler) from lake.pod") == [(21, 0, "")]
 
 
 def test_what_cannot_be_unknown_is_refused_and_nothing_is_changed(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [file] = (lake / "device_sample").rglob("*.parquet")
     rows = pq.ParquetFile(file).read()
     pq.write_table(rows.drop_columns(["seen_at"]), file)
-    before = {path: path.read_bytes() for path in lake.rglob("*.parquet")}
+    before = files(lake)
     assert command(lake, "migrate") == 1
     assert "lacks seen_at, which cannot be unknown" in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in lake.rglob("*.parquet")} == before
+    assert files(lake) == before

@@ -198,7 +198,7 @@ def test_a_gateway_that_is_not_there_costs_a_warning_and_not_the_night(
 
 
 def test_a_run_that_leaves_publishes_nothing(two_days: str, tmp_path: Path) -> None:
-    from gpureport.lake.change import exclusive_run
+    from gpureport.lake import exclusive_run
 
     file = tmp_path / "gpureport.prom"
     with exclusive_run(tmp_path / "lake"):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 from kube.lake import ask
+from lake_rows import seen
 
 from gpureport.lake import open_lake
 
@@ -17,8 +18,7 @@ union all select 'pod', observed_at, count(*) from lake.pod group by all
 
 def lake_files(folder: Path) -> dict[str, bytes]:
     """What a reader of the lake finds."""
-    lake = folder / "lake"
-    return {str(file.relative_to(lake)): file.read_bytes() for file in sorted(lake.glob("[!.]*/**/*.parquet"))}
+    return seen(folder / "lake")
 
 
 def report_files(folder: Path) -> dict[str, bytes]:
@@ -36,7 +36,7 @@ def _days_of(files: dict[str, bytes], *tables: str) -> dict[str, bytes]:
     return {
         name: data
         for name, data in files.items()
-        if name.startswith(tables) and "date=2026-11-20" in name and "observed" not in name
+        if name.startswith(tables) and "/2026-11-20/" in name and "-" not in name.rpartition("/")[2]
     }
 
 

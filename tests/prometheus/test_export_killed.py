@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from lake_rows import seen
 
 from gpureport.cli import main
 
@@ -86,9 +87,9 @@ def export(server: str, lake: Path, *more: str, **settings: str) -> int:
 def partitions(lake: Path) -> dict[str, Files]:
     """The files of each partition that a reader sees."""
     found: dict[str, Files] = {}
-    for file in sorted(lake.glob("[!.]*/cluster=*/date=*/*")):
-        folder = str(file.parent.relative_to(lake))
-        found.setdefault(folder, {})[file.name] = file.read_bytes()
+    for name, data in seen(lake).items():
+        folder, _, part = name.rpartition("/")
+        found.setdefault(folder, {})[part] = data
     return found
 
 
@@ -97,7 +98,7 @@ def whole(fleet_prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> di
     lake = tmp_path_factory.mktemp("whole") / "lake"
     assert export(fleet_prometheus, lake, **SMALL_GROUPS) == 0
     found = partitions(lake)
-    assert len(found[f"device_sample/cluster=lab/date={fleet.DAY}"]) == fleet.NODE_COUNT
+    assert len(found[f"device_sample/lab/{fleet.DAY}"]) == fleet.NODE_COUNT
     return found
 
 

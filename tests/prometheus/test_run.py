@@ -11,8 +11,7 @@ import duckdb
 import pytest
 
 from gpureport.cli import main
-from gpureport.lake import open_lake
-from gpureport.lake.change import exclusive_run
+from gpureport.lake import exclusive_run, open_lake, views
 
 from .programs import fill_blocks, program, prometheus
 
@@ -45,13 +44,9 @@ def run(url: str, folder: Path, day: str | None = None, now: datetime = NOW, env
 
 def joules(folder: Path) -> dict[date, float]:
     """Energy by day, from the facts."""
-    files = str(folder / "lake/facts/device_hour/*/*/*.parquet")
-    rows = (
-        duckdb.connect()
-        .execute("select date, sum(energy_joules) from read_parquet(?) group by date order by date", [files])
-        .fetchall()
-    )
-    return dict(rows)
+    with duckdb.connect() as con:
+        views(con, open_lake(folder / "lake"), ["facts/device_hour"])
+        return dict(con.execute("select date, sum(energy_joules) from facts.device_hour group by date order by date").fetchall())
 
 
 def test_a_run_reports_yesterday_by_default_and_with_another_configuration_makes_its_facts_again(

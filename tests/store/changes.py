@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
+from lake_rows import seen
 from test_lake_killed import rows
 
 from gpureport.lake import open_lake
@@ -13,20 +14,8 @@ from gpureport.tables import DEVICE_SAMPLE, SAMPLE, SOURCE
 from gpureport.tables.state import NAMESPACE, NODE
 
 DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
+__all__ = ["DAY", "FIRST", "NEXT", "SECOND", "THIRD", "export", "observe", "seen"]
 FIRST, SECOND, THIRD = (datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (6, 7, 8))
-
-Files = dict[str, bytes]
-
-
-def seen(place: Place) -> Files:
-    """The files that a reader finds who opens the lake now."""
-    lake = open_lake(place)
-    return {
-        f"{table}/{partition.cluster}/{partition.date}/{file.name}": file.read_bytes()
-        for table in lake.tables()
-        for partition in lake.partitions(table)
-        for file in partition.files
-    }
 
 
 def export(place: Place, count: int, day: date = DAY, cluster: str = "lab") -> None:
@@ -40,5 +29,5 @@ def export(place: Place, count: int, day: date = DAY, cluster: str = "lab") -> N
 
 def observe(place: Place, at: datetime, count: int = 1) -> None:
     tables = {table.name: rows(table, count, observed_at=at) for table in (NAMESPACE, NODE)}
-    with open_lake(place, create=True).observation() as change:
+    with open_lake(place, create=True).change() as change:
         change.observe("lab", at, tables | {"source": rows(SOURCE, count, kind="kubernetes", start_at=at)})

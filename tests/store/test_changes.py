@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,20 +10,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from lake_rows import contents
 
 from gpureport.config import Retention
-from gpureport.errors import LakeError, StoreError
-from gpureport.lake import open_lake
-from gpureport.lake.change import LakeBusyError
-from gpureport.lake.manifest import CHANGES, ROOT
+from gpureport.errors import LakeError
+from gpureport.lake import DamagedError, LakeBusyError, open_lake
+from gpureport.lake.migrate import migrate
+from gpureport.lake.paths import ROOT, is_own
 from gpureport.lake.retention import prune
-from gpureport.lake.stock import Stock
-from gpureport.lake.sweeping import sweep
 from gpureport.store import Bucket, ObjectAddress, Place
-from gpureport.store.turn import TURNS, knows_conditions
+from gpureport.store.turn import TURNS
 
-from .changes import DAY, FIRST, NEXT, SECOND, THIRD, export, observe, seen
+from .changes import DAY, FIRST, NEXT, SECOND, export, observe, seen
 
+OLDER = Path(__file__).parents[1] / "older"
 NO_GRACE = timedelta(seconds=-60)
 """Objects are stamped to the second."""
 
@@ -137,7 +138,7 @@ def _numbers(count: int) -> object:
 
 def test_the_storage_is_asked_whether_it_knows_conditions(rclone_url: str, moto_url: str, address: ObjectAddress) -> None:
     found = {
-        url: knows_conditions(Bucket(replace(address, reach=replace(address.reach, endpoint_url=url))))
+        url: Bucket(replace(address, reach=replace(address.reach, endpoint_url=url))).knows_conditions()
         for url in (rclone_url, moto_url)
     }
     assert found == {rclone_url: False, moto_url: True}
@@ -154,19 +155,15 @@ def test_what_nothing_refers_to_is_removed_in_time_and_nothing_else(
         export(address, 4)
     held = seen(elsewhere)
     objects = {each.name for each in Bucket(address).objects()}
-    stock = Stock(Bucket(address))
-    assert sweep(stock) == 0  # not a day old
+    lake = open_lake(address)
+    assert lake.tidy() == 0  # not a day old
     assert {each.name for each in Bucket(address).objects()} == objects
-    assert sweep(stock, NO_GRACE) > 10
+    assert lake.tidy(NO_GRACE) >= 5 + 2  # the day's five files of the first export, and what the dead one sent
     third = replace(elsewhere, reach=replace(elsewhere.reach, cache=elsewhere.reach.cache / "third"))
     assert seen(third) == held
     left = {each.name for each in Bucket(address).objects()}
-    root = stock.read_root()
-    assert root is not None and not root.root.dropped
-    needed = {ROOT, *(day.index for day in root.root.days.values())}
-    assert {name for name in left if name.endswith((".json", ".gz"))} == needed
-    assert sum(name.endswith(".parquet") for name in left) == len(held)
-    assert sweep(stock, NO_GRACE) == 0
+    assert left == {ROOT, *open_lake(address).root.names()} and len(left) == len(held) + 1
+    assert lake.tidy(NO_GRACE) == 0
 
 
 def test_a_reader_goes_on_with_the_lake_that_it_opened(address: ObjectAddress, elsewhere: ObjectAddress) -> None:
@@ -174,13 +171,7 @@ def test_a_reader_goes_on_with_the_lake_that_it_opened(address: ObjectAddress, e
     before = seen(address)
     lake = open_lake(elsewhere)
     export(address, 3)
-    found = {
-        f"{table}/{each.cluster}/{each.date}/{file.name}": file.read_bytes()
-        for table in lake.tables()
-        for each in lake.partitions(table)
-        for file in each.files
-    }
-    assert found == before
+    assert contents(lake) == before
 
 
 def test_only_what_is_read_is_fetched(address: ObjectAddress, elsewhere: ObjectAddress) -> None:
@@ -188,20 +179,27 @@ def test_only_what_is_read_is_fetched(address: ObjectAddress, elsewhere: ObjectA
     export(address, 2, NEXT)
     lake = open_lake(elsewhere)
     lake.bring(each for each in lake.partitions("facts/device_hour") if each.date == DAY)
-    copies = list(elsewhere.cache.glob("changes/**/*.parquet"))
+    copies = list(elsewhere.cache.glob("**/*.parquet"))
     assert [file.parent.name for file in copies] == ["date=2026-11-20"]
     assert "device_hour" in str(copies[0])
 
 
-def test_objects_that_are_not_what_was_written_are_refused(address: ObjectAddress, elsewhere: ObjectAddress) -> None:
+def test_an_object_that_is_not_what_was_written_is_named_and_a_damaged_copy_is_fetched_again(
+    address: ObjectAddress, elsewhere: ObjectAddress
+) -> None:
     export(address, 2)
+    held = seen(elsewhere)
+    for copy in elsewhere.cache.glob("**/*.parquet"):
+        copy.write_bytes(copy.read_bytes()[:-1] + b"!")
+    assert seen(elsewhere) == held
     bucket = Bucket(address)
-    (name,) = [each.name for each in bucket.objects(CHANGES) if "device_hour" in each.name]
+    (name,) = [each.name for each in bucket.objects() if is_own(each.name) and "device_hour" in each.name]
     bucket.put(name, b"PAR1")
-    with pytest.raises(StoreError, match="is not what was written there"):
-        seen(elsewhere)
+    bucket.forget(name)
+    with pytest.raises(DamagedError, match=f"facts/device_hour, lab, {DAY} is damaged .* run 'gpureport compute --date {DAY}"):
+        seen(address)
     bucket.put(ROOT, b"{}")
-    with pytest.raises(LakeError, match="cannot be read"):
+    with pytest.raises(LakeError, match="is damaged"):
         seen(elsewhere)
 
 
@@ -209,16 +207,24 @@ def test_a_prefix_with_other_objects_is_no_lake(address: ObjectAddress) -> None:
     with pytest.raises(LakeError, match="there is no lake at s3://"):
         open_lake(address)
     Bucket(address).put("holiday.jpg", b"")
-    with pytest.raises(LakeError, match="holds objects but is not a gpureport lake"):
+    with pytest.raises(LakeError, match="holds files but is not a gpureport lake"):
         export(address, 1)
 
 
-def test_folders_of_this_machine_go_with_the_lake_that_used_them(address: ObjectAddress) -> None:
-    export(address, 1)
-    lake = open_lake(address)
-    assert lake.path.is_dir()
-    views = lake.path.parent
-    del lake
-    assert list(views.iterdir()) == []
-    observe(address, THIRD)
-    assert list(views.iterdir()) == []
+def test_a_lake_of_the_older_form_is_migrated_and_holds_the_same_files(
+    address: ObjectAddress, elsewhere: ObjectAddress, tmp_path: Path
+) -> None:
+    with tarfile.open(OLDER / "objects.tgz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / "s3objects"
+    objects = [path for path in folder.rglob("*") if path.is_file()]
+    for path in objects:
+        Bucket(address).upload(path, path.relative_to(folder).as_posix())
+    with pytest.raises(LakeError, match="run 'gpureport migrate --lake s3://"):
+        open_lake(elsewhere)
+    assert migrate(address).from_version == 2
+    before = [path.read_bytes() for path in objects if path.suffix == ".parquet"]
+    assert sorted(seen(elsewhere).values()) == sorted(before)
+    export(elsewhere, 1)
+    assert open_lake(elsewhere).tidy(NO_GRACE) > 0  # what only the older form needs
+    assert set(seen(address).values()) > set(before)

@@ -17,7 +17,7 @@ from prometheus.test_run import energy
 
 from gpureport.cli import main
 from gpureport.config import load_config
-from gpureport.lake import open_lake
+from gpureport.lake import Lake, open_lake
 from gpureport.store import Bucket, Place
 
 from .changes import seen
@@ -79,7 +79,7 @@ def test_a_report_fetches_no_samples(filled: tuple[str, Path, Environ], tmp_path
     lake, _, environ = filled
     own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "cache")}
     assert main(["report", *MINUTES, "--lake", lake, "--out", str(tmp_path / "out")], environ=own, now=NOW) == 0
-    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/changes/**/*.parquet")}
+    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/**/*.parquet")}
     assert {"device_hour", "ledger_hour", "source"} <= fetched
     assert not fetched & {"device_sample", "sample", "raw_sample", "series", "owner_label"}
 
@@ -113,7 +113,7 @@ def test_every_command_says_what_it_says_of_a_folder(
         out, err = capfd.readouterr()
         found.append((code, *(text.replace(where, "LAKE") for text in (out, err))))
     assert found[0] == found[1]
-    tables = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/changes/**/*.parquet")}
+    tables = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/**/*.parquet")}
     assert fetched is None or tables == fetched
 
 
@@ -147,8 +147,8 @@ def test_a_state_is_imported_beside_samples(filled: tuple[str, Path, Environ], t
 KILLED = """
 import os, signal, sys
 from gpureport.cli import main
-from gpureport.lake.stock import Stock
-Stock.replace_root = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from gpureport.store import Bucket
+Bucket.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 main(sys.argv[1:])
 """
 
@@ -201,7 +201,7 @@ def test_a_night_fills_it_as_it_fills_a_folder(
     elsewhere = shell(moto_url, tmp_path / "elsewhere")
     assert main(run(server, lake, str(tmp_path / "again"), 22), environ=elsewhere, now=NIGHT) == 0
     assert "nothing new" in capfd.readouterr().err
-    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("elsewhere/*/changes/**/*.parquet")}
+    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("elsewhere/*/**/*.parquet")}
     assert "device_hour" in fetched
     assert "device_sample" not in fetched
 
@@ -209,21 +209,19 @@ def test_a_night_fills_it_as_it_fills_a_folder(
 def test_of_two_nights_at_once_the_second_leaves(
     rclone_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpureport.lake.remote import RemoteLake
-
     lake = f"s3://{BUCKET}/at-once"
     arguments = ["run", "--prometheus-url", server, "--lake", lake, "--date", "2026-11-22", "--no-kubernetes", "--out"]
-    publish, nested = RemoteLake._publish, []
+    commit, nested = Lake._commit, []
 
-    def while_another_runs(self: RemoteLake, *given: object) -> None:
+    def while_another_runs(self: Lake, *given: object) -> None:
         if not nested:
             nested.append(True)
             other = shell(rclone_url, tmp_path / "other-machine")
             assert main([*arguments, str(tmp_path / "first")], environ=other, now=NIGHT) == 0
             nested.append(seen(place(other, lake)))
-        publish(self, *given)  # type: ignore[arg-type]
+        commit(self, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(RemoteLake, "_publish", while_another_runs)
+    monkeypatch.setattr(Lake, "_commit", while_another_runs)
     environ = shell(rclone_url, tmp_path / "cache")
     assert main([*arguments, str(tmp_path / "second")], environ=environ, now=NIGHT) == 0
     assert "is at work; this one leaves" in capfd.readouterr().err

@@ -1,0 +1,205 @@
+"""A lake as its root says it is: a reader goes on with the root that it opened, whatever others do meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from itertools import chain, product
+from pathlib import Path
+
+from gpureport.errors import LakeError
+from gpureport.lake.change import Change, Staged, edit_of, staged_files
+from gpureport.lake.check import checked
+from gpureport.lake.commit import LakeBusyError, commit, create_root, new_change, with_files
+from gpureport.lake.pack import joined, without_time
+from gpureport.lake.paths import ROOT, day_key, day_of
+from gpureport.lake.root import Root, Stored, check_version, old_version, read_root
+from gpureport.lake.sweep import GRACE, sweep
+from gpureport.runtime.spill import private_folder
+from gpureport.store import Bucket, Folder, ObjectAddress, Place, Storage
+from gpureport.store.folder import locked
+from gpureport.tables import SOURCE
+from gpureport.tables.state import STATE_TABLES
+
+_OBSERVED = (*STATE_TABLES, SOURCE)
+_STAGING = ".staging-"
+_STRANGERS = (".", "turns/")
+"""What does not make a place one that holds something else."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One day of one cluster in one table; there is none without files."""
+
+    table: str
+    cluster: str
+    date: date
+    stored: tuple[Stored, ...]
+    lake: Lake = field(repr=False, compare=False)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Its files, at hand and as they were written; DamagedError where one is not."""
+        self.lake.bring([self])
+        return tuple(self.lake.path / each.name for each in self.stored)
+
+    @property
+    def row_count(self) -> int:
+        """Of all its files."""
+        return sum(each.row_count for each in self.stored)
+
+
+@dataclass
+class Lake:
+    """A lake as it was when it was opened, with what was changed through it since."""
+
+    storage: Storage
+    root: Root
+    _checked: set[str] = field(default_factory=set, repr=False)
+    """Files that were found as they were written; once a process is enough, for none is written twice."""
+
+    def __str__(self) -> str:
+        return str(self.storage.place)
+
+    @property
+    def path(self) -> Path:
+        """The folder below which its files are, or copies of them."""
+        return self.storage.folder
+
+    def tables(self) -> list[str]:
+        """The tables that it holds; one of facts is named ``facts/<table>``."""
+        return sorted(self.root.files)
+
+    def partitions(self, table: str) -> list[Partition]:
+        """Every partition of a table, by cluster and day."""
+        return [Partition(table, *day_of(key), files, self) for key, files in self.root.files.get(table, {}).items()]
+
+    def partition(self, table: str, cluster: str, day: date) -> Partition | None:
+        """The one of a cluster and day; None where the table has none."""
+        files = self.root.files.get(table, {}).get(day_key(cluster, day))
+        return Partition(table, cluster, day, files, self) if files else None
+
+    def note(self, cluster: str, day: date) -> Mapping[str, str]:
+        """What a day's facts were made from and with."""
+        return self.root.notes.get(day_key(cluster, day), {})
+
+    def bring(self, partitions: Iterable[Partition]) -> None:
+        """Have files at hand, all at once, and as they were written; DamagedError where one is not."""
+        wanted = [(each, one) for each in partitions for one in each.stored if one.name not in self._checked]
+        self.storage.each(lambda pair: self._check(*pair), wanted)
+
+    def _check(self, partition: Partition, stored: Stored) -> None:
+        checked(self.storage, partition.table, day_key(partition.cluster, partition.date), stored)
+        self._checked.add(stored.name)
+
+    @contextmanager
+    def change(self) -> Iterator[Change]:
+        """Stage files; all become part of the lake when the block ends, and an exception leaves it as it was.
+
+        LakeBusyError where somebody else replaced meanwhile what they replace.
+        """
+        with self._staging() as staging:
+            yield Change(self.path, staging)
+            change = new_change()
+            staged = staged_files(staging, change)
+            self._commit(change, [*self._joined_without(staged, staging, change), *staged])
+
+    def pack_observations(self, before: date) -> int:
+        """Join the snapshots of every day before this one, a file a table and day; how many files were joined."""
+        with self._staging() as staging:
+            change = new_change()
+            staged = [
+                joined(table, key, self._at_hand(table.name, key, files), staging, change)
+                for table in _OBSERVED
+                for key, files in self._observed(table.name).items()
+                if day_of(key)[1] < before and len(files) > 1
+            ]
+            self._commit(change, staged)
+        return sum(len(each.rewritten) for each in staged)
+
+    def remove(self, partitions: Iterable[Partition]) -> None:
+        """Take partitions out of the lake; their files are removed when no reader needs them any more."""
+        doomed = {(each.table, day_key(each.cluster, each.date)): set(each.stored) for each in partitions}
+
+        def edit(latest: Root) -> Root:
+            left = {
+                (table, key): tuple(each for each in latest.files.get(table, {}).get(key, ()) if each not in gone)
+                for (table, key), gone in doomed.items()
+            }
+            return with_files(latest, left)
+
+        self.root = commit(self.storage, new_change(), edit)
+
+    def tidy(self, grace: timedelta = GRACE) -> int:
+        """Remove files that have not been part of the lake for so long; how many."""
+        return sweep(self.storage, grace)
+
+    def _observed(self, table: str) -> dict[str, list[Stored]]:
+        """A table's snapshots by day."""
+        days = self.root.files.get(table, {})
+        return {key: found for key, files in days.items() if (found := [each for each in files if each.is_observed])}
+
+    def _joined_without(self, staged: Sequence[Staged], staging: Path, change: str) -> Iterator[Staged]:
+        """Snapshots that were joined, without those that were staged."""
+        times = {(each.key, time) for each in staged for time in each.times}
+        for (key, time), table in product(sorted(times), _OBSERVED):
+            for each in self._observed(table.name).get(key, ()):
+                if each.first_ms != each.last_ms and (each.first_ms or 0) <= time <= (each.last_ms or 0):
+                    yield without_time(table, key, self._at_hand(table.name, key, [each]), time, staging, change)
+
+    def _at_hand(self, table: str, key: str, files: Sequence[Stored]) -> dict[Stored, Path]:
+        partition = Partition(table, *day_of(key), tuple(files), self)
+        return dict(zip(files, partition.files, strict=True))
+
+    @contextmanager
+    def _staging(self) -> Iterator[Path]:
+        with self.storage.errors():
+            self.path.mkdir(parents=True, exist_ok=True)
+            if not self.root.changes:
+                create_root(self.storage)
+            with private_folder(self.path, _STAGING) as staging:
+                yield staging
+
+    def _commit(self, change: str, staged: list[Staged]) -> None:
+        if not staged:
+            return
+        edit = edit_of(staged, self.root)
+        if latest := read_root(self.storage):
+            edit(latest.root)  # who has lost by now need not send anything
+        files = chain.from_iterable(each.files.items() for each in staged)
+        self.storage.add({stored.name: path for stored, path in files})
+        self.root = commit(self.storage, change, edit)
+
+
+def open_lake(place: Place, create: bool = False) -> Lake:
+    """The lake at a place; LakeError where there is none (unless to be created), or another version wrote it."""
+    storage: Storage = Bucket(place) if isinstance(place, ObjectAddress) else Folder(place)
+    if isinstance(place, Path) and place.exists() and not place.is_dir():
+        raise LakeError(f"{place} is a file, not a lake; give a folder with --lake")
+    if found := read_root(storage):
+        return Lake(storage, found.root)
+    if (version := old_version(place)) is not None:
+        check_version(place, version)
+    if not create and isinstance(place, Path) and place.exists():
+        raise LakeError(f"{place} is not a gpureport lake (it has no {ROOT}); give the lake's folder with --lake")
+    if not create:
+        raise LakeError(f"there is no lake at {place}; fill one with 'gpureport export' or 'gpureport import'")
+    if any(not each.name.startswith(_STRANGERS) for each in storage.objects()):
+        raise LakeError(f"{place} holds files but is not a gpureport lake (it has no {ROOT}); give a new or empty place")
+    return Lake(storage, Root())
+
+
+@contextmanager
+def exclusive_run(place: Place) -> Iterator[None]:
+    """Only one nightly run at a time over a lake; LakeBusyError for a second one.
+
+    On object storage that is of this machine; one of another machine loses when it changes what this one did.
+    """
+    storage: Storage = Bucket(place) if isinstance(place, ObjectAddress) else Folder(place)
+    try:
+        with storage.errors(), locked(storage.folder / ".run.lock", is_waiting=False):
+            yield
+    except BlockingIOError:
+        raise LakeBusyError(f"another run over the lake at {place} is at work; run again when it has ended") from None

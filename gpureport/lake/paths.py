@@ -1,0 +1,41 @@
+"""Names of a lake's files: ``<table>/cluster=<c>/date=<D>/<change>-NNNN.parquet``, unique and never written twice."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from gpureport.errors import UsageError
+
+ROOT = "gpureport-lake.json.gz"
+"""The one object that is ever replaced: it says which files are the lake."""
+_CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/date=\d{4}-\d\d-\d\d/[0-9a-f]{16}-\d{4,}\.parquet")
+
+
+def partition_folder(table: str, cluster: str, day: date) -> str:
+    """A partition's folder, relative to the lake; UsageError for a cluster name that cannot be a folder."""
+    if not _CLUSTER_NAME.fullmatch(cluster):
+        raise UsageError(f"{cluster!r} cannot name a cluster; use letters, digits, '.', '_' and '-', at most 100 of them")
+    return f"{table}/cluster={cluster}/date={day.isoformat()}"
+
+
+def file_name(table: str, cluster: str, day: date, change: str, number: int) -> str:
+    """The name of a change's file."""
+    return f"{partition_folder(table, cluster, day)}/{change}-{number:04d}.parquet"
+
+
+def is_own(name: str) -> bool:
+    """Whether the name is one that only a change gives."""
+    return bool(_OWN_FILE.fullmatch(name))
+
+
+def day_key(cluster: str, day: date) -> str:
+    """A day of a cluster as the root names it."""
+    return f"{cluster}/{day.isoformat()}"
+
+
+def day_of(key: str) -> tuple[str, date]:
+    """The cluster and day of a key."""
+    cluster, _, day = key.partition("/")
+    return cluster, date.fromisoformat(day)

@@ -1,0 +1,139 @@
+"""The root of a lake: which files it is made of, how large they are, and their digests."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from gpureport.errors import LakeError
+from gpureport.lake.paths import ROOT
+from gpureport.store import Found, Place, Storage
+from gpureport.tables import SCHEMA_VERSION
+
+MARKER = "gpureport-lake.json"
+"""What made a folder a lake before there was a root."""
+_NUMBER = re.compile(r"-(\d{4,})\.parquet$")
+
+
+class Stored(msgspec.Struct, frozen=True, array_like=True):
+    """A file of the lake."""
+
+    name: str
+    byte_count: int
+    row_count: int
+    sha256: str
+    first_ms: int | None = None
+    """Of snapshots: when the first one in it was taken, and the last one."""
+    last_ms: int | None = None
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether it holds snapshots."""
+        return self.first_ms is not None
+
+    @property
+    def number(self) -> int:
+        """Which part of its day it is: the same number in another table means the same devices."""
+        found = _NUMBER.search(self.name)
+        return int(found[1]) if found and not self.is_observed else 0
+
+
+class Replaced(msgspec.Struct, frozen=True, array_like=True):
+    """Files that a change took out of the lake; the time is set by the next one, from the storage's clock."""
+
+    names: tuple[str, ...]
+    at_ms: int | None = None
+
+
+Days = dict[str, tuple[Stored, ...]]
+"""A table's files by ``<cluster>/<date>``, in the order in which they are read."""
+
+
+class Root(msgspec.Struct, frozen=True):
+    """The whole lake at a moment."""
+
+    schema_version: int = SCHEMA_VERSION
+    is_conditional: bool = True
+    """Whether the storage knows conditional writes."""
+    changes: tuple[str, ...] = ()
+    """The last ones, so that a writer whose answer was lost finds its own."""
+    files: dict[str, Days] = {}
+    notes: dict[str, dict[str, str]] = {}
+    """What facts of a day were made from and with, by ``<cluster>/<date>``."""
+    schemas: dict[str, bytes] = {}
+    """Arrow schemas of facts that had no rows, for days without a file of them."""
+    replaced: tuple[Replaced, ...] = ()
+
+    def each(self) -> Iterator[tuple[str, str, Stored]]:
+        """Every file with its table and day."""
+        for table, days in self.files.items():
+            for key, files in days.items():
+                for stored in files:
+                    yield table, key, stored
+
+    def names(self) -> set[str]:
+        """The names of all files."""
+        return {stored.name for _, _, stored in self.each()}
+
+
+class _Version(msgspec.Struct):
+    schema_version: int
+
+
+class FoundRoot(NamedTuple):
+    """The root as it was read, and the object that it was read from."""
+
+    root: Root
+    found: Found
+
+
+def read_root(storage: Storage) -> FoundRoot | None:
+    """The root as it is now; None where there is none. LakeError where it is damaged or another version's."""
+    found = storage.get(ROOT)
+    if found is None:
+        return None
+    place = storage.place
+    try:
+        data = gzip.decompress(found.data)
+        version = msgspec.json.decode(data, type=_Version)
+        check_version(place, version.schema_version)
+        return FoundRoot(msgspec.json.decode(data, type=Root), found)
+    except (OSError, EOFError, ValueError, msgspec.MsgspecError) as error:
+        raise LakeError(f"{place}/{ROOT} is damaged ({error}); restore it from a backup, or use another lake") from error
+
+
+def check_version(place: Place, schema_version: int) -> None:
+    """LakeError where another version's lake lies at a place."""
+    if schema_version > SCHEMA_VERSION:
+        raise LakeError(
+            f"the lake at {place} has schema {schema_version}, newer than this gpureport's {SCHEMA_VERSION}; "
+            "upgrade gpureport, or use another lake"
+        )
+    if schema_version < SCHEMA_VERSION:
+        raise LakeError(
+            f"the lake at {place} has schema {schema_version}, older than this gpureport's {SCHEMA_VERSION}; "
+            f"run 'gpureport migrate --lake {shlex.quote(str(place))}' once"
+        )
+
+
+def old_version(place: Place) -> int | None:
+    """The schema of a folder that an older version wrote; None where none did. LakeError where the marker is damaged."""
+    marker = place / MARKER
+    if not isinstance(marker, Path) or not marker.exists():
+        return None
+    try:
+        return int(json.loads(marker.read_text(encoding="utf-8"))["schema_version"])
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise LakeError(f"{marker} cannot be read ({error}); restore it or export into a new lake") from error
+
+
+def encode_root(root: Root) -> bytes:
+    """The bytes of the root object; the same for the same root."""
+    return gzip.compress(msgspec.json.encode(root), compresslevel=1, mtime=0)

@@ -1,0 +1,138 @@
+"""A folder that holds a lake: files that never change, and one that is replaced; each is durable before it counts."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpureport.errors import LakeError
+from gpureport.store.storage import Found, Item, Listed, Result
+
+_LOCK = ".lock"
+_THREADS = 4
+
+
+@dataclass(frozen=True)
+class Folder:
+    """See ``Storage``. LakeError where the disk refuses."""
+
+    place: Path
+
+    @property
+    def folder(self) -> Path:
+        """The files themselves."""
+        return self.place
+
+    def get(self, name: str) -> Found | None:
+        """See ``Storage``."""
+        try:
+            with (self.place / name).open("rb") as file:
+                return Found(file.read(), "", datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise LakeError(f"{self.place / name} cannot be read ({error.strerror}); check the lake's folder") from error
+
+    def knows_conditions(self) -> bool:
+        """A lock stands for them."""
+        return True
+
+    def replace(self, name: str, old: Found | None, data: bytes, is_conditional: bool = True) -> bool:
+        """See ``Storage``. Writers wait for each other, for a moment."""
+        with self.errors(), locked(self.place / _LOCK):
+            now = self.get(name)
+            if (now and now.data) != (old and old.data):
+                return False
+            draft = self.place / f".{name}.draft"
+            draft.write_bytes(data)
+            sync(draft)
+            draft.replace(self.place / name)
+            sync(self.place)
+            return True
+
+    def add(self, files: Mapping[str, Path]) -> None:
+        """See ``Storage``. The staged files are durable; their new names, and those of new folders, become so here."""
+        with self.errors():
+            changed = set[Path]()
+            for name, staged in files.items():
+                target = self.place / name
+                changed |= {target.parent, *(each.parent for each in target.parents if not each.exists())}
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.utime(staged)  # its age counts from here: see ``sweep``
+                staged.replace(target)
+            for folder in sorted(changed):
+                sync(folder)
+
+    def bring(self, name: str) -> Path:
+        """See ``Storage``."""
+        return self.place / name
+
+    def forget(self, name: str) -> bool:
+        """Nothing: there are no copies."""
+        return False
+
+    def objects(self) -> Iterator[Listed]:
+        """See ``Storage``; links lead elsewhere and are left out."""
+        for folder, folders, names in os.walk(self.place):
+            folders[:] = [each for each in folders if not each.startswith(".")]
+            for path in (Path(folder, name) for name in names):
+                with suppress(FileNotFoundError):
+                    if not path.is_symlink():
+                        found = path.stat()
+                        at = datetime.fromtimestamp(found.st_mtime, UTC)
+                        yield Listed(path.relative_to(self.place).as_posix(), found.st_size, at)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """See ``Storage``; folders that are empty then go too."""
+        with self.errors():
+            for path in (self.place / name for name in names):
+                path.unlink(missing_ok=True)
+                for folder in path.parents:
+                    if folder == self.place:
+                        break
+                    with suppress(OSError):  # not empty
+                        folder.rmdir()
+
+    def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """See ``Storage``."""
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(pool.map(work, items))
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what the disk refuses into a sentence."""
+        try:
+            yield
+        except BlockingIOError:
+            raise
+        except PermissionError as error:
+            raise LakeError(
+                f"the lake at {self.place} cannot be written ({error.strerror}); give its folder write access"
+            ) from error
+        except OSError as error:
+            why = error.strerror or error
+            raise LakeError(f"writing to the lake at {self.place} failed: {why}; free space, then run again") from error
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path, is_waiting: bool = True) -> Iterator[None]:
+    """Nobody else is in a block under this lock; BlockingIOError where somebody is and is not to be waited for."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if is_waiting else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
