@@ -33,9 +33,11 @@ def idle_baseline(
     Days after it are never read: computing a day again must not depend on what came later.
     """
     con.execute("alter table facts.idle_power_hour rename to idle_power_today")
-    before = [partition.date - timedelta(days=back) for back in range(1, _DAYS_BEFORE + 1)]
+    days = (partition.date - timedelta(days=back) for back in range(1, _DAYS_BEFORE + 1))
+    before = [day for day in days if lake.partition("facts/idle_power_hour", partition.cluster, day)]
     sources = ["from facts.idle_power_today"]
-    if views(con, lake, ["facts/idle_power_hour"], [partition.cluster], before):
+    if before:
+        views(con, lake, ["facts/idle_power_hour"], [partition.cluster], before)
         con.execute("alter view facts.idle_power_hour rename to idle_power_before")
         sources.append("select * exclude (date) from facts.idle_power_before")
     con.execute(f"create view facts.idle_power_hour as {' union all by name '.join(sources)}")
