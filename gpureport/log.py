@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
+
+from gpureport.inert import printable, to_json
 
 LogFormat = Literal["text", "json"]
 
@@ -42,12 +43,7 @@ class Log:
         if self.format == "json":
             at = self.clock().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             entry = {"time": at, "level": level, "run_id": self.run_id, "command": self.command, "message": message, **more}
-            line = json.dumps(entry, ensure_ascii=False)
+            line = to_json(entry)
         else:
-            line = _printable(line)
+            line = printable(line)
         print(line, file=sys.stderr)
-
-
-def _printable(text: str) -> str:
-    """Control characters, by which a name could move a terminal's cursor, as their escapes; ends of lines stay."""
-    return "".join(char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gpureport.inert import csv_cell, printable, to_json
 from gpureport.window import rfc3339
 
 Output = Literal["table", "json", "csv"]
@@ -47,6 +47,15 @@ def _text(found: Any) -> str:
     return json.dumps(found, ensure_ascii=False) if isinstance(found, list | dict | bool) else str(found)
 
 
+def _cell(found: Any) -> str:
+    return csv_cell(found) if isinstance(found, str) else _text(found)
+
+
+def _quoted(cell: str) -> str:
+    """The standard library leaves a lone carriage return without quotes, and readers end the row there."""
+    return f'"{cell.replace(chr(34), chr(34) * 2)}"' if any(mark in cell for mark in ',"\r\n') else cell
+
+
 def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: TextIO) -> None:
     rows = list(found)
     numbers = [any(isinstance(row[column], int | float) for row in rows) for column in range(len(names))]
@@ -54,7 +63,7 @@ def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: Text
     for name, is_number in zip(names, numbers, strict=True):
         table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text("—" if cell is None else _text(cell)) for cell in row))
+        table.add_row(*(Text("—" if cell is None else printable(_text(cell))) for cell in row))
     width = None if out.isatty() else 10_000
     Console(file=out, width=width, highlight=False, markup=False).print(table)
 
@@ -62,16 +71,15 @@ def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: Text
 def _print_json(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
     before = "[\n"
     for row in rows:
-        text = json.dumps(dict(zip(names, row, strict=True)), indent=1, ensure_ascii=False, allow_nan=False)
+        text = to_json(dict(zip(names, row, strict=True)), indent=1)
         out.write(f"{before} {text.replace(chr(10), chr(10) + ' ')}")
         before = ",\n"
     out.write("[]\n" if before == "[\n" else "\n]\n")
 
 
 def _print_csv(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(["" if found is None else _text(found) for found in row] for row in rows)
+    for cells in chain([names], (["" if found is None else _cell(found) for found in row] for row in rows)):
+        out.write(",".join(map(_quoted, cells)) + "\n")
 
 
 _PRINTERS = {"table": _print_table, "json": _print_json, "csv": _print_csv}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Literal, TextIO
@@ -13,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpureport.doctor.findings import Finding
+from gpureport.inert import printable, to_json
+from gpureport.row_printing import print_rows
 
 Output = Literal["table", "json", "csv"]
 COLUMNS = ("status", "code", "subject", "found", "costs")
@@ -29,21 +29,16 @@ def print_findings(found: Mapping[str, Sequence[Finding]], output: Output, out: 
     shown = found if len(found) > 1 else {"": next(iter(found.values()))}
     if output == "json":
         rows = [{**({"cluster": name} if name else {}), **asdict(finding)} for name, each in shown.items() for finding in each]
-        json.dump(rows, out, indent=1, ensure_ascii=False)
-        out.write("\n")
+        out.write(f"{to_json(rows, indent=1)}\n")
     elif output == "csv":
-        _print_csv(shown, out)
+        lines = [[*_cells(name, each), "\n".join(_to_add(each))] for name, findings in shown.items() for each in findings]
+        print_rows([*_columns(shown), "add"], lines, output, out)
     else:
         _print_table(shown, out)
 
 
-def _print_csv(shown: Mapping[str, Sequence[Finding]], out: TextIO) -> None:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*_columns(shown), "add"])
-    for name, findings in shown.items():
-        for finding in findings:
-            add = [line for remedy in finding.add for line in (f"{remedy.place}:", *remedy.lines)]
-            writer.writerow([*_cells(name, finding), "\n".join(add)])
+def _to_add(finding: Finding) -> list[str]:
+    return [line for remedy in finding.add for line in (f"{remedy.place}:", *remedy.lines)]
 
 
 def _print_table(shown: Mapping[str, Sequence[Finding]], out: TextIO) -> None:
@@ -52,14 +47,14 @@ def _print_table(shown: Mapping[str, Sequence[Finding]], out: TextIO) -> None:
         table.add_column(Text(column), overflow="fold", no_wrap=not out.isatty())
     for name, findings in shown.items():
         for finding in findings:
-            table.add_row(*(Text(cell, _STYLES.get(cell, "")) for cell in _cells(name, finding)))
+            table.add_row(*(Text(printable(cell), _STYLES.get(cell, "")) for cell in _cells(name, finding)))
     console = Console(file=out, width=None if out.isatty() else _UNWRAPPED, highlight=False, markup=False)
     console.print(table)
     for name, findings in shown.items():
         for place, lines in lines_to_add(findings).items():
             console.print(Text(f"\nTo add{f' in {name}' if name else ''}, {place}:\n"))
             # Written as they are: a terminal's width must not break a line that is to be copied.
-            out.write("".join(f"{line}\n" for line in lines))
+            out.write("".join(f"{printable(line)}\n" for line in lines))
 
 
 def _columns(shown: Mapping[str, object]) -> tuple[str, ...]:

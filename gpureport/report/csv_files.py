@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from gpureport.inert import csv_cell_sql
 from gpureport.report.results import Result
-
-_FORMULA = r"^[=+@\t\r-]"
-"""What a spreadsheet takes for the beginning of a formula. One expression: planning a list takes longer than the rows."""
 
 
 def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> list[Path]:
@@ -44,16 +42,17 @@ def csv_select(result: Result) -> str:
 
 
 def _cell(name: str, kind: str) -> str:
-    """SQL for a value as CSV holds it; an apostrophe stands before text that a spreadsheet would take for a formula."""
+    """SQL for a value as CSV holds it."""
     if kind == "VARCHAR":
-        return f"nullif(regexp_replace({name}, '{_FORMULA}', '''\\0'), '')"
+        return f"nullif({csv_cell_sql(name)}, '')"
     if kind == "TIMESTAMP":
         whole, cut = (f"strftime({name}, '%Y-%m-%dT%H:%M:%S{rest}Z')" for rest in ("", ".%g"))
         return f"if(millisecond({name}) % 1000 = 0, {whole}, {cut})"
     if kind == "BOOLEAN":
         return f"if({name} is null, null, if({name}, 'True', 'False'))"
     if kind.endswith("[]"):
-        return f"nullif(array_to_string({name}, ' '), '')"
+        joined = f"array_to_string({name}, ' ')"
+        return f"nullif({csv_cell_sql(joined) if kind.startswith('VARCHAR') else joined}, '')"
     return f"coalesce(to_json({name}), '{{}}')" if kind.startswith("MAP(") else name
 
 

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 from gpureport import formats
+from gpureport.inert import printable
 from gpureport.report.first_screen import FirstScreen
 from gpureport.report.header import Header
 from gpureport.window import rfc3339
 
 LINES_MAX = 20
 _FINDINGS = 5
+_LINE_CHARACTERS = 1000
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#~!])")
 
 
@@ -58,5 +60,6 @@ def _findings(first: FirstScreen) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Text in which nothing is markup, on one line."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    """Text in which nothing is markup or a control character, on one line that is not endless."""
+    line = printable(" ".join(text.split()))
+    return _MARKUP.sub(r"\\\1", line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]} …")

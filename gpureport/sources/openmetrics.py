@@ -43,7 +43,7 @@ def read_openmetrics(path: Path) -> SeriesBatch:
 def _lines(path: Path) -> Iterator[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8") as file:
+        with opener(path, "rt", encoding="utf-8", newline="\n") as file:  # a label may hold any other end of line
             yield from file
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path} cannot be read ({_reason(error)}); check the path, or export it again") from error

@@ -12,6 +12,8 @@ NANO = 1_000_000_000
 _SUFFIXES = {"n": Fraction(1, NANO), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)}
 _SUFFIXES |= {prefix: Fraction(1000**power) for power, prefix in enumerate("kMGTPE", start=1)}
 _SUFFIXES |= {f"{prefix}i": Fraction(1024**power) for power, prefix in enumerate("KMGTPE", start=1)}
+_MOST_DIGITS = 30
+"""A quantity of more is none: Kubernetes keeps 19 digits at most, and a double ends at 308."""
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([num]|[kMGTPE]|[KMGTPE]i)?)")
 
 
@@ -32,6 +34,8 @@ def _parsed(written: str) -> int | None:
     if not found:
         return None
     number, exponent, suffix = found.groups()
+    if len(number) > _MOST_DIGITS or abs(int(exponent or 0)) > _MOST_DIGITS:
+        return None
     factor = Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""]
     return ceil(Fraction(number) * factor * NANO)
 
