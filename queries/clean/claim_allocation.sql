@@ -54,11 +54,7 @@ said as (
         list(look.look_number order by look.look_number) as look_numbers
     from lake.claim_device as device
     inner join lake.claim
-        on
-            device.cluster = claim.cluster
-            and device.namespace = claim.namespace
-            and device.claim_uid = claim.claim_uid
-            and device.observed_at = claim.observed_at
+        using (cluster, namespace, claim_uid, observed_at)
     inner join look
         on
             device.cluster = look.cluster
@@ -194,10 +190,7 @@ begun as (
         end as start_source
     from stretch
     left join bound
-        on
-            stretch.cluster = bound.cluster
-            and stretch.namespace = bound.namespace
-            and stretch.claim_uid = bound.claim_uid
+        using (cluster, namespace, claim_uid)
     left join pod
         on
             stretch.cluster = pod.cluster

@@ -67,9 +67,7 @@ claim_said as (
         list(look.look_number order by look.look_number) as look_numbers
     from lake.claim
     inner join look
-        on
-            claim.cluster = look.cluster
-            and claim.observed_at = look.observed_at
+        using (cluster, observed_at)
     where not claim.is_extended_resource
     group by all
 ),
@@ -99,9 +97,7 @@ device_said as (
         list(look.look_number order by look.look_number) as look_numbers
     from lake.claim_device as device
     inner join look
-        on
-            device.cluster = look.cluster
-            and device.observed_at = look.observed_at
+        using (cluster, observed_at)
     where not device.is_admin_access
     group by all
 ),
@@ -127,9 +123,7 @@ pod_said as (
         list(look.look_number order by look.look_number) as look_numbers
     from named
     inner join look
-        on
-            named.cluster = look.cluster
-            and named.observed_at = look.observed_at
+        using (cluster, observed_at)
     group by all
 ),
 

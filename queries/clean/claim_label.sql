@@ -66,10 +66,8 @@ sole as (
         min(claim.start_at) as start_at,
         max(claim.end_at) as end_at
     from clean.claim_series as claim
-    anti join clean.pod_request as request
-        on
-            claim.cluster = request.cluster
-            and claim.pod_uid = request.pod_uid
+    anti join clean.pod_request
+        using (cluster, pod_uid)
     group by claim.cluster, claim.namespace, claim.pod, claim.pod_uid
     having count(distinct claim.claim) = 1
 ),
@@ -83,12 +81,7 @@ named as (
         exporter.device
     from clean.owner_run as run
     inner join exporter
-        on
-            run.cluster = exporter.cluster
-            and run.device_uuid = exporter.device_uuid
-            and run.namespace = exporter.namespace
-            and run.pod = exporter.pod
-            and run.container = exporter.container
+        using (cluster, device_uuid, namespace, pod, container)
     union all by name
     select
         run.* replace (
@@ -150,7 +143,4 @@ select
     named.end_at
 from named
 left join place
-    on
-        named.cluster = place.cluster
-        and named.device_uuid = place.device_uuid
-        and named.gpu_instance_id = place.gpu_instance_id
+    using (cluster, device_uuid, gpu_instance_id)

@@ -78,9 +78,7 @@ life as (
         if(completed_at < running_until_at - interval 3 minutes, null, completed_at) as ended_at
     from time_series
     inner join look
-        on
-            time_series.cluster = look.cluster
-            and time_series.series_id = look.series_id
+        using (cluster, series_id)
     group by time_series.cluster, time_series.pod_uid
 ),
 
@@ -95,9 +93,7 @@ told as (
         max(look.last_until_at) as last_until_at
     from series
     inner join look
-        on
-            series.cluster = look.cluster
-            and series.series_id = look.series_id
+        using (cluster, series_id)
     group by all
 )
 
@@ -111,7 +107,5 @@ select
     least(told.last_until_at, life.ended_at) as end_at
 from told
 left join life
-    on
-        told.cluster = life.cluster
-        and told.pod_uid = life.pod_uid
+    using (cluster, pod_uid)
 where coalesce(life.bound_at, told.first_at) < least(told.last_until_at, life.ended_at)

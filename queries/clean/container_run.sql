@@ -41,10 +41,7 @@ told as (
         pod.pod_uid
     from lake.pod
     inner join named
-        on
-            pod.cluster = named.cluster
-            and pod.namespace = named.namespace
-            and pod.pod = named.pod
+        using (cluster, namespace, pod)
 ),
 
 asking as (
@@ -70,10 +67,7 @@ seen as (
         look.stands_until_at
     from asking as container
     inner join lake.pod
-        on
-            container.cluster = pod.cluster
-            and container.pod_uid = pod.pod_uid
-            and container.observed_at = pod.observed_at
+        using (cluster, pod_uid, observed_at)
     inner join clean.state_look as look
         on
             container.cluster = look.cluster

@@ -29,9 +29,7 @@ with told as (
         sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
     from clean.kube_series as series
     inner join lake.sample
-        on
-            series.cluster = sample.cluster
-            and series.series_id = sample.series_id
+        using (cluster, series_id)
     where
         series.pod_uid != ''
         and series.signal in (
@@ -164,9 +162,7 @@ staged as (
         )
     from run
     left join binding
-        on
-            run.cluster = binding.cluster
-            and run.pod_uid = binding.pod_uid
+        using (cluster, pod_uid)
 )
 
 select
@@ -185,7 +181,5 @@ select
     staged.end_at
 from request
 inner join staged
-    on
-        request.cluster = staged.cluster
-        and request.pod_uid = staged.pod_uid
+    using (cluster, pod_uid)
 where staged.start_at < staged.end_at

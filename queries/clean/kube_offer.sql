@@ -27,9 +27,7 @@ with told as (
         sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
     from clean.kube_series as series
     inner join lake.sample
-        on
-            series.cluster = sample.cluster
-            and series.series_id = sample.series_id
+        using (cluster, series_id)
     where series.signal in ('kube_node_status_allocatable', 'kube_node_status_condition', 'kube_node_spec_unschedulable')
 ),
 

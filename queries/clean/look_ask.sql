@@ -100,9 +100,7 @@ state as (
         list(look.look_number order by look.look_number) as look_numbers
     from effective
     inner join look
-        on
-            effective.cluster = look.cluster
-            and effective.observed_at = look.observed_at
+        using (cluster, observed_at)
     left join container
         on
             effective.cluster = container.cluster

@@ -44,9 +44,7 @@ seen as (
         arg_max(look.is_followed, look.observed_at) as is_followed
     from lake.pod
     inner join look
-        on
-            pod.cluster = look.cluster
-            and pod.observed_at = look.observed_at
+        using (cluster, observed_at)
     where
         pod.pod_uid != ''
         and (pod.cluster, pod.namespace, pod.pod) in (select (cluster, namespace, pod) from lake.owner_label)

@@ -86,10 +86,7 @@ offered as (
         look.look_number
     from clean.class_device as device
     left join node_state
-        on
-            device.cluster = node_state.cluster
-            and device.observed_at = node_state.observed_at
-            and device.node_name = node_state.node_name
+        using (cluster, observed_at, node_name)
     inner join look
         on
             device.cluster = look.cluster

@@ -41,6 +41,4 @@ select
     ) as labels
 from looked
 full join told
-    on
-        looked.cluster = told.cluster
-        and looked.namespace = told.namespace
+    using (cluster, namespace)

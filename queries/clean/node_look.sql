@@ -184,10 +184,7 @@ select
     coalesce(pod.pods, []) as accelerator_pods
 from named
 left join listed
-    on
-        named.cluster = listed.cluster
-        and named.node_name = listed.node_name
-        and named.day = listed.day
+    using (cluster, node_name, day)
 left join offer
     on
         named.cluster = offer.cluster

@@ -59,9 +59,7 @@ amount as (
         sample.value
     from lake.sample
     inner join clean.kube_series as series
-        on
-            sample.cluster = series.cluster
-            and sample.series_id = series.series_id
+        using (cluster, series_id)
     where
         series.signal in ('kube_node_status_capacity', 'kube_node_status_allocatable')
         and series.resource = 'nvidia_com_gpu'
@@ -125,9 +123,7 @@ select
     end as evidence
 from node
 left join labelled
-    on
-        node.cluster = labelled.cluster
-        and node.node_name = labelled.node_name
+    using (cluster, node_name)
 left join offered
     on
         node.cluster = offered.cluster

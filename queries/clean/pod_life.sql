@@ -75,9 +75,7 @@ look as (
         epoch_ms(looks.true_until_ms) as true_until_at
     from looks
     inner join series
-        on
-            looks.cluster = series.cluster
-            and looks.series_id = series.series_id
+        using (cluster, series_id)
 ),
 
 -- Stretches in which a kube-state-metrics was scraped, by any pod. Each has its own: a shard that fails ends none of its pods.
@@ -89,9 +87,7 @@ span as (
         sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
     from lake.sample
     inner join clean.kube_series as listing
-        on
-            sample.cluster = listing.cluster
-            and sample.series_id = listing.series_id
+        using (cluster, series_id)
     where listing.signal = 'kube_pod_info'
 ),
 

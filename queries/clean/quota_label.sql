@@ -19,9 +19,7 @@ with told as (
         sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
     from lake.series
     inner join lake.sample
-        on
-            series.cluster = sample.cluster
-            and series.series_id = sample.series_id
+        using (cluster, series_id)
     where series.signal = 'kube_pod_labels' and series.pod_uid != '' and coalesce(label, '') != ''
 ),
 

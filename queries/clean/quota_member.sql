@@ -60,9 +60,7 @@ by_namespace as (
         pod.pod_uid
     from clean.quota_pod as pod
     inner join governed
-        on
-            pod.cluster = governed.cluster
-            and pod.namespace = governed.namespace
+        using (cluster, namespace)
     where governed.system in ('kubernetes', 'nos', 'scheduler-plugins')
     -- A namespace has one quota: the composite one, else the first by name.
     qualify
@@ -167,10 +165,7 @@ own as (
         named.pod_uid
     from named
     semi join quota
-        on
-            named.cluster = quota.cluster
-            and named.system = quota.system
-            and named.quota = quota.quota
+        using (cluster, system, quota)
     union all
     select
         cluster,
@@ -245,10 +240,7 @@ governing as (
         contained.depth_count = 1 as is_own
     from own
     inner join contained
-        on
-            own.cluster = contained.cluster
-            and own.system = contained.system
-            and own.quota = contained.quota
+        using (cluster, system, quota)
 )
 
 select
@@ -262,9 +254,7 @@ select
     governing.is_own
 from governing
 inner join clean.quota_pod as pod
-    on
-        governing.cluster = pod.cluster
-        and governing.pod_uid = pod.pod_uid
+    using (cluster, pod_uid)
 left join node
     on
         pod.cluster = node.cluster

@@ -38,9 +38,7 @@ told as (
         sample.value as amount
     from offer
     inner join lake.sample
-        on
-            offer.cluster = sample.cluster
-            and offer.series_id = sample.series_id
+        using (cluster, series_id)
 ),
 
 looked as (

@@ -102,9 +102,7 @@ container_request as (
         max(sample.value) as amount
     from asked
     inner join clean.kube_series as series
-        on
-            asked.cluster = series.cluster
-            and asked.series_id = series.series_id
+        using (cluster, series_id)
     inner join lake.sample
         on
             asked.cluster = sample.cluster
@@ -201,9 +199,7 @@ merged as (
         ) as koordinator_quota
     from snapshot
     full outer join told
-        on
-            snapshot.cluster = told.cluster
-            and snapshot.pod_uid = told.pod_uid
+        using (cluster, pod_uid)
     left join requested
         on
             coalesce(snapshot.cluster, told.cluster) = requested.cluster

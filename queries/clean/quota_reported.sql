@@ -33,10 +33,7 @@ with status as (
         look.stands_until_at as end_at
     from lake.quota_term as term
     inner join clean.state_look as look
-        on
-            term.cluster = look.cluster
-            and term.kind = look.kind
-            and term.observed_at = look.observed_at
+        using (cluster, kind, observed_at)
     where term.quota != ''
     qualify row_number() over (
         partition by term.cluster, system, quota, resource, flavor, term.observed_at

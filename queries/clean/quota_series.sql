@@ -99,9 +99,7 @@ said as (
         end as amount_native
     from served
     inner join lake.sample
-        on
-            served.cluster = sample.cluster
-            and served.series_id = sample.series_id
+        using (cluster, series_id)
     where not isnan(sample.value)
 ),
 

@@ -45,10 +45,7 @@ with seen as (
         least(coalesce(greatest(term.changed_at, term.created_at)::timestamp, look_at), look_at) as since_at
     from lake.quota_term as term
     inner join clean.state_look as look
-        on
-            term.cluster = look.cluster
-            and term.kind = look.kind
-            and term.observed_at = look.observed_at
+        using (cluster, kind, observed_at)
     where term.quota != ''
     qualify row_number() over (
         partition by term.cluster, system, quota, resource, flavor, term.observed_at

@@ -16,9 +16,7 @@ with span as (
         sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
     from lake.sample
     inner join clean.kube_series as listing
-        on
-            sample.cluster = listing.cluster
-            and sample.series_id = listing.series_id
+        using (cluster, series_id)
     where listing.signal = 'kube_pod_info'
     union
     select

@@ -106,15 +106,7 @@ select
     match.end_uncertainty_seconds
 from facts.claim_match as match
 left join facts.claim_share as share
-    on
-        match.cluster = share.cluster
-        and match.namespace = share.namespace
-        and match.claim_uid = share.claim_uid
-        and match.driver = share.driver
-        and match.pool = share.pool
-        and match.device = share.device
-        and match.share_id = share.share_id
-        and match.request = share.request
+    using (cluster, namespace, claim_uid, driver, pool, device, share_id, request)
 union all by name
 select
     cluster,

@@ -65,11 +65,7 @@ described as (
         arg_max(offered, if(offered.last_at <= allocation.end_at, 1, -1) * epoch_ms(offered.last_at)) as found
     from clean.claim_allocation as allocation
     inner join offered
-        on
-            allocation.cluster = offered.cluster
-            and allocation.driver = offered.driver
-            and allocation.pool = offered.pool
-            and allocation.device = offered.device
+        using (cluster, driver, pool, device)
     group by all
 ),
 
@@ -108,15 +104,7 @@ held as (
         coalesce(described.found.device_uuid, '') = '' and placed.device_uuid is not null as is_by_address
     from clean.claim_allocation as allocation
     left join described
-        on
-            allocation.cluster = described.cluster
-            and allocation.claim_uid = described.claim_uid
-            and allocation.driver = described.driver
-            and allocation.pool = described.pool
-            and allocation.device = described.device
-            and allocation.share_id = described.share_id
-            and allocation.request = described.request
-            and allocation.start_at = described.start_at
+        using (cluster, claim_uid, driver, pool, device, share_id, request, start_at)
     left join placed
         on
             allocation.cluster = placed.cluster
@@ -197,10 +185,7 @@ ordered_instance as (
         ) as number
     from instance
     anti join named
-        on
-            instance.cluster = named.cluster
-            and instance.device_uuid = named.device_uuid
-            and instance.gpu_instance_id = named.gpu_instance_id
+        using (cluster, device_uuid, gpu_instance_id)
 ),
 
 -- Where instances are made when they are asked for, many more are offered than there are.
@@ -225,11 +210,7 @@ place as (
         bool_or(held.claim_uid is not null) as is_held
     from offered
     left join held
-        on
-            offered.cluster = held.cluster
-            and offered.driver = held.driver
-            and offered.pool = held.pool
-            and offered.device = held.device
+        using (cluster, driver, pool, device)
     where offered.device_type = 'mig'
     group by all
 ),
@@ -246,10 +227,7 @@ partition_device as (
     select offer.*
     from offer
     inner join made
-        on
-            offer.cluster = made.cluster
-            and offer.device_uuid = made.device_uuid
-            and offer.profile = made.profile
+        using (cluster, device_uuid, profile)
     where offer.offered_count = made.instance_count or offer.is_held
 ),
 
@@ -267,10 +245,7 @@ ordered_device as (
         ) as number
     from partition_device
     anti join named
-        on
-            partition_device.cluster = named.cluster
-            and partition_device.device_uuid = named.device_uuid
-            and partition_device.device = named.device
+        using (cluster, device_uuid, device)
 )
 
 select
@@ -313,13 +288,7 @@ select
     held.end_uncertainty_seconds
 from held
 left join sole
-    on
-        held.cluster = sole.cluster
-        and held.claim_uid = sole.claim_uid
-        and held.device = sole.device
-        and held.share_id = sole.share_id
-        and held.request = sole.request
-        and held.start_at = sole.start_at
+    using (cluster, claim_uid, device, share_id, request, start_at)
 left join named
     on
         held.cluster = named.cluster

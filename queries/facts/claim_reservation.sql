@@ -37,9 +37,7 @@ said as (
         list(look.look_number order by look.look_number) as look_numbers
     from lake.claim_consumer as consumer
     inner join look
-        on
-            consumer.cluster = look.cluster
-            and consumer.observed_at = look.observed_at
+        using (cluster, observed_at)
     group by all
 ),
 

@@ -40,11 +40,7 @@ with share as (
         ) as requested
     from lake.claim_device as device
     inner join lake.claim
-        on
-            device.cluster = claim.cluster
-            and device.namespace = claim.namespace
-            and device.claim_uid = claim.claim_uid
-            and device.observed_at = claim.observed_at
+        using (cluster, namespace, claim_uid, observed_at)
     where device.share_id != '' and not device.is_admin_access
     group by all
 ),
@@ -67,11 +63,7 @@ offered as (
         ) as capacities
     from share
     inner join lake.device
-        on
-            share.cluster = device.cluster
-            and share.driver = device.driver
-            and share.pool = device.pool
-            and share.device = device.device
+        using (cluster, driver, pool, device)
     group by share.cluster, share.namespace, share.claim_uid, share.driver, share.pool, share.device, share.share_id, share.request
 ),
 

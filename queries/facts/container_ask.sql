@@ -84,10 +84,7 @@ told as (
         list_contains(entry.claimed, entry.request.key) as is_claimed
     from run
     inner join entry
-        on
-            run.cluster = entry.cluster
-            and run.pod_uid = entry.pod_uid
-            and run.container = entry.container
+        using (cluster, pod_uid, container)
     inner join clean.accelerator_resource as name
         on
             entry.cluster = name.cluster
@@ -106,10 +103,7 @@ told as (
         false as is_claimed
     from series
     inner join clean.kube_ask as ask
-        on
-            series.cluster = ask.cluster
-            and series.pod_uid = ask.pod_uid
-            and series.resource = ask.resource
+        using (cluster, pod_uid, resource)
     where ask.stage = 'placed'
     group by
         series.cluster, series.namespace, series.pod, series.pod_uid, series.container, series.resource, series.container_count
@@ -141,10 +135,7 @@ ways as (
         unnest([claim.claim for claim in asked.claims if claim.resource = '']) as claim
     from run
     inner join asked
-        on
-            run.cluster = asked.cluster
-            and run.pod_uid = asked.pod_uid
-            and run.container = asked.container
+        using (cluster, pod_uid, container)
 )
 
 select

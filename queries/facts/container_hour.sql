@@ -141,10 +141,7 @@ with stretch as (
             and hour.hour_start_at < owner.end_at
             and hour.hour_start_at + interval 1 hour > owner.start_at
     anti join facts.piece
-        on
-            hour.cluster = piece.cluster
-            and hour.device_uuid = piece.device_uuid
-            and hour.hour_start_at = piece.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     union all by name
     select *
     from facts.piece_saturation
@@ -305,11 +302,7 @@ select
     coalesce(any_value(device_hour.make), '') as make
 from held
 left join stretch as own
-    on
-        held.cluster = own.cluster
-        and held.device_uuid = own.device_uuid
-        and held.gpu_instance_id = own.gpu_instance_id
-        and held.start_at = own.start_at
+    using (cluster, device_uuid, gpu_instance_id, start_at)
 left join stretch as board
     on
         held.cluster = board.cluster

@@ -47,9 +47,7 @@ daily as (
         coalesce(sum(device_day.seen_seconds), 0) / 3600 as seen_gpu_hours
     from device_day
     left join model
-        on
-            device_day.cluster = model.cluster
-            and device_day.device_uuid = model.device_uuid
+        using (cluster, device_uuid)
     group by device_day.cluster, coalesce(model.gpu_model, ''), device_day.day
 )
 

@@ -43,9 +43,7 @@ change as (
         quantile_cont(past.held_gpu_hours - before.held_gpu_hours, 0.9) as high_change_gpu_hours
     from past
     inner join extent
-        on
-            past.cluster = extent.cluster
-            and past.gpu_model = extent.gpu_model
+        using (cluster, gpu_model)
     inner join range(1, 14) as ahead (weeks_ahead_count) on ahead.weeks_ahead_count <= extent.horizon_count
     inner join past as before
         on
@@ -64,9 +62,7 @@ select
     greatest(0, base.held_gpu_hours + change.high_change_gpu_hours) as high_gpu_hours
 from change
 inner join extent
-    on
-        change.cluster = extent.cluster
-        and change.gpu_model = extent.gpu_model
+    using (cluster, gpu_model)
 inner join past as base
     on
         change.cluster = base.cluster

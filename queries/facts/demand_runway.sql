@@ -55,9 +55,7 @@ ahead as (
         sum(greatest(0, forecast.expected_gpu_hours - recent.daily_usable_gpu_hours)) as short_gpu_hours
     from recent
     inner join facts.demand_forecast as forecast
-        on
-            recent.cluster = forecast.cluster
-            and recent.gpu_model = forecast.gpu_model
+        using (cluster, gpu_model)
     group by recent.cluster, recent.gpu_model
 ),
 
@@ -92,9 +90,7 @@ select
     backtest.backtest_within_ratio
 from recent
 left join ahead
-    on
-        recent.cluster = ahead.cluster
-        and recent.gpu_model = ahead.gpu_model
+    using (cluster, gpu_model)
 left join backtest
     on
         recent.cluster = backtest.cluster

@@ -99,9 +99,7 @@ watch as (
         sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
     from clean.kube_series as series
     inner join lake.sample
-        on
-            series.cluster = sample.cluster
-            and series.series_id = sample.series_id
+        using (cluster, series_id)
     where series.signal in ('kube_pod_status_phase', 'kube_node_status_allocatable')
 ),
 
@@ -229,8 +227,5 @@ select
     if(running.is_offer_known and running.unjudged = 0, running.not_ready, null)::double as not_ready_units
 from known as running
 inner join resource
-    on
-        running.cluster = resource.cluster
-        and running.source = resource.source
-        and running.resource = resource.resource
+    using (cluster, source, resource)
 where running.end_at is not null and (running.pod_watches > 0 or running.node_watches > 0)

@@ -77,11 +77,7 @@ told as (
         coalesce(given.amounts['koordinator.sh/gpu-memory-ratio'], request.device_memory_ratio_percent) as memory_ratio_percent
     from given
     left join device
-        on
-            given.cluster = device.cluster
-            and given.node_name = device.node_name
-            and given.device_type = device.device_type
-            and given.minor = device.minor
+        using (cluster, node_name, device_type, minor)
     left join facts.device_request as request
         on
             given.cluster = request.cluster

@@ -312,11 +312,7 @@ select
     coalesce(labelled.make, '') as make
 from summed
 left join labelled
-    on
-        summed.cluster = labelled.cluster
-        and summed.device_uuid = labelled.device_uuid
-        and summed.gpu_instance_id = labelled.gpu_instance_id
-        and summed.hour_start_at = labelled.hour_start_at
+    using (cluster, device_uuid, gpu_instance_id, hour_start_at)
 left join event
     on
         summed.cluster = event.cluster

@@ -40,9 +40,7 @@ told as (
         outage.cause
     from device
     inner join facts.outage
-        on
-            device.cluster = outage.cluster
-            and device.device_uuid = outage.device_uuid
+        using (cluster, device_uuid)
 ),
 
 opened as (

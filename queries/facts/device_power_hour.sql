@@ -118,10 +118,7 @@ split as (
         seen.measured_joules is not null or gap.gap_joules is not null as is_measured
     from seen
     left join gap
-        on
-            seen.cluster = gap.cluster
-            and seen.device_uuid = gap.device_uuid
-            and seen.hour_start_at = gap.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     left join clean.claim_look as look on seen.cluster = look.cluster
     left join reserved
         on

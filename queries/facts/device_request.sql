@@ -192,7 +192,4 @@ select
     pod_look.end_at
 from sized
 inner join pod_look
-    on
-        sized.cluster = pod_look.cluster
-        and sized.namespace = pod_look.namespace
-        and sized.pod_uid = pod_look.pod_uid
+    using (cluster, namespace, pod_uid)

@@ -90,13 +90,9 @@ device as (
         look.observed_at
     from lake.koordinator_device as device
     inner join look
-        on
-            device.cluster = look.cluster
-            and device.observed_at = look.observed_at
+        using (cluster, observed_at)
     left join linkage
-        on
-            device.gpu_partitions = linkage.gpu_partitions
-            and device.minor = linkage.minor
+        using (gpu_partitions, minor)
 ),
 
 held as (

@@ -45,9 +45,7 @@ doubtful as (
         counted.is_silent
     from counted
     left join told
-        on
-            counted.cluster = told.cluster
-            and counted.device_uuid = told.device_uuid
+        using (cluster, device_uuid)
     where counted.has_gap or counted.is_silent or told.device_uuid is not null
 ),
 
@@ -73,9 +71,7 @@ edge as (
         doubtful.is_silent
     from lake.device_sample as sample
     inner join doubtful
-        on
-            sample.cluster = doubtful.cluster
-            and sample.device_uuid = doubtful.device_uuid
+        using (cluster, device_uuid)
     where
         sample.gpu_instance_id = ''
         and (sample.energy_joules_gap_increase is not null or sample.energy_joules_increase is null)
@@ -124,10 +120,7 @@ spread as (
         ) as told_ratio
     from placed
     left join gap
-        on
-            placed.cluster = gap.cluster
-            and placed.device_uuid = gap.device_uuid
-            and placed.gap_count = gap.gap_count
+        using (cluster, device_uuid, gap_count)
 )
 
 select

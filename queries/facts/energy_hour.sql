@@ -48,10 +48,7 @@ board as (
         place.gpu_model
     from facts.device_power_hour as device
     inner join place
-        on
-            device.cluster = place.cluster
-            and device.device_uuid = place.device_uuid
-            and device.hour_start_at = place.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
 ),
 
 holder as (
@@ -72,10 +69,7 @@ holder as (
         ) = 0 as is_never_active
     from facts.power_hour as power
     inner join board
-        on
-            power.cluster = board.cluster
-            and power.device_uuid = board.device_uuid
-            and power.hour_start_at = board.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     left join facts.container_hour as activity
         on
             power.cluster = activity.cluster
@@ -148,10 +142,7 @@ part as (
         0 as sm_active_gpu_seconds
     from board
     left join held
-        on
-            board.cluster = held.cluster
-            and board.device_uuid = held.device_uuid
-            and board.hour_start_at = held.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     where board.measured_joules is not null
 )
 

@@ -71,6 +71,4 @@ select
     summed.first_seen_at
 from summed
 left join place
-    on
-        summed.cluster = place.cluster
-        and summed.device_uuid = place.device_uuid
+    using (cluster, device_uuid)

@@ -120,6 +120,4 @@ select
 from summed
 left join class on summed.xid_code = class.xid_code
 left join device
-    on
-        summed.cluster = device.cluster
-        and summed.device_uuid = device.device_uuid
+    using (cluster, device_uuid)

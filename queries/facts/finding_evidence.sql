@@ -75,9 +75,7 @@ found as (
         unseen.first_seen_at
     from unseen
     inner join capacity
-        on
-            unseen.cluster = capacity.cluster
-            and unseen.node_name = capacity.node_name
+        using (cluster, node_name)
     where unseen.gpu_hours >= $findings_gpu_hours and unseen.gpu_hours >= $unseen_ratio * capacity.capacity_gpu_hours
     union all by name
     select

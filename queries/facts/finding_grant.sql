@@ -66,7 +66,5 @@ select
     min(given.start_at) as first_seen_at
 from given
 left join place
-    on
-        given.cluster = place.cluster
-        and given.device_uuid = place.device_uuid
+    using (cluster, device_uuid)
 group by given.cluster, given.device_uuid, given.gpu_instance_id

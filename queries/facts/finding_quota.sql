@@ -76,12 +76,7 @@ found as (
         pod.first_idle_at as first_seen_at
     from summed
     inner join facts.window_quota_pod as pod
-        on
-            summed.cluster = pod.cluster
-            and summed.system = pod.system
-            and summed.quota = pod.quota
-            and summed.resource = pod.resource
-            and summed.flavor = pod.flavor
+        using (cluster, system, quota, resource, flavor)
     where
         summed.delivered > 0
         and pod.idle_gpu_hours * summed.borrowed / summed.delivered >= $findings_gpu_hours

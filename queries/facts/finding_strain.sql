@@ -110,14 +110,7 @@ ruled as (
         ], recursive := true)
     from facts.window_bound as bound
     left join first_hour
-        on
-            bound.cluster = first_hour.cluster
-            and bound.namespace = first_hour.namespace
-            and bound.pod = first_hour.pod
-            and bound.pod_uid = first_hour.pod_uid
-            and bound.container = first_hour.container
-            and bound.device_uuid = first_hour.device_uuid
-            and bound.gpu_instance_id = first_hour.gpu_instance_id
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     where bound.device_seconds >= $observed_seconds_min
 )
 

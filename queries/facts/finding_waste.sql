@@ -76,11 +76,7 @@ holder as (
         if(coalesce(bool_or(sure.is_unsure), false), 'medium', 'high') as confidence
     from held
     left join sure
-        on
-            held.cluster = sure.cluster
-            and held.namespace = sure.namespace
-            and held.pod = sure.pod
-            and held.pod_uid = sure.pod_uid
+        using (cluster, namespace, pod, pod_uid)
     where held.told_gpu_hours > 0
     group by held.cluster, held.namespace, held.pod, held.pod_uid
 ),

@@ -49,9 +49,7 @@ device as (
         end as presence
     from earlier_device
     full join device_now
-        on
-            earlier_device.cluster = device_now.cluster
-            and earlier_device.device_uuid = device_now.device_uuid
+        using (cluster, device_uuid)
 ),
 
 held as (
@@ -98,9 +96,7 @@ summed as (
         coalesce(sum(held.gpu_hours) filter (where held.bucket = 'allocated_busy'), 0) as unmeasured_gpu_hours
     from held
     inner join device
-        on
-            held.cluster = device.cluster
-            and held.device_uuid = device.device_uuid
+        using (cluster, device_uuid)
     group by all
 )
 

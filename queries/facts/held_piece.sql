@@ -47,10 +47,7 @@ held as (
         coalesce(piece.end_at, owned_hour.hour_start_at + interval 1 hour) as end_at
     from owned_hour
     left join facts.piece
-        on
-            owned_hour.cluster = piece.cluster
-            and owned_hour.device_uuid = piece.device_uuid
-            and owned_hour.hour_start_at = piece.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     where piece.start_at is null or (owned_hour.start_at < piece.end_at and owned_hour.end_at > piece.start_at)
 ),
 
@@ -80,14 +77,7 @@ granted as (
         ) as share_ratio
     from sharer
     inner join facts.granted_share as part
-        on
-            sharer.cluster = part.cluster
-            and sharer.device_uuid = part.device_uuid
-            and sharer.gpu_instance_id = part.gpu_instance_id
-            and sharer.namespace = part.namespace
-            and sharer.pod = part.pod
-            and sharer.pod_uid = part.pod_uid
-            and sharer.container = part.container
+        using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container)
 ),
 
 part as (

@@ -83,10 +83,7 @@ pod_of_one_gpu as (
         held.hour_start_at
     from facts.held_piece as held
     semi join pod_of_kepler
-        on
-            held.cluster = pod_of_kepler.cluster
-            and held.namespace = pod_of_kepler.namespace
-            and held.pod = pod_of_kepler.pod
+        using (cluster, namespace, pod)
     group by held.cluster, held.namespace, held.pod, held.pod_uid, held.hour_start_at
     having min((held.device_uuid, held.gpu_instance_id)) = max((held.device_uuid, held.gpu_instance_id))
 ),
@@ -104,13 +101,8 @@ by_kepler as (
         'kepler_share' as method,
         held.pod_owner_count
     from sharer as held
-    semi join pod_of_one_gpu as pod
-        on
-            held.cluster = pod.cluster
-            and held.namespace = pod.namespace
-            and held.pod = pod.pod
-            and held.pod_uid = pod.pod_uid
-            and held.hour_start_at = pod.hour_start_at
+    semi join pod_of_one_gpu
+        using (cluster, namespace, pod, pod_uid, hour_start_at)
     inner join clean.kepler_series as kepler
         on
             held.cluster = kepler.cluster
@@ -158,17 +150,9 @@ kepler_serves as (
 select by_utilisation.*
 from by_utilisation
 anti join kepler_serves
-    on
-        by_utilisation.cluster = kepler_serves.cluster
-        and by_utilisation.device_uuid = kepler_serves.device_uuid
-        and by_utilisation.gpu_instance_id = kepler_serves.gpu_instance_id
-        and by_utilisation.start_at = kepler_serves.start_at
+    using (cluster, device_uuid, gpu_instance_id, start_at)
 union all
 select by_kepler.*
 from by_kepler
 semi join kepler_serves
-    on
-        by_kepler.cluster = kepler_serves.cluster
-        and by_kepler.device_uuid = kepler_serves.device_uuid
-        and by_kepler.gpu_instance_id = kepler_serves.gpu_instance_id
-        and by_kepler.start_at = kepler_serves.start_at
+    using (cluster, device_uuid, gpu_instance_id, start_at)

@@ -38,9 +38,7 @@ wanted as (
         device_layout.layout
     from facts.device_layout
     inner join device
-        on
-            device_layout.cluster = device.cluster
-            and device_layout.device_uuid = device.device_uuid
+        using (cluster, device_uuid)
 ),
 
 bin as (
@@ -118,10 +116,7 @@ found as (
     left join configured as by_model on wanted.gpu_model = by_model.name
     left join configured as by_all on by_all.name = 'all'
     left join observed
-        on
-            wanted.cluster = observed.cluster
-            and wanted.device_uuid = observed.device_uuid
-            and wanted.layout = observed.layout
+        using (cluster, device_uuid, layout)
     left join alike
         on
             wanted.cluster = alike.cluster

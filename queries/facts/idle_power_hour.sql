@@ -103,10 +103,7 @@ free as (
         ]), 0) / 1000 as idle_seconds
     from sampled
     left join hour
-        on
-            sampled.cluster = hour.cluster
-            and sampled.device_uuid = hour.device_uuid
-            and sampled.hour_start_at = hour.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     where not coalesce(hour.is_full, false)
 ),
 
@@ -141,10 +138,7 @@ select
     coalesce(model.gpu_model, '') as gpu_model
 from binned
 left join facts.device_layout
-    on
-        binned.cluster = device_layout.cluster
-        and binned.device_uuid = device_layout.device_uuid
-        and binned.hour_start_at = device_layout.hour_start_at
+    using (cluster, device_uuid, hour_start_at)
 left join model
     on
         binned.cluster = model.cluster

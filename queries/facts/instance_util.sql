@@ -36,11 +36,7 @@ part as (
         instance.* exclude (cluster)
     from facts.held_piece as held
     inner join instance
-        on
-            held.cluster = instance.cluster
-            and held.device_uuid = instance.device_uuid
-            and held.gpu_instance_id = instance.gpu_instance_id
-            and held.start_at = instance.start_at
+        using (cluster, device_uuid, gpu_instance_id, start_at)
 ),
 
 their_reading as (
@@ -80,10 +76,7 @@ shared as (
         if(all_weight > 0, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as kepler_share_ratio
     from measured
     inner join named
-        on
-            measured.device_uuid = named.device_uuid
-            and measured.gpu_instance_id = named.gpu_instance_id
-            and measured.start_at = named.start_at
+        using (device_uuid, gpu_instance_id, start_at)
     window sharers as (
         partition by
             measured.cluster, measured.device_uuid, measured.gpu_instance_id, measured.start_at, measured.span_at
@@ -110,7 +103,4 @@ select
 from summed
 inner join facts.held_piece as held on summed.holder_number = held.holder_number
 inner join named
-    on
-        held.device_uuid = named.device_uuid
-        and held.gpu_instance_id = named.gpu_instance_id
-        and held.start_at = named.start_at
+    using (device_uuid, gpu_instance_id, start_at)

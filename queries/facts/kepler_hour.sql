@@ -41,9 +41,7 @@ hour as (
         max(sample.value) as kepler_watts_max
     from lake.sample
     inner join series
-        on
-            sample.cluster = series.cluster
-            and sample.series_id = series.series_id
+        using (cluster, series_id)
     group by all
 )
 

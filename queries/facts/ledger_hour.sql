@@ -102,10 +102,7 @@ piece as (
         ) as seen_seconds
     from longest
     inner join hour
-        on
-            longest.cluster = hour.cluster
-            and longest.device_uuid = hour.device_uuid
-            and longest.hour_start_at = hour.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
 ),
 
 run as (
@@ -138,10 +135,7 @@ instance as (
         stretch.* exclude (cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at)
     from piece
     inner join run
-        on
-            piece.cluster = run.cluster
-            and piece.device_uuid = run.device_uuid
-            and piece.start_at = run.start_at
+        using (cluster, device_uuid, start_at)
     left join stretch
         on
             piece.cluster = stretch.cluster
@@ -199,10 +193,7 @@ unit as (
         piece.seen_seconds - rest.sliced_seconds as seconds
     from piece
     inner join rest
-        on
-            piece.cluster = rest.cluster
-            and piece.device_uuid = rest.device_uuid
-            and piece.start_at = rest.start_at
+        using (cluster, device_uuid, start_at)
     union all by name
     select
         stretch.cluster,
@@ -220,10 +211,7 @@ unit as (
         ], recursive := true)
     from stretch
     anti join run
-        on
-            stretch.cluster = run.cluster
-            and stretch.device_uuid = run.device_uuid
-            and stretch.start_at = run.start_at
+        using (cluster, device_uuid, start_at)
     where stretch.gpu_instance_id = ''
 ),
 

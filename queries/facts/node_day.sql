@@ -217,10 +217,7 @@ select
     coalesce(label.driver_version, '') as driver_version
 from node
 left join capacity
-    on
-        node.cluster = capacity.cluster
-        and node.day = capacity.day
-        and node.node_name = capacity.node_name
+    using (cluster, day, node_name)
 left join label
     on
         node.cluster = label.cluster

@@ -75,9 +75,7 @@ looked as (
         look.cause
     from node_look as look
     semi join bad_node
-        on
-            look.cluster = bad_node.cluster
-            and look.node_uid = bad_node.node_uid
+        using (cluster, node_uid)
     union all by name
     select
         look.cluster,
@@ -91,11 +89,7 @@ looked as (
         look.cause
     from device_look as look
     semi join bad_device
-        on
-            look.cluster = bad_device.cluster
-            and look.driver = bad_device.driver
-            and look.pool = bad_device.pool
-            and look.device = bad_device.device
+        using (cluster, driver, pool, device)
     union all by name
     select
         cluster,
@@ -120,9 +114,7 @@ select
     series.cause
 from series
 inner join lake.sample
-    on
-        series.cluster = sample.cluster
-        and series.series_id = sample.series_id
+    using (cluster, series_id)
 where sample.value = series.bad_count and sample.held_seconds > 0
 group by all
 union all by name

@@ -71,15 +71,7 @@ given as (
         held.end_at - to_milliseconds(round(held.end_uncertainty_seconds * 1000)::bigint) as end_at
     from facts.claim_device as held
     left join facts.claim_share as share
-        on
-            held.cluster = share.cluster
-            and held.namespace = share.namespace
-            and held.claim_uid = share.claim_uid
-            and held.driver = share.driver
-            and held.pool = share.pool
-            and held.device = share.device
-            and held.share_id = share.share_id
-            and held.request = share.request
+        using (cluster, namespace, claim_uid, driver, pool, device, share_id, request)
     where held.claim_uid != '' and held.device_uuid != '' and held.gpu_instance_id is not null and not held.is_admin_access
     union all by name
     select
@@ -98,9 +90,7 @@ given as (
         least(max(use.end_at), max(run.sure_until_at)) as end_at
     from facts.stated_use as use
     left join run
-        on
-            use.cluster = run.cluster
-            and use.pod_uid = run.pod_uid
+        using (cluster, pod_uid)
     left join replica
         on
             use.cluster = replica.cluster

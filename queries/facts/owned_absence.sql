@@ -78,9 +78,7 @@ step as (
         to_milliseconds(3 * round(median(sample.held_seconds) * 1000)::bigint) as gap_limit
     from lake.device_sample as sample
     inner join alternating
-        on
-            sample.cluster = alternating.cluster
-            and sample.device_uuid = alternating.device_uuid
+        using (cluster, device_uuid)
     -- Rows of signals scraped at other instants are shorter than a step.
     where not sample.is_carried and coalesce(sample.joined_count, 0) = 0
     group by sample.cluster, sample.device_uuid
@@ -104,9 +102,7 @@ named_on_node as (
         run.end_at
     from clean.owner_run as run
     inner join node
-        on
-            run.cluster = node.cluster
-            and run.device_uuid = node.device_uuid
+        using (cluster, device_uuid)
 ),
 
 silence as (
@@ -118,9 +114,7 @@ silence as (
         absence.end_at
     from absence
     inner join node
-        on
-            absence.cluster = node.cluster
-            and absence.device_uuid = node.device_uuid
+        using (cluster, device_uuid)
     left join named_on_node as other
         on
             node.cluster = other.cluster
@@ -144,12 +138,7 @@ judged as (
         end as source
     from absence
     left join replaced
-        on
-            absence.cluster = replaced.cluster
-            and absence.device_uuid = replaced.device_uuid
-            and absence.gpu_instance_id = replaced.gpu_instance_id
-            and absence.start_at = replaced.start_at
-            and absence.end_at = replaced.end_at
+        using (cluster, device_uuid, gpu_instance_id, start_at, end_at)
     left join step
         on
             absence.cluster = step.cluster

@@ -39,11 +39,8 @@ with life as (
         looked.*,
         'labels+snapshot' as source
     from clean.look_life as looked
-    anti join clean.pod_life as told
-        on
-            looked.cluster = told.cluster
-            and looked.namespace = told.namespace
-            and looked.pod = told.pod
+    anti join clean.pod_life
+        using (cluster, namespace, pod)
 ),
 
 named as (

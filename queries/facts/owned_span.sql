@@ -129,16 +129,7 @@ select
     labelled.life_end_at
 from labelled
 anti join met
-    on
-        labelled.cluster = met.cluster
-        and labelled.device_uuid = met.device_uuid
-        and labelled.gpu_instance_id = met.gpu_instance_id
-        and labelled.namespace = met.namespace
-        and labelled.pod = met.pod
-        and labelled.pod_uid = met.pod_uid
-        and labelled.container = met.container
-        and labelled.start_at = met.start_at
-        and labelled.is_absence = met.is_absence
+    using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, is_absence)
 union all by name
 select
     * exclude (run_start_at, run_end_at, is_stated, found_uid) replace (found_uid as pod_uid),
@@ -154,7 +145,4 @@ select
     true as is_stated
 from facts.stated_use as use
 semi join seen
-    on
-        use.cluster = seen.cluster
-        and use.device_uuid = seen.device_uuid
-        and use.gpu_instance_id = seen.gpu_instance_id
+    using (cluster, device_uuid, gpu_instance_id)

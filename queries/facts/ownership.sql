@@ -33,12 +33,7 @@ with hinted as (
         if(run.is_stated, run.claims, coalesce(hint.claims, [])) as claims
     from facts.owned_span as run
     left join clean.owner_hint as hint
-        on
-            run.cluster = hint.cluster
-            and run.device_uuid = hint.device_uuid
-            and run.namespace = hint.namespace
-            and run.pod = hint.pod
-            and run.container = hint.container
+        using (cluster, device_uuid, namespace, pod, container)
 ),
 
 -- Runs during which somebody else held the same device.
@@ -83,9 +78,7 @@ virtual as (
         place.node_name
     from clean.owner_hint as hint
     inner join place
-        on
-            hint.cluster = place.cluster
-            and hint.device_uuid = place.device_uuid
+        using (cluster, device_uuid)
     where hint.is_virtual
 ),
 
@@ -98,9 +91,7 @@ node as (
         virtual.node_name is not null as is_virtual
     from place
     left join clean.node_sharing as sharing
-        on
-            place.cluster = sharing.cluster
-            and place.node_name = sharing.node_name
+        using (cluster, node_name)
     left join virtual
         on
             place.cluster = virtual.cluster
@@ -135,15 +126,7 @@ judged as (
         run.gpu_instance_id != '' or coalesce(request.is_mig, false) as is_mig
     from hinted as run
     left join shared
-        on
-            run.cluster = shared.cluster
-            and run.device_uuid = shared.device_uuid
-            and run.gpu_instance_id = shared.gpu_instance_id
-            and run.namespace = shared.namespace
-            and run.pod = shared.pod
-            and run.pod_uid = shared.pod_uid
-            and run.container = shared.container
-            and run.start_at = shared.start_at
+        using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at)
     left join node
         on
             run.cluster = node.cluster

@@ -264,9 +264,5 @@ select
     coalesce(any_value(event.codes), if(count(part.xid_seen_seconds) > 0, []::integer[], null)) as xid_codes
 from part
 left join event
-    on
-        part.cluster = event.cluster
-        and part.device_uuid = event.device_uuid
-        and part.gpu_instance_id = event.gpu_instance_id
-        and part.start_at = event.start_at
+    using (cluster, device_uuid, gpu_instance_id, start_at)
 group by part.cluster, part.device_uuid, part.gpu_instance_id, part.hour_start_at, part.start_at, part.end_at

@@ -199,8 +199,4 @@ select
     or 'container' in (hour.gpu_util_scope, hour.fb_used_scope) as is_mapped
 from hour
 left join facts.device_hour
-    on
-        hour.cluster = device_hour.cluster
-        and hour.device_uuid = device_hour.device_uuid
-        and hour.gpu_instance_id = device_hour.gpu_instance_id
-        and hour.hour_start_at = device_hour.hour_start_at
+    using (cluster, device_uuid, gpu_instance_id, hour_start_at)

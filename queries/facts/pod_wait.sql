@@ -121,9 +121,7 @@ told as (
         min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_status_scheduled_time') as scheduled_at
     from clean.kube_series as series
     inner join lake.sample
-        on
-            series.cluster = sample.cluster
-            and series.series_id = sample.series_id
+        using (cluster, series_id)
     where series.signal in ('kube_pod_created', 'kube_pod_status_scheduled_time')
     group by all
 ),
@@ -180,10 +178,7 @@ timed as (
         pod.source
     from pod
     inner join sized
-        on
-            pod.cluster = sized.cluster
-            and pod.pod_uid = sized.pod_uid
-            and pod.resource = sized.resource
+        using (cluster, pod_uid, resource)
     left join looked
         on
             pod.cluster = looked.cluster

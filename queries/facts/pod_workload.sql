@@ -43,11 +43,7 @@ made as (
         kind = 'ReplicaSet' and regexp_matches(name, '-[bcdfghjklmnpqrstvwxz2456789]{5,10}$') as is_of_deployment
     from holder
     left join clean.pod_maker as own
-        on
-            holder.cluster = own.cluster
-            and holder.namespace = own.namespace
-            and holder.pod = own.pod
-            and holder.pod_uid = own.pod_uid
+        using (cluster, namespace, pod, pod_uid)
     left join named
         on
             holder.cluster = named.cluster
@@ -65,6 +61,4 @@ select
     coalesce(label.labels, map([]::varchar[], []::varchar[])) as namespace_labels
 from made
 left join clean.namespace_label as label
-    on
-        made.cluster = label.cluster
-        and made.namespace = label.namespace
+    using (cluster, namespace)

@@ -95,10 +95,7 @@ named as (
         holder.gpu_instance_id
     from facts.power_piece as piece
     inner join holder
-        on
-            piece.cluster = holder.cluster
-            and piece.device_uuid = holder.device_uuid
-            and piece.start_at = holder.start_at
+        using (cluster, device_uuid, start_at)
     where piece.share = 'activity'
     union
     select
@@ -107,10 +104,7 @@ named as (
         instance_hour.gpu_instance_id
     from facts.power_piece as piece
     inner join instance_hour
-        on
-            piece.cluster = instance_hour.cluster
-            and piece.device_uuid = instance_hour.device_uuid
-            and piece.hour_start_at = instance_hour.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     where piece.share = 'activity'
 ),
 
@@ -219,9 +213,7 @@ scraped_span as (
         scraped_whole.* exclude (piece_number, span_at)
     from facts.power_span as span
     inner join scraped_whole
-        on
-            span.piece_number = scraped_whole.piece_number
-            and span.span_at = scraped_whole.span_at
+        using (piece_number, span_at)
 ),
 
 -- Of the other spans the readings in force count.
@@ -229,9 +221,7 @@ other_span as (
     select span.*
     from facts.power_span as span
     anti join scraped_whole
-        on
-            span.piece_number = scraped_whole.piece_number
-            and span.span_at = scraped_whole.span_at
+        using (piece_number, span_at)
     where span.piece_number in (select instance.piece_number from instance)
 ),
 
@@ -298,9 +288,7 @@ whole as not materialized (
         false as is_scraped
     from other_span
     inner join other_whole
-        on
-            other_span.piece_number = other_whole.piece_number
-            and other_span.span_at = other_whole.span_at
+        using (piece_number, span_at)
 ),
 
 -- What is the same for all instances of a span is worked out once.
@@ -372,10 +360,7 @@ summed as (
         count_if(part.activity_ratio != part.cut_ratio) as clamped_count
     from part
     inner join span
-        on
-            part.piece_number = span.piece_number
-            and part.span_at = span.span_at
-            and part.is_scraped = span.is_scraped
+        using (piece_number, span_at, is_scraped)
     group by part.instance_number
 ),
 

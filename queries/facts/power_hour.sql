@@ -56,10 +56,7 @@ with held as (
         piece.active_watts_max
     from facts.held_piece as held
     inner join facts.power_piece as piece
-        on
-            held.cluster = piece.cluster
-            and held.device_uuid = piece.device_uuid
-            and held.start_at = piece.start_at
+        using (cluster, device_uuid, start_at)
 ),
 
 told as (
@@ -141,11 +138,7 @@ told as (
         coalesce(util.scope, 'device') as scope
     from held
     inner join facts.power_activity as activity
-        on
-            held.cluster = activity.cluster
-            and held.device_uuid = activity.device_uuid
-            and held.gpu_instance_id = activity.gpu_instance_id
-            and held.start_at = activity.start_at
+        using (cluster, device_uuid, gpu_instance_id, start_at)
     left join facts.instance_util as util on held.holder_number = util.holder_number
     where held.share = 'activity'
 )

@@ -79,10 +79,7 @@ piece as (
         coalesce(piece.end_at, device_hour.hour_start_at + interval 1 hour) as end_at
     from device_hour
     left join facts.piece
-        on
-            device_hour.cluster = piece.cluster
-            and device_hour.device_uuid = piece.device_uuid
-            and device_hour.hour_start_at = piece.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
 ),
 
 holder as (
@@ -135,10 +132,7 @@ based as (
         end as idle_source
     from piece
     left join holder
-        on
-            piece.cluster = holder.cluster
-            and piece.device_uuid = holder.device_uuid
-            and piece.start_at = holder.start_at
+        using (cluster, device_uuid, start_at)
     left join told
         on
             piece.cluster = told.cluster
@@ -199,9 +193,7 @@ segment as (
         board.power_watts_max
     from board
     left join edged
-        on
-            board.cluster = edged.cluster
-            and board.device_uuid = edged.device_uuid
+        using (cluster, device_uuid)
     union all by name
     -- Seen already: of an edge only the energy counts.
     select

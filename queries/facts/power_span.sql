@@ -58,9 +58,7 @@ board as (
         ) as is_active
     from lake.device_sample as sample
     semi join device
-        on
-            sample.cluster = device.cluster
-            and sample.device_uuid = device.device_uuid
+        using (cluster, device_uuid)
     where sample.gpu_instance_id = '' and sample.held_seconds > 0
 ),
 

@@ -47,10 +47,7 @@ sharer as (
         named.is_watts
     from facts.held_piece as held
     inner join facts.power_piece as piece
-        on
-            held.cluster = piece.cluster
-            and held.device_uuid = piece.device_uuid
-            and held.start_at = piece.start_at
+        using (cluster, device_uuid, start_at)
     inner join named
         on
             held.device_uuid = named.device_uuid
@@ -87,9 +84,7 @@ other_span as (
         span.span_at
     from facts.power_span as span
     anti join scraped_whole
-        on
-            span.piece_number = scraped_whole.piece_number
-            and span.span_at = scraped_whole.span_at
+        using (piece_number, span_at)
     where span.piece_number in (select sharer.piece_number from sharer)
 ),
 
@@ -181,9 +176,7 @@ span as (
         if(counts_active and is_told, span.above_joules / whole.all_weight / span.observed_seconds, null) as watts_per_weight
     from facts.power_span as span
     inner join whole
-        on
-            span.piece_number = whole.piece_number
-            and span.span_at = whole.span_at
+        using (piece_number, span_at)
     inner join shared_piece as piece on span.piece_number = piece.piece_number
 ),
 
@@ -231,10 +224,7 @@ summed as (
         max(part.weight * span.watts_per_weight) as watts_max
     from part
     inner join span
-        on
-            part.piece_number = span.piece_number
-            and part.span_at = span.span_at
-            and part.is_scraped = span.is_scraped
+        using (piece_number, span_at, is_scraped)
     group by part.holder_number
 )
 

@@ -92,9 +92,7 @@ span as (
         amount
     from held
     semi join offered
-        on
-            held.cluster = offered.cluster
-            and held.node_name = offered.node_name
+        using (cluster, node_name)
 ),
 
 change as (

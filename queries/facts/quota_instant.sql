@@ -73,11 +73,7 @@ told as (
         report.end_at
     from clean.quota_reported as report
     semi join subject
-        on
-            report.cluster = subject.cluster
-            and report.system = subject.system
-            and report.resource = subject.resource
-            and report.flavor = subject.flavor
+        using (cluster, system, resource, flavor)
 ),
 
 span as (
@@ -111,10 +107,7 @@ span as (
         capacity.end_at
     from subject
     inner join facts.quota_capacity as capacity
-        on
-            subject.cluster = capacity.cluster
-            and subject.system = capacity.system
-            and subject.resource = capacity.resource
+        using (cluster, system, resource)
 )
 
 select

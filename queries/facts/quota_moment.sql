@@ -48,9 +48,7 @@ term as (
     select span.*
     from clean.quota_span as span
     semi join unit
-        on
-            span.system = unit.system
-            and span.resource = unit.resource
+        using (system, resource)
 ),
 
 known as (
@@ -75,12 +73,7 @@ reported as (
     select report.*
     from clean.quota_reported as report
     semi join known
-        on
-            report.cluster = known.cluster
-            and report.system = known.system
-            and report.resource = known.resource
-            and report.flavor = known.flavor
-            and report.quota = known.quota
+        using (cluster, system, resource, flavor, quota)
 ),
 
 -- A resource that no pod asks for by name (devices of claims) is told by its quota alone.
@@ -104,11 +97,7 @@ way as (
         end as amount_source
     from known
     left join reported
-        on
-            known.cluster = reported.cluster
-            and known.system = reported.system
-            and known.resource = reported.resource
-            and known.flavor = reported.flavor
+        using (cluster, system, resource, flavor)
     left join by_pods
         on
             known.cluster = by_pods.cluster
@@ -212,11 +201,7 @@ before as (
         sum(delivered_growth) as delivered
     from changed
     inner join since
-        on
-            changed.cluster = since.cluster
-            and changed.system = since.system
-            and changed.resource = since.resource
-            and changed.flavor = since.flavor
+        using (cluster, system, resource, flavor)
     anti join step
         on
             changed.cluster = step.cluster
@@ -237,12 +222,7 @@ summed as (
         coalesce(before.delivered, 0) + coalesce(sum(changed.delivered_growth) over one, 0) as delivered
     from step
     inner join known
-        on
-            step.cluster = known.cluster
-            and step.system = known.system
-            and step.resource = known.resource
-            and step.flavor = known.flavor
-            and step.scope = known.scope
+        using (cluster, system, resource, flavor, scope)
     left join changed
         on
             step.cluster = changed.cluster
@@ -413,11 +393,7 @@ select
     term.certainty
 from summed
 inner join way
-    on
-        summed.cluster = way.cluster
-        and summed.system = way.system
-        and summed.resource = way.resource
-        and summed.flavor = way.flavor
+    using (cluster, system, resource, flavor)
 inner join term
     on
         summed.cluster = term.cluster

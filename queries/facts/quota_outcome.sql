@@ -95,9 +95,4 @@ select
     if(hour.system in ('nos', 'scheduler-plugins'), coalesce(pod.exposed_pod_count, 0), null) as exposed_pod_count
 from hour
 left join pod
-    on
-        hour.cluster = pod.cluster
-        and hour.system = pod.system
-        and hour.resource = pod.resource
-        and hour.flavor = pod.flavor
-        and hour.quota = pod.quota
+    using (cluster, system, resource, flavor, quota)

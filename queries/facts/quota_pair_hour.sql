@@ -57,13 +57,7 @@ borrowed as (
         unnest(map_values(lending.borrowers)) as part_native
     from starved
     inner join facts.quota_lending as lending
-        on
-            starved.cluster = lending.cluster
-            and starved.system = lending.system
-            and starved.resource = lending.resource
-            and starved.flavor = lending.flavor
-            and starved.quota = lending.quota
-            and starved.start_at = lending.start_at
+        using (cluster, system, resource, flavor, quota, start_at)
 ),
 
 pair as (

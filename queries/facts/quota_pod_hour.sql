@@ -122,10 +122,7 @@ state as (
         { 'what': exposed.condition, 'from_at': exposed.start_at::timestamp, 'until_at': exposed.end_at::timestamp, 'whose': by_quota } as span
     from own
     inner join facts.quota_exposure as exposed
-        on
-            own.cluster = exposed.cluster
-            and own.system = exposed.system
-            and own.pod_uid = exposed.pod_uid
+        using (cluster, system, pod_uid)
 ),
 
 -- Only time in which the cluster's pods are known counts, hour by hour.
@@ -272,13 +269,7 @@ select
     coalesce(exposed_sum.exposed_by, []) as exposed_by
 from summed
 inner join own
-    on
-        summed.cluster = own.cluster
-        and summed.system = own.system
-        and summed.quota = own.quota
-        and summed.resource = own.resource
-        and summed.flavor = own.flavor
-        and summed.pod_uid = own.pod_uid
+    using (cluster, system, quota, resource, flavor, pod_uid)
 inner join facts.quota_unit as unit
     on
         summed.system = unit.system

@@ -44,9 +44,7 @@ select
     native.amount_gpus
 from clean.quota_member as member
 inner join clean.quota_pod as pod
-    on
-        member.cluster = pod.cluster
-        and member.pod_uid = pod.pod_uid
+    using (cluster, pod_uid)
 inner join facts.quota_native as native
     on
         member.system = native.system

@@ -66,9 +66,7 @@ with joined as (
         end as pool
     from facts.quota_moment as moment
     inner join facts.quota_unit as unit
-        on
-            moment.system = unit.system
-            and moment.resource = unit.resource
+        using (system, resource)
     left join facts.quota_share as share
         on
             moment.cluster = share.cluster

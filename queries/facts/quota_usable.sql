@@ -60,9 +60,7 @@ part as (
         0 as held_native
     from offered
     inner join facts.quota_outside as outside
-        on
-            offered.cluster = outside.cluster
-            and offered.system = outside.system
+        using (cluster, system)
     union all
     select
         cluster,
@@ -134,9 +132,7 @@ usable as (
         + $added_gpus / unit.gpus_per_native as usable_native
     from summed
     inner join facts.quota_unit as unit
-        on
-            summed.system = unit.system
-            and summed.resource = unit.resource
+        using (system, resource)
     where summed.end_at is not null and summed.capacity_native > 0
 )
 

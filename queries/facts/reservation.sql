@@ -113,8 +113,4 @@ select
     stretch.share_ratio
 from stretch
 left join consumer
-    on
-        stretch.cluster = consumer.cluster
-        and stretch.namespace = consumer.namespace
-        and stretch.claim_uid = consumer.claim_uid
-        and stretch.start_at = consumer.start_at
+    using (cluster, namespace, claim_uid, start_at)

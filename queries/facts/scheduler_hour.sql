@@ -97,9 +97,7 @@ held as (
         sample.held_seconds
     from opencost
     inner join lake.sample
-        on
-            opencost.cluster = sample.cluster
-            and opencost.series_id = sample.series_id
+        using (cluster, series_id)
 )
 
 select

@@ -47,9 +47,7 @@ stated as (
         bool_or(use.is_ambiguous) as is_ambiguous
     from facts.claim_use as use
     anti join unfound
-        on
-            use.cluster = unfound.cluster
-            and use.pod_uid = unfound.pod_uid
+        using (cluster, pod_uid)
     -- What labels alone say is not said again; watching takes nothing.
     where use.claim_uid != '' and not use.is_admin_access
     group by all

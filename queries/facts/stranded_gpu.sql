@@ -30,9 +30,7 @@ told as (
         stranding.cause
     from device
     inner join facts.stranding
-        on
-            device.cluster = stranding.cluster
-            and device.node_name = stranding.node_name
+        using (cluster, node_name)
     where not starts_with(stranding.resource, 'nvidia.com/mig-') and not starts_with(stranding.resource, 'mig.')
 ),
 

@@ -55,9 +55,7 @@ met as (
         run.* exclude (cluster)
     from told
     inner join run
-        on
-            told.cluster = run.cluster
-            and told.pod_uid = run.pod_uid
+        using (cluster, pod_uid)
     union all by name
     select
         told.* exclude (namespace, pod, pod_uid, container, named_at),

@@ -60,15 +60,7 @@ figure as (
         total.gpu_util_seen_seconds
     from facts.window_figure as figure
     left join facts.window_sum as total
-        on
-            figure.subject = total.subject
-            and figure.cluster = total.cluster
-            and figure.namespace = total.namespace
-            and figure.pod = total.pod
-            and figure.pod_uid = total.pod_uid
-            and figure.container = total.container
-            and figure.device_uuid = total.device_uuid
-            and figure.gpu_instance_id = total.gpu_instance_id
+        using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     where figure.subject = 'container_device'
 ),
 

@@ -57,10 +57,7 @@ gpu as (
         greatest(0, round(expected.expected_seconds - coalesce(seen.seen_seconds, 0), 3)) as unseen_seconds
     from expected
     left join seen
-        on
-            expected.cluster = seen.cluster
-            and expected.device_uuid = seen.device_uuid
-            and expected.day = seen.day
+        using (cluster, device_uuid, day)
 )
 
 select

@@ -48,9 +48,5 @@ select
     sum(hour.value_unit_seconds) filter (where hour.gauge = 'unscheduled_units') / 3600 as unscheduled_unit_hours
 from hour
 inner join chosen
-    on
-        hour.cluster = chosen.cluster
-        and hour.resource = chosen.resource
-        and hour.hour_start_at = chosen.hour_start_at
-        and hour.source = chosen.source
+    using (cluster, resource, hour_start_at, source)
 group by hour.cluster, hour.resource

@@ -69,11 +69,7 @@ present as (
         coalesce(told.end_at, hourly.last_hour_at + interval 1 hour) as last_at
     from hourly
     full join told
-        on
-            hourly.cluster = told.cluster
-            and hourly.device_uuid = told.device_uuid
-            and hourly.gpu_instance_id = told.gpu_instance_id
-            and hourly.day = told.day
+        using (cluster, device_uuid, gpu_instance_id, day)
 ),
 
 -- Every day from the first to the one after the last.
@@ -114,11 +110,7 @@ filled as (
         ) as board_latest_at
     from due
     left join present
-        on
-            due.cluster = present.cluster
-            and due.device_uuid = present.device_uuid
-            and due.gpu_instance_id = present.gpu_instance_id
-            and due.day = present.day
+        using (cluster, device_uuid, gpu_instance_id, day)
     window earlier as (
         partition by due.cluster, due.device_uuid, due.gpu_instance_id
         order by due.day
@@ -167,10 +159,7 @@ bounded as (
         end as to_at
     from filled
     left join node
-        on
-            filled.cluster = node.cluster
-            and filled.node_name = node.node_name
-            and filled.day = node.day
+        using (cluster, node_name, day)
     left join listing
         on
             filled.cluster = listing.cluster

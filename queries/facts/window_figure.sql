@@ -100,9 +100,7 @@ with placed as (
         source.left_out
     from facts.window_sum as total
     left join facts.window_link as link
-        on
-            total.cluster = link.cluster
-            and total.device_uuid = link.device_uuid
+        using (cluster, device_uuid)
     left join facts.window_source as source
         on
             total.subject = source.subject

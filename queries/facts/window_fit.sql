@@ -130,11 +130,7 @@ needed as (
         min(hour.hour_start_at) as first_seen_at
     from facts.container_hour as hour
     inner join alone
-        on
-            hour.cluster = alone.cluster
-            and hour.namespace = alone.namespace
-            and hour.pod = alone.pod
-            and hour.pod_uid = alone.pod_uid
+        using (cluster, namespace, pod, pod_uid)
     where hour.hour_start_at < $until_at and hour.hour_start_at + interval 1 hour > $since_at
     group by hour.cluster, hour.namespace, hour.pod, hour.pod_uid, hour.container, hour.device_uuid
 ),
@@ -151,9 +147,7 @@ known as (
         if(dram_known_ratio >= $figure_min_coverage_ratio, needed.busiest_dram_active_ratio, null) as busiest_dram_active_ratio
     from needed
     inner join device
-        on
-            needed.cluster = device.cluster
-            and needed.device_uuid = device.device_uuid
+        using (cluster, device_uuid)
 ),
 
 judged as (
@@ -204,9 +198,7 @@ smaller as (
         arg_min(other.gpu_model, (other.spec.teraflops, other.spec.memory_bytes, other.gpu_model)) as smaller_model
     from judged
     inner join there as own
-        on
-            judged.cluster = own.cluster
-            and judged.gpu_model = own.gpu_model
+        using (cluster, gpu_model)
     inner join there as other on judged.cluster = other.cluster
     where
         judged.is_known
@@ -242,13 +234,7 @@ select
     judged.first_seen_at
 from judged
 left join fitting
-    on
-        judged.cluster = fitting.cluster
-        and judged.namespace = fitting.namespace
-        and judged.pod = fitting.pod
-        and judged.pod_uid = fitting.pod_uid
-        and judged.container = fitting.container
-        and judged.device_uuid = fitting.device_uuid
+    using (cluster, namespace, pod, pod_uid, container, device_uuid)
 left join smaller
     on
         judged.cluster = smaller.cluster

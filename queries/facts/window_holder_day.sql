@@ -98,10 +98,7 @@ judged as (
         ) as is_unnamed
     from gpu
     left join activity
-        on
-            gpu.cluster = activity.cluster
-            and gpu.device_uuid = activity.device_uuid
-            and gpu.day = activity.day
+        using (cluster, device_uuid, day)
     left join named
         on
             gpu.cluster = named.cluster

@@ -71,10 +71,7 @@ capacity as (
         least(1, capacity.unseen_seconds / nullif(lost.lost_seconds, 0)) as fit_ratio
     from facts.window_capacity as capacity
     left join lost
-        on
-            capacity.cluster = lost.cluster
-            and capacity.device_uuid = lost.device_uuid
-            and capacity.day = lost.day
+        using (cluster, device_uuid, day)
 ),
 
 placed as (
@@ -89,10 +86,7 @@ placed as (
         ) as gpu_seconds
     from daily
     left join capacity
-        on
-            daily.cluster = capacity.cluster
-            and daily.device_uuid = capacity.device_uuid
-            and daily.day = capacity.day
+        using (cluster, device_uuid, day)
     left join facts.window_holder_day as holder_day
         on
             daily.cluster = holder_day.cluster

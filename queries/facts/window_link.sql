@@ -61,7 +61,5 @@ from facts.window_sum as device
 left join configured on device.gpu_model = configured.gpu_model
 left join sheet on device.gpu_model = sheet.gpu_model
 left join exported
-    on
-        device.cluster = exported.cluster
-        and device.device_uuid = exported.device_uuid
+    using (cluster, device_uuid)
 where device.subject = 'device' and device.gpu_instance_id = ''

@@ -51,10 +51,7 @@ stranger as (
         host.day
     from host
     anti join node
-        on
-            host.cluster = node.cluster
-            and host.node_name = node.node_name
-            and host.day = node.day
+        using (cluster, node_name, day)
 ),
 
 listing as (
@@ -83,9 +80,7 @@ silent as (
         ) as to_at
     from node
     inner join listing
-        on
-            node.cluster = listing.cluster
-            and node.day = listing.day
+        using (cluster, day)
     anti join stranger
         on
             node.cluster = stranger.cluster

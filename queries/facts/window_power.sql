@@ -85,13 +85,6 @@ select
     max(hour.scope) as scope
 from facts.power_hour as hour
 inner join method
-    on
-        hour.cluster = method.cluster
-        and hour.namespace = method.namespace
-        and hour.pod = method.pod
-        and hour.pod_uid = method.pod_uid
-        and hour.container = method.container
-        and hour.device_uuid = method.device_uuid
-        and hour.gpu_instance_id = method.gpu_instance_id
+    using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 where hour.hour_start_at < $until_at and hour.hour_start_at + interval 1 hour > $since_at
 group by hour.cluster, hour.namespace, hour.pod, hour.pod_uid, hour.container, hour.device_uuid, hour.gpu_instance_id

@@ -124,11 +124,7 @@ expected as (
         ], recursive := true)
     from facts.window_device_day as device
     left join hourly
-        on
-            device.cluster = hourly.cluster
-            and device.device_uuid = hourly.device_uuid
-            and device.gpu_instance_id = hourly.gpu_instance_id
-            and device.day = hourly.day
+        using (cluster, device_uuid, gpu_instance_id, day)
 ),
 
 told as (
@@ -175,11 +171,7 @@ peer as (
         count(distinct told.device_uuid) as peer_count
     from told
     inner join facts.window_device_day as device
-        on
-            told.cluster = device.cluster
-            and told.device_uuid = device.device_uuid
-            and told.gpu_instance_id = device.gpu_instance_id
-            and told.day = device.day
+        using (cluster, device_uuid, gpu_instance_id, day)
     where told.sample_count > 0
     group by all
 ),
@@ -262,12 +254,7 @@ joined as (
         coalesce(other.other_count, 0) as other_count
     from expected
     left join told
-        on
-            expected.cluster = told.cluster
-            and expected.device_uuid = told.device_uuid
-            and expected.gpu_instance_id = told.gpu_instance_id
-            and expected.day = told.day
-            and expected.signal = told.signal
+        using (cluster, device_uuid, gpu_instance_id, day, signal)
     left join gpu
         on
             expected.cluster = gpu.cluster

@@ -118,11 +118,7 @@ held as (
         list_concat(coalesce(own.metrics, []), coalesce(from_board.metrics, [])) as metrics
     from holder
     left join own
-        on
-            holder.cluster = own.cluster
-            and holder.device_uuid = own.device_uuid
-            and holder.gpu_instance_id = own.gpu_instance_id
-            and holder.day = own.day
+        using (cluster, device_uuid, gpu_instance_id, day)
     left join from_board
         on
             holder.cluster = from_board.cluster

@@ -343,9 +343,7 @@ summed as (
         coalesce(string_agg(distinct nullif(within.make, ''), ', ' order by nullif(within.make, '')), '') as make
     from within
     left join xid_node
-        on
-            within.cluster = xid_node.cluster
-            and within.node_name = xid_node.node_name
+        using (cluster, node_name)
     group by
         within.subject,
         within.cluster,
@@ -363,15 +361,7 @@ select
     lifetime.lifetime_seconds
 from summed
 left join lifetime
-    on
-        summed.subject = lifetime.subject
-        and summed.cluster = lifetime.cluster
-        and summed.namespace = lifetime.namespace
-        and summed.pod = lifetime.pod
-        and summed.pod_uid = lifetime.pod_uid
-        and summed.container = lifetime.container
-        and summed.device_uuid = lifetime.device_uuid
-        and summed.gpu_instance_id = lifetime.gpu_instance_id
+    using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 left join united
     on
         summed.cluster = united.cluster

@@ -28,9 +28,7 @@ with detail as (
         bool_and(sample.is_carried) as is_carried
     from lake.sample as sample
     inner join lake.series as series
-        on
-            sample.cluster = series.cluster
-            and sample.series_id = series.series_id
+        using (cluster, series_id)
     where series.signal in ('xid_error_count', 'xid_error_window_count')
     group by all
 ),
@@ -64,9 +62,7 @@ first_seen as (
         min(sample.seen_at)::timestamp as device_seen_at
     from lake.device_sample as sample
     semi join best
-        on
-            sample.cluster = best.cluster
-            and sample.device_uuid = best.device_uuid
+        using (cluster, device_uuid)
     group by all
 ),
 
@@ -84,14 +80,9 @@ step as (
         first_seen.device_seen_at
     from detail
     semi join best
-        on
-            detail.cluster = best.cluster
-            and detail.device_uuid = best.device_uuid
-            and detail.signal = best.signal
+        using (cluster, device_uuid, signal)
     left join first_seen
-        on
-            detail.cluster = first_seen.cluster
-            and detail.device_uuid = first_seen.device_uuid
+        using (cluster, device_uuid)
     left join handed_over
         on
             detail.cluster = handed_over.cluster
@@ -138,7 +129,5 @@ select
     'xid_code' as source_signal
 from lake.device_sample as sample
 anti join best
-    on
-        sample.cluster = best.cluster
-        and sample.device_uuid = best.device_uuid
+    using (cluster, device_uuid)
 where sample.xid_event_code is not null

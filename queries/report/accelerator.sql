@@ -124,14 +124,7 @@ chosen as (
         if(own.total_scope is null, origin.total_metric, own.total_metric) as total_metric
     from facts.window_sum as held
     left join own
-        on
-            held.cluster = own.cluster
-            and held.namespace = own.namespace
-            and held.pod = own.pod
-            and held.pod_uid = own.pod_uid
-            and held.container = own.container
-            and held.device_uuid = own.device_uuid
-            and held.gpu_instance_id = own.gpu_instance_id
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     left join origin
         on
             held.cluster = origin.cluster

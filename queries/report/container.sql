@@ -301,11 +301,6 @@ select
     ] if entry.reason is not null]) as unknown_reasons
 from facts.window_figure as total
 inner join part
-    on
-        total.cluster = part.cluster
-        and total.namespace = part.namespace
-        and total.pod = part.pod
-        and total.pod_uid = part.pod_uid
-        and total.container = part.container
+    using (cluster, namespace, pod, pod_uid, container)
 where total.subject = 'container'
 order by all

@@ -68,9 +68,7 @@ pool as (
         sum(device.idle_joules) / nullif(sum(device_held.held_idle_joules), 0) as pool_ratio
     from device
     left join device_held
-        on
-            device.cluster = device_held.cluster
-            and device.device_uuid = device_held.device_uuid
+        using (cluster, device_uuid)
     group by device.cluster, device.gpu_model
 ),
 
@@ -84,9 +82,7 @@ charged as (
         end as charged_joules
     from facts.window_power as power
     left join device
-        on
-            power.cluster = device.cluster
-            and power.device_uuid = device.device_uuid
+        using (cluster, device_uuid)
     left join pool
         on
             device.cluster = pool.cluster
@@ -169,13 +165,6 @@ select
     ] if entry.reason is not null]) as unknown_reasons
 from facts.window_figure as figure
 left join judged
-    on
-        figure.cluster = judged.cluster
-        and figure.namespace = judged.namespace
-        and figure.pod = judged.pod
-        and figure.pod_uid = judged.pod_uid
-        and figure.container = judged.container
-        and figure.device_uuid = judged.device_uuid
-        and figure.gpu_instance_id = judged.gpu_instance_id
+    using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 where figure.subject = 'container_device'
 order by all

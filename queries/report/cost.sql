@@ -138,9 +138,7 @@ priced as (
     left join price on summed.gpu_model = price.gpu_model
     left join price as every on every.gpu_model = 'all'
     left join team
-        on
-            summed.cluster = team.cluster
-            and summed.namespace = team.namespace
+        using (cluster, namespace)
 )
 
 select

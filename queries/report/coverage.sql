@@ -145,10 +145,7 @@ lost as (
         ) as evidence
     from part
     inner join silent
-        on
-            part.cluster = silent.cluster
-            and part.node_name = silent.node_name
-            and part.day = silent.day
+        using (cluster, node_name, day)
     where part.unseen_seconds > 0
     group by part.cluster, part.signal, part.node_name, part.day, silent.is_together
     union all
@@ -258,11 +255,7 @@ explained as (
         if(total.observed_device_seconds = 0, coalesce(likely.own, likely.longest), likely.longest) as found
     from total
     left join likely
-        on
-            total.cluster = likely.cluster
-            and total.signal = likely.signal
-            and total.node_name = likely.node_name
-            and total.day = likely.day
+        using (cluster, signal, node_name, day)
 ),
 
 left_out as (
@@ -301,9 +294,5 @@ select
     coalesce(left_out.dropped, map_from_entries([])) as dropped
 from explained
 left join left_out
-    on
-        explained.cluster = left_out.cluster
-        and explained.signal = left_out.signal
-        and explained.node_name = left_out.node_name
-        and explained.day = left_out.day
+    using (cluster, signal, node_name, day)
 order by all

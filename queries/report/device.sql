@@ -366,10 +366,7 @@ select
     ) as unknown_reasons
 from facts.window_figure as figure
 inner join total
-    on
-        figure.cluster = total.cluster
-        and figure.device_uuid = total.device_uuid
-        and figure.gpu_instance_id = total.gpu_instance_id
+    using (cluster, device_uuid, gpu_instance_id)
 inner join health
     on
         figure.cluster = health.cluster

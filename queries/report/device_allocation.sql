@@ -93,14 +93,7 @@ given as (
         string_agg(distinct claimed.claim, ', ' order by claimed.claim) as claims
     from owned
     inner join claimed
-        on
-            owned.cluster = claimed.cluster
-            and owned.namespace = claimed.namespace
-            and owned.pod = claimed.pod
-            and owned.pod_uid = claimed.pod_uid
-            and owned.container = claimed.container
-            and owned.device_uuid = claimed.device_uuid
-            and owned.gpu_instance_id = claimed.gpu_instance_id
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     where not claimed.is_admin_access
     group by all
 ),
@@ -196,14 +189,7 @@ granted as (
         true as is_found
     from owned
     left join given
-        on
-            owned.cluster = given.cluster
-            and owned.namespace = given.namespace
-            and owned.pod = given.pod
-            and owned.pod_uid = given.pod_uid
-            and owned.container = given.container
-            and owned.device_uuid = given.device_uuid
-            and owned.gpu_instance_id = given.gpu_instance_id
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     union all by name
     select
         unfound.*,
@@ -237,10 +223,7 @@ granted as (
             and owned.pod_uid in ('', ask.pod_uid)
             and ask.container = owned.container
     anti join unfound
-        on
-            ask.cluster = unfound.cluster
-            and ask.pod_uid = unfound.pod_uid
-            and ask.container = unfound.container
+        using (cluster, pod_uid, container)
 ),
 
 hour as (
@@ -265,15 +248,7 @@ hour as (
         )) / 3600 as used_gpu_hours
     from facts.power_hour as power
     left join facts.container_hour as activity
-        on
-            power.cluster = activity.cluster
-            and power.namespace = activity.namespace
-            and power.pod = activity.pod
-            and power.pod_uid = activity.pod_uid
-            and power.container = activity.container
-            and power.device_uuid = activity.device_uuid
-            and power.gpu_instance_id = activity.gpu_instance_id
-            and power.hour_start_at = activity.hour_start_at
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)
     where power.hour_start_at < $until_at and power.hour_start_at + interval 1 hour > $since_at
     group by all
 ),
@@ -308,12 +283,7 @@ joined as (
         if(granted.is_admin_access, 'admin_access', 'device_unknown') as reason
     from granted
     left join ask
-        on
-            granted.cluster = ask.cluster
-            and granted.namespace = ask.namespace
-            and granted.pod = ask.pod
-            and granted.pod_uid = ask.pod_uid
-            and granted.container = ask.container
+        using (cluster, namespace, pod, pod_uid, container)
     left join named_ask
         on
             granted.pod_uid = ''

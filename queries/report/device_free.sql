@@ -102,9 +102,4 @@ select
     mean.free_memory_bytes_avg
 from last_seen
 inner join mean
-    on
-        last_seen.cluster = mean.cluster
-        and last_seen.node_name = mean.node_name
-        and last_seen.device_type = mean.device_type
-        and last_seen.minor = mean.minor
-        and last_seen.device_id = mean.device_id
+    using (cluster, node_name, device_type, minor, device_id)

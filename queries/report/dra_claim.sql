@@ -202,16 +202,7 @@ select
     ] if entry.reason is not null]) as unknown_reasons
 from held
 inner join hour
-    on
-        held.cluster = hour.cluster
-        and held.namespace = hour.namespace
-        and held.claim = hour.claim
-        and held.claim_uid = hour.claim_uid
-        and held.driver = hour.driver
-        and held.pool = hour.pool
-        and held.device = hour.device
-        and held.share_id = hour.share_id
-        and held.request = hour.request
+    using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
 left join consumer
     on
         held.cluster = consumer.cluster

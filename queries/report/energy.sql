@@ -88,10 +88,7 @@ part as (
         0 as measured_seconds
     from facts.reserved_power_hour as reserved
     inner join place
-        on
-            reserved.cluster = place.cluster
-            and reserved.device_uuid = place.device_uuid
-            and reserved.hour_start_at = place.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
 ),
 
 summed as (
@@ -136,9 +133,7 @@ select
     ] if entry.reason is not null]) as unknown_reasons
 from summed
 left join team
-    on
-        summed.cluster = team.cluster
-        and summed.namespace = team.namespace
+    using (cluster, namespace)
 left join looked
     on
         summed.cluster = looked.cluster

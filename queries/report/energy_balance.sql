@@ -32,11 +32,7 @@ with named as (
         coalesce(owner.workload, '') as workload
     from facts.energy_hour as energy
     left join facts.window_workload as owner
-        on
-            energy.cluster = owner.cluster
-            and energy.namespace = owner.namespace
-            and energy.pod = owner.pod
-            and energy.pod_uid = owner.pod_uid
+        using (cluster, namespace, pod, pod_uid)
     where energy.energy_joules is not null
 ),
 

@@ -55,17 +55,7 @@ paired as (
         now.gpu_hours
     from facts.earlier_finding as earlier
     full join now
-        on
-            earlier.code = now.code
-            and earlier.cluster = now.cluster
-            and earlier.namespace = now.namespace
-            and earlier.pod = now.pod
-            and earlier.pod_uid = now.pod_uid
-            and earlier.container = now.container
-            and earlier.node_name = now.node_name
-            and earlier.device_uuid = now.device_uuid
-            and earlier.gpu_instance_id = now.gpu_instance_id
-            and earlier.detail = now.detail
+        using (code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail)
 )
 
 select

@@ -123,7 +123,4 @@ select
     round(summed.capacity_gpu_hours - summed.all_gpu_hours, 6) + 0 as difference_gpu_hours
 from summed
 left join counted
-    on
-        summed.cluster = counted.cluster
-        and summed.dimension = counted.dimension
-        and summed.value = counted.value
+    using (cluster, dimension, value)

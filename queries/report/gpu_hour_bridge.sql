@@ -126,10 +126,7 @@ capacity as (
         coalesce(now.capacity_gpu_hours, 0) as gpu_hours
     from facts.earlier_capacity as earlier
     full join capacity_now as now
-        on
-            earlier.cluster = now.cluster
-            and earlier.node_name = now.node_name
-            and earlier.device_uuid = now.device_uuid
+        using (cluster, node_name, device_uuid)
 ),
 
 capacity_step as (
@@ -165,9 +162,7 @@ step as (
         count(distinct pod_step.name) filter (where pod_step.gpu_hours != 0) as subject_count
     from pod_step
     inner join measured
-        on
-            pod_step.cluster = measured.cluster
-            and pod_step.gpu_model = measured.gpu_model
+        using (cluster, gpu_model)
     group by pod_step.cluster, pod_step.gpu_model, pod_step.measure, pod_step.step, measured.is_unmeasured
     union all by name
     select

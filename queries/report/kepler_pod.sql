@@ -65,12 +65,7 @@ summed as (
         count(ours.pod) > 0 as is_holder
     from shown
     left join ours
-        on
-            shown.cluster = ours.cluster
-            and shown.namespace = ours.namespace
-            and shown.pod = ours.pod
-            and shown.pod_uid = ours.pod_uid
-            and shown.hour_start_at = ours.hour_start_at
+        using (cluster, namespace, pod, pod_uid, hour_start_at)
     group by shown.cluster, shown.namespace, shown.pod, shown.pod_uid
 ),
 

@@ -151,9 +151,7 @@ select
     ]) as unknown_reasons
 from capacity
 inner join bucket
-    on
-        capacity.period = bucket.period
-        and capacity.cluster = bucket.cluster
+    using (period, cluster)
 left join energy
     on
         capacity.period = energy.period

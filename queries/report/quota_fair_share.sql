@@ -364,12 +364,7 @@ select
     ]) if entry.reason is not null]) as unknown_reasons
 from shared
 left join starved
-    on
-        shared.cluster = starved.cluster
-        and shared.system = starved.system
-        and shared.resource = starved.resource
-        and shared.flavor = starved.flavor
-        and shared.quota = starved.quota
+    using (cluster, system, resource, flavor, quota)
 left join evicted
     on
         shared.cluster = evicted.cluster

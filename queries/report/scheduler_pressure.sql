@@ -86,12 +86,7 @@ told as (
         chosen.observed_seconds as sense_seconds
     from hour
     left join chosen
-        on
-            hour.cluster = chosen.cluster
-            and hour.resource = chosen.resource
-            and hour.hour_start_at = chosen.hour_start_at
-            and hour.is_kubernetes = chosen.is_kubernetes
-            and hour.source = chosen.source
+        using (cluster, resource, hour_start_at, is_kubernetes, source)
     where hour.source = 'opencost' or chosen.source is not null
 ),
 
