@@ -64,7 +64,7 @@ def _enlarged(con: duckdb.DuckDBPyConnection) -> tuple[Header, Mapping[str, Quer
     """The report's tables and the facts that the page reads, so many times that they tell of GPUS GPUs and of CONTAINERS."""
     con.execute(
         f"attach '{REPORT / 'gpureport.duckdb'}' as small (read_only); "
-        "create schema report; create schema facts; create schema lake"
+        "create schema report; create schema facts; create schema period; create schema lake"
     )
     ((gpus,),) = con.execute("select count(*) from small.report.device where gpu_instance_id = ''").fetchall()
     ((containers,),) = con.execute("select count(*) from small.report.container").fetchall()

@@ -21,9 +21,8 @@ import duckdb
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, files, simulated_lake
 from bench.measure import machine, measure, median, print_table
 from gpureport.compute import ComputeSettings, compute_day
-from gpureport.facts.kept import KEPT
 from gpureport.lake import open_lake
-from gpureport.query import Query, build, load, needed
+from gpureport.query import Query, build, load, needed, of_life
 
 OF_ENERGY = (
     "facts.idle_power_hour",
@@ -45,7 +44,7 @@ READ = (
     "held_seconds",
 )
 
-SCAN = "facts.segment_saturation"
+SCAN = "day.sample_sum"
 IN_THE_SCAN = (
     "counter_integral_joules",
     "counter_active_seconds",
@@ -92,7 +91,7 @@ def _run(what: str, lake: Path) -> dict[str, float]:
 def of_energy_alone() -> set[str]:
     """The queries that are there for energy's tables and for no other that is kept."""
     queries = load()
-    others = {query.table for query in needed(queries, [table for table in KEPT if table not in OF_ENERGY])}
+    others = {query.table for query in needed(queries, [table for table in of_life(queries, "facts") if table not in OF_ENERGY])}
     return {query.table for query in needed(queries, OF_ENERGY)} - others
 
 

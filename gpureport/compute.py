@@ -27,13 +27,12 @@ from gpureport.errors import LakeError
 from gpureport.facts.day_state import state_around_day, state_of_day
 from gpureport.facts.idle_power import BASELINE, idle_baseline
 from gpureport.facts.intervals import INTERVALS, give, interval_sums
-from gpureport.facts.kept import KEPT
 from gpureport.facts.lake_days import TELEMETRY
 from gpureport.facts.quotas import quota_facts_of_day
 from gpureport.facts.restatement import note_entries
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
-from gpureport.query import Failure, Query, build, hold_to_checks, load, needed
+from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life
 from gpureport.runtime.spill import spill_folder
 from gpureport.schedulers.model import DEFAULT_RULES, Rules
 
@@ -117,7 +116,7 @@ class _Day:
 
     def computed(self, given: Collection[str]) -> ComputeResult:
         """Make every table; what is kept is staged, and each is dropped, when the last one that reads it is made."""
-        result = ComputeResult(dict.fromkeys(KEPT, 0))
+        result = ComputeResult(dict.fromkeys(of_life(self.queries, "facts"), 0))
         plan = self._plan(given)
         last_read = {table: number for number, query in enumerate(plan) for table in (query.table, *query.reads)}
         for table in set(given) - set(last_read):
@@ -131,13 +130,14 @@ class _Day:
 
     def _plan(self, given: Collection[str]) -> list[Query]:
         """What is to be made, in order, and each check after what it reads."""
-        made = {*given, *(query.table for query in needed(self.queries, KEPT, given))}
-        checks = [each.table for each in self.queries.values() if each.layer == "checks" and made.issuperset(each.reads)]
-        return needed(self.queries, [*KEPT, *checks], given)
+        kept = of_life(self.queries, "facts")
+        made = {*given, *(query.table for query in needed(self.queries, kept, given))}
+        checks = [each.table for each in self.queries.values() if each.life == "checks" and made.issuperset(each.reads)]
+        return needed(self.queries, [*kept, *checks], given)
 
     def _make(self, query: Query, result: ComputeResult) -> None:
         params = {"memory_threshold_ratio": self.settings.memory_threshold_ratio}
-        if query.layer == "checks":
+        if query.life == "checks":
             result.failures += hold_to_checks(self.con, {query.table: query}, query.reads, params)
         elif query.table == BASELINE:
             learned = {table: self.con.table(table).to_arrow_table() for table in query.reads}
@@ -183,7 +183,7 @@ def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries:
 
 def facts_hash(queries: Mapping[str, Query], settings: ComputeSettings) -> str:
     """Twelve hex digits that change when a fact could: by the settings, or by the SQL."""
-    sql = "".join(query.sql for query in needed(queries, KEPT))
+    sql = "".join(query.sql for query in needed(queries, of_life(queries, "facts")))
     idle = json.dumps(settings.idle_watts, sort_keys=True)
     made_with = f"{settings.memory_threshold_ratio!r}\n{idle}\n{settings.quota_rules!r}\n{sql}"
     return hashlib.sha256(made_with.encode()).hexdigest()[:12]

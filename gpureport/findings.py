@@ -1,6 +1,6 @@
 """What the report's findings are judged by: rules, thresholds, classes of XID errors, and what is not to be reported again.
 
-The conditions are SQL (``queries/facts/finding_*.sql``); here is what these take as parameters.
+The conditions are SQL (``queries/findings/period.finding_*.sql``); here is what these take as parameters.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Find, order and run ``queries/``, and hold each result to its grain.
 
-The file system is the registry: ``queries/facts/device_hour.sql`` makes ``facts.device_hour``. Its header says what a query
-reads, which tests hold against DuckDB's own parser; graphlib orders. A query reads its own floor or one to its left.
+The file system is the registry. ``queries/<subject>/<life>.<table>.sql`` makes ``<life>.<table>``; the life says how long the
+table is there (``LIVES``). The header says what a query reads, which tests hold against DuckDB's own parser; graphlib orders.
+A subject reads subjects before it (``SUBJECTS``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
@@ -20,7 +21,14 @@ import duckdb
 from gpureport import resources
 from gpureport.errors import QueryError, first_line
 
-LAYERS = ("lake", "clean", "facts", "report", "checks")
+LIVES = ("day", "facts", "period", "previous", "report", "checks")
+"""While a day is computed; kept in the lake; while a report is made, of its period and of the previous one; read by people;
+empty unless something is wrong. (``window`` and ``check`` would need quotes in SQL.)"""
+SUBJECTS = (
+    *("devices", "cluster", "claims", "koordinator", "demand", "ownership", "saturation", "energy", "coverage", "ledger"),
+    *("quota", "forecast", "inventory", "findings", "comparison"),
+)
+"""The folders of ``queries/``, in the order in which one reads another."""
 SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|grain|reads|params|source|columns):\s*(.*)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
@@ -45,9 +53,14 @@ class Query:
     sql: str
 
     @property
-    def layer(self) -> str:
-        """The floor: clean, facts, report or checks."""
+    def life(self) -> str:
+        """One of ``LIVES``; it is the table's schema too."""
         return self.table.partition(".")[0]
+
+    @property
+    def subject(self) -> str:
+        """One of ``SUBJECTS``."""
+        return self.path.parent.name
 
 
 def load(root: Path = resources.QUERIES) -> dict[str, Query]:
@@ -57,13 +70,23 @@ def load(root: Path = resources.QUERIES) -> dict[str, Query]:
 
 @cache  # a night of several clusters asks for them dozens of times, and reading them takes a tenth of a second
 def _load(root: Path) -> dict[str, Query]:
-    paths = [path for layer in LAYERS for path in sorted((root / layer).glob("*.sql"))]
+    paths = [path for subject in SUBJECTS for path in sorted((root / subject).glob("*.sql"))]
     queries = {query.table: query for query in map(read, paths)}
+    queries |= {query.table: query for query in _previous(queries)}
     graph = {query.table: [table for table in query.reads if table in queries] for query in queries.values()}
     try:
         return {table: queries[table] for table in TopologicalSorter(graph).static_order()}
     except CycleError as error:
         raise QueryError(f"queries read each other in a circle: {' -> '.join(error.args[1])}") from error
+
+
+def _previous(queries: Mapping[str, Query]) -> list[Query]:
+    """``previous.x`` for each one that is read: ``period.x``, built with the times of the previous period."""
+    read_ones = sorted({read for query in queries.values() for read in query.reads if read.startswith("previous.")})
+    made_from = {table: f"period.{table.removeprefix('previous.')}" for table in read_ones}
+    return [
+        replace(queries[of], table=table, reads=(of,), params=(), sql=f"select * from {of}") for table, of in made_from.items()
+    ]
 
 
 def read(path: Path) -> Query:
@@ -75,7 +98,7 @@ def read(path: Path) -> Query:
     if missing:
         raise QueryError(f"{path}: the header lacks {', '.join(sorted(missing))}")
     return Query(
-        table=f"{path.parent.name}.{path.stem}",
+        table=path.stem,
         path=path,
         purpose=_purpose(header),
         grain=_names(fields["grain"]),
@@ -107,7 +130,7 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     missing = [name for name in query.params if name not in params]
     if missing:
         raise QueryError(f"{query.table}: no value was given for ${missing[0]}")
-    con.execute(f"create schema if not exists {query.layer}")
+    con.execute(f"create schema if not exists {query.life}")
     # The view that opens a kept table may stand under this name.
     making = f"create or replace table {query.table} as {query.sql}"
     try:
@@ -137,6 +160,11 @@ def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
     twice = con.execute(_parsed(con, f"select {keys} from {query.table} group by all having count(*) > 1 limit 1")).fetchone()
     if twice:
         raise QueryError(f"{query.table}: more than one row for {keys} = {twice}")
+
+
+def of_life(queries: Mapping[str, Query], life: str) -> tuple[str, ...]:
+    """The tables of one of ``LIVES``, in runnable order."""
+    return tuple(table for table, query in queries.items() if query.life == life)
 
 
 def needed(queries: Mapping[str, Query], targets: Iterable[str], given: Iterable[str] = ()) -> list[Query]:
@@ -184,7 +212,7 @@ def hold_to_checks(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: Collection[str], params: Mapping[str, object]
 ) -> list[Failure]:
     """Run the checks whose tables are there; QueryError for the first of severity fail that finds something."""
-    checks = [query for query in queries.values() if query.layer == "checks" and set(query.reads) <= set(built)]
+    checks = [query for query in queries.values() if query.life == "checks" and set(query.reads) <= set(built)]
     failures = run_checks(con, checks, params)
     fatal = [failure for failure in failures if failure.severity == "fail"]
     if fatal:

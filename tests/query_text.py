@@ -8,11 +8,11 @@ from typing import Any
 
 import duckdb
 
-from gpureport.query import LAYERS
+from gpureport.query import LIVES
 
 
 def tables_read(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
-    """Tables that a SELECT reads, ``<layer>.<name>``; names of CTEs are none. ValueError for what cannot be parsed."""
+    """Tables that a SELECT reads, ``<life>.<name>``; names of CTEs are none. ValueError for what cannot be parsed."""
     found = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
     tree = json.loads(found[0]) if found else {}
     if tree.get("error"):
@@ -20,7 +20,7 @@ def tables_read(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
     return {
         f"{node['schema_name']}.{node['table_name']}"
         for node in _nodes(tree)
-        if node.get("schema_name") in LAYERS and node.get("table_name")
+        if node.get("schema_name") in ("lake", *LIVES) and node.get("table_name")
     }
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpureport.query import build, load
 
-QUERY = load()["clean.claim_ask"]
+QUERY = load()["day.claim_request"]
 LOOKS = {0: 5, 5: 10, 10: 15, 15: 30, 60: 65, 65: 80}
 """Minutes of the looks, and until when each stands: after the fourth nobody looked for a while."""
 CLAIMS, PODS = ("a", "b"), ("p", "q")
@@ -68,8 +68,8 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         seen = "cluster varchar default 'c', namespace varchar default 'ns', observed_at timestamp"
         request = "request varchar, subrequest varchar, device_class varchar, device_count bigint, is_admin_access boolean"
         con.execute(
-            f"""create schema clean; create schema lake;
-            create table clean.state_look (cluster varchar, kind varchar, observed_at timestamp, previous_at timestamp,
+            f"""create schema day; create schema lake;
+            create table day.state_snapshot (cluster varchar, kind varchar, observed_at timestamp, previous_at timestamp,
                 stands_until_at timestamp, look_number uinteger, run_number uinteger);
             create table lake.claim ({seen}, claim varchar, claim_uid varchar, is_allocated boolean, requests struct({request})[],
                 is_extended_resource boolean default false);
@@ -84,7 +84,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
             is_next = at - before <= 15
             run += not is_next
             con.execute(
-                "insert into clean.state_look values ('c', 'resourceclaims.resource.k8s.io', ?, ?, ?, ?, ?)",
+                "insert into day.state_snapshot values ('c', 'resourceclaims.resource.k8s.io', ?, ?, ?, ?, ?)",
                 [clock(at), clock(before) if is_next else None, clock(LOOKS[at]), number, run],
             )
         yield con

@@ -37,9 +37,9 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         device = "driver varchar, pool varchar, device varchar, share_id varchar, request varchar"
         span = "start_at timestamp, end_at timestamp"
         con.execute(
-            f"""create schema clean; create schema facts;
-            create table clean.state_look (cluster varchar, kind varchar);
-            insert into clean.state_look values ('c', 'pods');
+            f"""create schema facts; create schema day; create schema period; create schema previous;
+            create table day.state_snapshot (cluster varchar, kind varchar);
+            insert into day.state_snapshot values ('c', 'pods');
             create table facts.claim_device ({key}, {device}, device_type varchar, profile varchar, gpu_model varchar,
                 is_admin_access boolean, share_ratio double, {span});
             create table facts.claim_use ({key}, {device}, {span});

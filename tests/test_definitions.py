@@ -9,7 +9,7 @@ from gpureport.query import load
 from gpureport.tables import DROP_REASONS, SIGNAL_BY_NAME
 
 QUERIES = load()
-REPORT = {name: query for name, query in QUERIES.items() if query.layer == "report"}
+REPORT = {name: query for name, query in QUERIES.items() if query.life == "report"}
 UNIT = re.compile(r"_(ratio|avg|max|min|joules|watts|bytes|hertz|celsius|gpu_hours|codes)$|^(xid_error|pcie_replay)_count$")
 
 
@@ -29,10 +29,10 @@ def test_every_signal_of_a_definition_exists() -> None:
 
 def test_every_reason_in_the_queries_has_a_sentence() -> None:
     judging = (
-        "facts.window_figure",
-        "facts.window_signal_day",
-        "facts.window_node_gap",
-        "facts.window_holder_day",
+        "period.figure",
+        "period.signal_day",
+        "period.node_gap",
+        "period.holder_day",
         "report.accelerator",
     )
     judged = "\n".join(QUERIES[name].sql for name in judging)
@@ -43,7 +43,7 @@ def test_every_reason_in_the_queries_has_a_sentence() -> None:
 
 
 def test_the_coverage_ledger_knows_every_device_signal() -> None:
-    listed = set(re.findall(r"'signal': '(\w+)'", QUERIES["facts.window_signal_day"].sql))
+    listed = set(re.findall(r"'signal': '(\w+)'", QUERIES["period.signal_day"].sql))
     assert listed == SIGNAL_BY_NAME.keys()
 
 

@@ -20,7 +20,14 @@ MIDNIGHT = datetime(2026, 3, 1)
 MINUTES = 150
 STAGES = {"gated": "Pending", "unscheduled": "Pending", "refused": "Pending", "bound": "Pending", "placed": "Running"}
 STATES = ("schedulable", "cordoned", "not_ready")
-GIVEN = ("clean.look_ask", "clean.claim_ask", "clean.kube_ask", "clean.look_offer", "clean.kube_offer", "clean.state_look")
+GIVEN = (
+    "day.snapshot_request",
+    "day.claim_request",
+    "day.kube_request",
+    "day.snapshot_allocatable",
+    "day.kube_allocatable",
+    "day.state_snapshot",
+)
 
 Span = tuple[int, int]
 
@@ -67,21 +74,21 @@ def fill(con: duckdb.DuckDBPyConnection, asks: list[Any], offers: list[Any], loo
     for number, ((start, end), stage, units, init_units, node) in enumerate(asks):
         has_node = stage in ("bound", "placed")
         insert(
-            con, "clean.look_ask", **common, pod_uid=str(number), node_name=node if has_node else "", phase=STAGES[stage],
+            con, "day.snapshot_request", **common, pod_uid=str(number), node_name=node if has_node else "", phase=STAGES[stage],
             stage=stage, container_units=units, effective_units=units + init_units, start_at=at(start), end_at=at(end),
         )  # fmt: skip
     for number, ((start, end), state, units) in enumerate(offers):
         insert(
-            con, "clean.look_offer", **common, node_name=f"m{number}", state=state, allocatable_units=units, start_at=at(start),
-            end_at=at(end),
+            con, "day.snapshot_allocatable", **common, node_name=f"m{number}", state=state, allocatable_units=units,
+            start_at=at(start), end_at=at(end),
         )  # fmt: skip
     for number in looks:
         for kind in ("pods", "nodes"):
             insert(
-                con, "clean.state_look", cluster="c", kind=kind, observed_at=at(15 * number),
+                con, "day.state_snapshot", cluster="c", kind=kind, observed_at=at(15 * number),
                 stands_until_at=at(15 * number + 15), is_followed=True,
             )  # fmt: skip
-    for table in ("facts.demand_step", "facts.scheduler_hour"):
+    for table in ("day.demand_step", "facts.scheduler_hour"):
         build(con, QUERIES[table], {})
 
 

@@ -194,23 +194,23 @@ entries = st.lists(
 def con() -> duckdb.DuckDBPyConnection:
     with duckdb.connect() as con:
         con.execute(
-            "create schema facts; create table facts.earlier_ledger (cluster varchar, device_uuid varchar, gpu_model varchar, "
-            "namespace varchar, pod varchar, pod_uid varchar, bucket varchar, gpu_hours double); "
-            "create table facts.window_ledger as from facts.earlier_ledger; "
-            "create table facts.earlier_capacity (cluster varchar, node_name varchar, device_uuid varchar, gpu_model varchar, "
-            "capacity_gpu_hours double); create table facts.window_capacity (cluster varchar, node_name varchar, "
-            "device_uuid varchar, gpu_model varchar, capacity_seconds double)"
+            "create schema period; create schema previous; "
+            "create table previous.ledger (cluster varchar, device_uuid varchar, gpu_model varchar, namespace varchar, "
+            "pod varchar, pod_uid varchar, bucket varchar, gpu_hours double); "
+            "create table period.ledger as from previous.ledger; "
+            "create table previous.capacity (cluster varchar, node_name varchar, device_uuid varchar, gpu_model varchar, "
+            "capacity_seconds double); create table period.capacity as from previous.capacity"
         )
         yield con
 
 
 def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, rows: list[Entry], per_hour: int) -> None:
     """A window's ledger, and the capacity of its devices."""
-    con.execute(f"delete from facts.{ledger}; delete from facts.{capacity}")
+    con.execute(f"delete from {ledger}; delete from {capacity}")
     for device, pod, bucket, hours in rows:
-        con.execute(f"insert into facts.{ledger} values ('c', ?, 'm', 'ns', ?, '', ?, ?)", [device, pod, bucket, hours])
+        con.execute(f"insert into {ledger} values ('c', ?, 'm', 'ns', ?, '', ?, ?)", [device, pod, bucket, hours])
     for device in {"0", *(row[0] for row in rows)}:
-        con.execute(f"insert into facts.{capacity} values ('c', '', ?, 'm', ?)", [device, 100 * per_hour])
+        con.execute(f"insert into {capacity} values ('c', '', ?, 'm', ?)", [device, 100 * per_hour])
 
 
 @settings(max_examples=40)
@@ -218,10 +218,10 @@ def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, rows: list[
 def test_the_bridge_adds_up_between_any_two_ledgers(
     con: duckdb.DuckDBPyConnection, earlier: list[Entry], now: list[Entry], ratio: float
 ) -> None:
-    fill(con, "earlier_ledger", "earlier_capacity", earlier, 1)
-    fill(con, "window_ledger", "window_capacity", now, HOUR)
+    fill(con, "previous.ledger", "previous.capacity", earlier, HOUR)
+    fill(con, "period.ledger", "period.capacity", now, HOUR)
     params = {"window_ratio": ratio, "figure_min_coverage_ratio": 0.0}
-    for table in ("facts.held_change", "report.gpu_hour_bridge", "checks.bridge_does_not_add_up"):
+    for table in ("period.allocated_change", "report.gpu_hour_bridge", "checks.bridge_does_not_add_up"):
         build(con, QUERIES[table], params)
 
     found: dict[str, dict[str, float]] = defaultdict(dict)

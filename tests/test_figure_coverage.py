@@ -11,11 +11,11 @@ import duckdb
 import pytest
 
 from gpureport import lake
-from gpureport.facts.kept import KEPT
-from gpureport.query import build, load, needed
+from gpureport.query import build, load, needed, of_life
 from gpureport.tables import TABLE_BY_NAME
 
 QUERIES = load()
+KEPT = of_life(QUERIES, "facts")
 HOUR = datetime(2026, 3, 1)
 TABLES = ("report.device", "report.container_saturation", "report.container", "report.accelerator")
 READ = [table for query in needed(QUERIES, TABLES, KEPT) for table in query.reads if table in KEPT]

@@ -137,7 +137,7 @@ def test_what_is_misspelt_or_out_of_range_is_a_usage_error(lake: Path, tmp_path:
 
 
 def test_every_rule_is_complete_and_made_by_a_query() -> None:
-    sql = "\n".join(path.read_text() for path in (QUERIES / "facts").glob("finding_*.sql"))
+    sql = "\n".join(path.read_text() for path in (QUERIES / "findings").glob("period.finding_*.sql"))
     for code, rule in rules().items():
         assert f"'{code}'" in sql
         assert rule["severity"] in SEVERITIES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpureport.query import build, load
 
-QUERY = load()["facts.held_piece"]
+QUERY = load()["day.allocated_interval"]
 KEYS = "cluster varchar, device_uuid varchar, gpu_instance_id varchar"
 WHO = "namespace varchar, pod varchar, pod_uid varchar, container varchar"
 HOLDERS = [(pod, container) for pod in "pqr" for container in ("main", "side")]
@@ -30,7 +30,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as found:
         found.execute("create schema facts")
         found.execute(f"create table facts.ownership ({KEYS}, {WHO}, start_at timestamp, end_at timestamp)")
-        found.execute(f"create table facts.granted_share ({KEYS}, {WHO}, grant_key varchar, share_ratio double)")
+        found.execute(f"create table day.granted_share ({KEYS}, {WHO}, grant_key varchar, share_ratio double)")
         outside = "cluster varchar, device_uuid varchar, start_at timestamp, end_at timestamp"
         for table in ("device_outage", "reservation", "stranded_gpu"):
             found.execute(f"create table facts.{table} ({outside})")
@@ -44,7 +44,9 @@ def test_the_parts_of_a_gpus_hours_are_the_whole(
 ) -> None:
     held = {who: (start, start + length) for who, (start, length) in spans.items()}
     fill(con, held, grants)
-    rows = con.execute("select start_at, end_at, pod, container, hours_ratio, hours_method from facts.held_piece").fetchall()
+    rows = con.execute(
+        "select start_at, end_at, pod, container, hours_ratio, hours_method from day.allocated_interval"
+    ).fetchall()
     pieces: dict[datetime, dict[Holder, tuple[float, str]]] = {}
     for start_at, _, pod, container, ratio, method in rows:
         pieces.setdefault(start_at, {})[pod, container] = (ratio, method)
@@ -63,16 +65,14 @@ def fill(
     con: duckdb.DuckDBPyConnection, held: Mapping[Holder, tuple[int, int]], grants: Mapping[tuple[Holder, str], Any]
 ) -> None:
     """One GPU, held in steps of ten minutes, its grants in eighths."""
-    con.execute("truncate facts.ownership; truncate facts.granted_share")
+    con.execute("truncate facts.ownership; truncate day.granted_share")
     for (pod, container), (start, end) in held.items():
         times = [MIDNIGHT + timedelta(minutes=10 * step) for step in (start, end)]
         con.execute("insert into facts.ownership values ('c', 'g', '', 'ns', $1, $1, $2, $3, $4)", [pod, container, *times])
     for ((pod, container), key), eighths in grants.items():
         share = None if eighths is None else eighths / 8
-        con.execute(
-            "insert into facts.granted_share values ('c', 'g', '', 'ns', $1, $1, $2, $3, $4)", [pod, container, key, share]
-        )
-    build(con, load()["facts.piece"], {})
+        con.execute("insert into day.granted_share values ('c', 'g', '', 'ns', $1, $1, $2, $3, $4)", [pod, container, key, share])
+    build(con, load()["day.ownership_interval"], {})
     build(con, QUERY, {})
 
 

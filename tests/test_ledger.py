@@ -60,10 +60,10 @@ def con() -> duckdb.DuckDBPyConnection:
             "activity varchar, namespace varchar, pod varchar, pod_uid varchar, hours_method varchar, gpu_seconds double)"
         )
         con.execute(
-            "create table facts.window_capacity (cluster varchar, node_name varchar, device_uuid varchar, day date, "
+            "create table period.capacity (cluster varchar, node_name varchar, device_uuid varchar, day date, "
             "gpu_model varchar, device_count bigint, capacity_seconds double, unseen_seconds double, unseen_cause varchar)"
         )
-        con.execute("create table facts.window_holder_day (cluster varchar, device_uuid varchar, day date, cause varchar)")
+        con.execute("create table period.holder_day (cluster varchar, device_uuid varchar, day date, cause varchar)")
         for number, (outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause) in enumerate(STATES):
             pod = "p" if is_held or is_reserved else ""
             con.execute(
@@ -72,23 +72,23 @@ def con() -> duckdb.DuckDBPyConnection:
                 [str(number), outage, is_reserved, is_unsliced, stranding, activity, pod],
             )
             con.execute(
-                "insert into facts.window_capacity values ('c', 'n', $1, '2026-03-01', 'm', 1, 3600, 0, 'unseen')", [str(number)]
+                "insert into period.capacity values ('c', 'n', $1, '2026-03-01', 'm', 1, 3600, 0, 'unseen')", [str(number)]
             )
-            con.execute("insert into facts.window_holder_day values ('c', $1, '2026-03-01', $2)", [str(number), label_cause])
-        build(con, QUERIES["facts.window_ledger"], WINDOW)
+            con.execute("insert into period.holder_day values ('c', $1, '2026-03-01', $2)", [str(number), label_cause])
+        build(con, QUERIES["period.ledger"], WINDOW)
         yield con
 
 
 def test_every_state_is_in_exactly_one_bucket_and_in_the_right_one(con: duckdb.DuckDBPyConnection) -> None:
     found: dict[int, list[str]] = defaultdict(list)
-    for device_uuid, bucket in con.execute("select device_uuid, bucket from facts.window_ledger").fetchall():
+    for device_uuid, bucket in con.execute("select device_uuid, bucket from period.ledger").fetchall():
         found[int(device_uuid)].append(bucket)
     assert {STATES[number]: buckets for number, buckets in found.items()} == {state: [bucket_of(state)] for state in STATES}
 
 
 def test_all_nine_buckets_occur(con: duckdb.DuckDBPyConnection) -> None:
     assert {bucket_of(state) for state in STATES} == {
-        row[0] for row in con.execute("select distinct bucket from facts.window_ledger").fetchall()
+        row[0] for row in con.execute("select distinct bucket from period.ledger").fetchall()
     }
     assert len({bucket_of(state) for state in STATES}) == 9
 
@@ -97,7 +97,7 @@ def test_the_ledger_closes_and_a_lost_span_is_found(con: duckdb.DuckDBPyConnecti
     check = QUERIES["checks.ledger_does_not_close"]
     build(con, check, {})
     assert con.table(check.table).fetchall() == []
-    con.execute("begin; delete from facts.window_ledger where device_uuid = '7'")
+    con.execute("begin; delete from period.ledger where device_uuid = '7'")
     build(con, check, {})
     assert [row[2] for row in con.table(check.table).fetchall()] == ["7"]
     con.execute("rollback")

@@ -21,8 +21,8 @@ from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, SAMPLE, SERIES, TABLE_
 
 QUERIES = load()
 BY_HOUR = ("facts.device_power_hour", "facts.power_hour")
-TARGETS = [*BY_HOUR, "facts.window_power", "facts.window_device_power"]
-GIVEN = ("facts.ownership", "facts.idle_baseline", "facts.device_outage", "facts.reservation", "facts.xid_event")
+TARGETS = [*BY_HOUR, "period.power", "period.device_power"]
+GIVEN = ("facts.ownership", "day.idle_baseline", "day.device_outage", "day.reservation", "facts.xid_event")
 SAMPLED = ("lake.device_sample", "lake.device_label", "lake.series", "lake.sample")
 MIDNIGHT = datetime(2026, 3, 1)
 STEP, HOURS = 600, 2
@@ -208,7 +208,7 @@ def computed(
         insert(con, "lake.series", typed(SERIES, [each for one in drawn for each in one.series]))
         insert(con, "lake.sample", typed(SAMPLE, [each for one in drawn for each in one.readings]))
         insert_rows(con, "facts.ownership", [each for each in held if each["start_at"] < each["end_at"]])
-        insert_rows(con, "facts.idle_baseline", [each for one in drawn for each in one.baselines])
+        insert_rows(con, "day.idle_baseline", [each for one in drawn for each in one.baselines])
         for query in touched(QUERIES, TARGETS, (*SAMPLED, *GIVEN)):
             build(con, query, PARAMS)
         rows = {table: con.sql(f"from {table} order by all").to_arrow_table().to_pylist() for table in BY_HOUR}

@@ -11,7 +11,7 @@ PARSER = duckdb.default_connection()
 
 
 def write_query(root: Path, table: str, sql: str, grain: str = "device_uuid", extra: str = "") -> None:
-    path = root / f"{table.replace('.', '/')}.sql"
+    path = root / "devices" / f"{table}.sql"
     path.parent.mkdir(parents=True, exist_ok=True)
     header = [
         f"-- What {table} is.",
@@ -35,11 +35,11 @@ def con():
 
 
 def test_a_header_is_read(tmp_path):
-    write_query(tmp_path, "clean.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
-    query = read(tmp_path / "clean" / "b.sql")
-    assert query.table == "clean.b"
-    assert query.layer == "clean"
-    assert query.purpose == "What clean.b is."
+    write_query(tmp_path, "day.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
+    query = read(tmp_path / "devices" / "day.b.sql")
+    assert query.table == "day.b"
+    assert (query.life, query.subject) == ("day", "devices")
+    assert query.purpose == "What day.b is."
     assert query.grain == ("device_uuid",)
     assert query.params == ("factor",)
     assert query.source == "a test"
@@ -56,9 +56,9 @@ def test_a_header_without_a_grain_is_refused(tmp_path):
 
 def test_a_query_runs_after_those_it_reads(tmp_path):
     write_query(tmp_path, "facts.a", "select device_uuid from facts.z")
-    write_query(tmp_path, "facts.z", "select device_uuid from clean.m")
-    write_query(tmp_path, "clean.m", "select device_uuid from lake.device_sample")
-    assert list(load(tmp_path)) == ["clean.m", "facts.z", "facts.a"]
+    write_query(tmp_path, "facts.z", "select device_uuid from day.m")
+    write_query(tmp_path, "day.m", "select device_uuid from lake.device_sample")
+    assert list(load(tmp_path)) == ["day.m", "facts.z", "facts.a"]
 
 
 def test_queries_that_read_each_other_are_named(tmp_path):
@@ -79,37 +79,37 @@ def test_what_cannot_be_parsed_has_no_tables():
 
 
 def test_only_what_leads_to_the_targets_is_needed(tmp_path):
-    write_query(tmp_path, "clean.m", "select device_uuid from lake.device_sample")
-    write_query(tmp_path, "facts.a", "select device_uuid from clean.m")
+    write_query(tmp_path, "day.m", "select device_uuid from lake.device_sample")
+    write_query(tmp_path, "facts.a", "select device_uuid from day.m")
     write_query(tmp_path, "facts.b", "select device_uuid from facts.a")
-    write_query(tmp_path, "facts.c", "select device_uuid from clean.m")
+    write_query(tmp_path, "facts.c", "select device_uuid from day.m")
     queries = load(tmp_path)
-    assert [query.table for query in needed(queries, ["facts.b"])] == ["clean.m", "facts.a", "facts.b"]
+    assert [query.table for query in needed(queries, ["facts.b"])] == ["day.m", "facts.a", "facts.b"]
     assert [query.table for query in needed(queries, ["facts.b"], given=["facts.a"])] == ["facts.b"]
 
 
 def test_a_table_is_built_with_its_parameters_and_no_others(tmp_path, con):
-    write_query(tmp_path, "clean.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
-    build(con, read(tmp_path / "clean" / "b.sql"), {"factor": 3, "unused": 1})
-    assert con.sql("from clean.b").fetchall() == [("GPU-a", 3.0)]
+    write_query(tmp_path, "day.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
+    build(con, read(tmp_path / "devices" / "day.b.sql"), {"factor": 3, "unused": 1})
+    assert con.sql("from day.b").fetchall() == [("GPU-a", 3.0)]
 
 
 def test_a_missing_parameter_is_named(tmp_path, con):
-    write_query(tmp_path, "clean.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
-    with pytest.raises(QueryError, match=r"clean\.b: no value was given for \$factor"):
-        build(con, read(tmp_path / "clean" / "b.sql"), {})
+    write_query(tmp_path, "day.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
+    with pytest.raises(QueryError, match=r"day\.b: no value was given for \$factor"):
+        build(con, read(tmp_path / "devices" / "day.b.sql"), {})
 
 
 def test_two_rows_of_one_key_break_the_grain(tmp_path, con):
-    write_query(tmp_path, "clean.b", "select unnest(['GPU-a', 'GPU-b', 'GPU-a']) as device_uuid")
-    with pytest.raises(QueryError, match=r"clean\.b: more than one row for device_uuid = \('GPU-a',\)"):
-        build(con, read(tmp_path / "clean" / "b.sql"), {})
+    write_query(tmp_path, "day.b", "select unnest(['GPU-a', 'GPU-b', 'GPU-a']) as device_uuid")
+    with pytest.raises(QueryError, match=r"day\.b: more than one row for device_uuid = \('GPU-a',\)"):
+        build(con, read(tmp_path / "devices" / "day.b.sql"), {})
 
 
 def test_a_failing_query_is_named_in_one_line(tmp_path, con):
-    write_query(tmp_path, "clean.b", "select device_uuid from lake.nothing")
-    with pytest.raises(QueryError, match=r"clean\.b \(b\.sql\) failed: Catalog Error") as caught:
-        build(con, read(tmp_path / "clean" / "b.sql"), {})
+    write_query(tmp_path, "day.b", "select device_uuid from lake.nothing")
+    with pytest.raises(QueryError, match=r"day\.b \(day\.b\.sql\) failed: Catalog Error") as caught:
+        build(con, read(tmp_path / "devices" / "day.b.sql"), {})
     assert "\n" not in str(caught.value)
 
 

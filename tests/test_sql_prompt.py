@@ -155,7 +155,7 @@ def test_nothing_is_built_for_a_statement_that_names_no_table(demo: Path, capsys
         ("select count(*) from report.fleet join facts.device_hour using (cluster)", "1"),
         ("describe report.fleet", "cluster,VARCHAR,YES,,,"),
         ("create table own as from report.fleet; select count(*) from own", "1"),
-        ("select count(*) from facts.window_capacity", "1"),
+        ("select count(*) from period.capacity", "1"),
         ("select since_at::date from (select min(hour_start_at) as since_at from facts.device_hour)", "2026-11-20"),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gpureport.documents.markdown import anchor, markdown_table
-from gpureport.facts.kept import KEPT
 from gpureport.query import Query
 from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, TABLES
 from gpureport.tables.table import Column, Table
@@ -16,8 +15,7 @@ Every table that can be read, with its columns and units. Generated from `gpurep
 `gpureport schema` prints it. Schema version {SCHEMA_VERSION}.
 
 - `lake.*` is what was exported: `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`.
-- `facts.*` are hourly facts that add up: `<lake>/facts/<table>/cluster=<c>/date=<D>/*.parquet`. Those marked *passing* are
-  not kept in the lake: they are worked out whenever they are needed.
+- `facts.*` are hourly facts that add up: `<lake>/facts/<table>/cluster=<c>/date=<D>/*.parquet`.
 - `report.*` is what the reader sees: `csv/<table>.csv`, `tables/<table>.parquet`, `gpureport.duckdb`.
 
 `cluster` (text) and `date` (UTC day) are columns of every lake table, read from the path. Instants are UTC without a zone.
@@ -46,8 +44,7 @@ def _contents(queries: Mapping[str, Query]) -> Iterable[str]:
 
 
 def _link(table: str) -> str:
-    is_passing = table.startswith("facts.") and table not in KEPT
-    return f"[{table}](#{anchor(table)}){' *passing*' if is_passing else ''}"
+    return f"[{table}](#{anchor(table)})"
 
 
 def _first_sentence(text: str) -> str:
@@ -65,9 +62,9 @@ def _lake_table(table: Table) -> str:
     return head + markdown_table(("column", "type", "null", "meaning"), rows)
 
 
-def _query_tables(queries: Mapping[str, Query], layer: str) -> Iterable[str]:
+def _query_tables(queries: Mapping[str, Query], life: str) -> Iterable[str]:
     for name, query in sorted(queries.items()):
-        if query.layer != layer:
+        if query.life != life:
             continue
         grain = ", ".join(f"`{column}`" for column in query.grain)
         source = f"\nSource: {query.source}.\n" if query.source else ""

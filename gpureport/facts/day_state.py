@@ -12,8 +12,8 @@ from gpureport.facts.lake_days import open_lake_days
 from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, needed
 
-_STEPS = ("facts.demand_step", "facts.node_room")
-_COUNTED = ("facts.room_look", "facts.scheduler_hour")
+_STEPS = ("day.demand_step", "day.node_capacity")
+_COUNTED = ("facts.free_capacity", "facts.scheduler_hour")
 """What is counted from ``_STEPS`` when these are cut to the day; they themselves are not needed any more then."""
 _KEPT = (
     "facts.claim_device",
@@ -21,25 +21,32 @@ _KEPT = (
     "facts.claim_reservation",
     "facts.claim_use",
     "facts.device_request",
-    "facts.device_room",
-    "facts.container_ask",
-    "facts.overgrant",
+    "facts.device_capacity",
+    "facts.container_request",
+    "facts.overallocation",
     "facts.pod_wait",
 )
 KEPT_ONCE = (*_KEPT, *_COUNTED)
 """Facts that are made here and kept, once for all parts."""
 _OF_THE_DAY = (
-    "clean.pod_life",
-    "clean.pod_request",
-    "clean.node_look",
-    "clean.node_sharing",
-    "clean.claim_look",
-    "clean.namespace_label",
-    "clean.kepler_series",
-    "clean.pod_maker",
-    "facts.outage",
+    "day.pod_life",
+    "day.pod_request",
+    "day.node_snapshot",
+    "day.node_sharing",
+    "day.claim_snapshot",
+    "day.namespace_label",
+    "day.kepler_series",
+    "day.pod_controller",
+    "day.outage",
 )
-_AROUND_THE_DAY = (*_KEPT, "clean.look_life", "facts.granted_share", "facts.reservation", "facts.stated_use", "facts.stranding")
+_AROUND_THE_DAY = (
+    *_KEPT,
+    "day.snapshot_life",
+    "day.granted_share",
+    "day.reservation",
+    "day.authoritative_use",
+    "day.fragmentation",
+)
 """What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
 
 

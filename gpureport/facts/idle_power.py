@@ -15,7 +15,7 @@ import pyarrow as pa
 from gpureport.lake import Lake, Partition, views
 from gpureport.query import Query, build
 
-BASELINE = "facts.idle_baseline"
+BASELINE = "day.idle_baseline"
 _DAYS_BEFORE = 27
 
 
@@ -28,7 +28,7 @@ def later_days_without(lake: Lake, cluster: str, day: date) -> list[date]:
 def idle_baseline(
     con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, query: Query, idle_watts: Mapping[str, float]
 ) -> pa.Table:
-    """``facts.idle_baseline`` of a day, from the day's own ``facts.idle_power_hour``, and those of the days before.
+    """``day.idle_baseline`` of a day, from the day's own ``facts.idle_power_hour``, and those of the days before.
 
     Days after it are never read: computing a day again must not depend on what came later.
     """

@@ -15,8 +15,8 @@ from gpureport.lake import Partition, scan_view
 from gpureport.query import Query, build
 from gpureport.workers import Threads
 
-INTERVALS = "facts.segment_saturation"
-_PIECES = "facts.piece"
+INTERVALS = "day.sample_sum"
+_PIECES = "day.ownership_interval"
 _ROWS_WORTH_LOOPS = 500_000
 """Loading compiled loops takes as long as DuckDB takes for these."""
 

@@ -13,30 +13,18 @@ from typing import Any
 import duckdb
 
 from gpureport.lake import Lake, Partition, views
-from gpureport.query import Query, build, needed
+from gpureport.query import Query, build, needed, of_life
 from gpureport.window import Window, plain
 
-EARLIER = (
-    "facts.earlier_capacity",
-    "facts.earlier_cost",
-    "facts.earlier_demand",
-    "facts.earlier_energy",
-    "facts.earlier_finding",
-    "facts.earlier_ledger",
-    "facts.earlier_wait",
-)
-"""What is kept of the window before."""
-
-
-HISTORY = ("facts.demand_day",)
+HISTORY = ("period.demand_day",)
 """What is kept of all days up to the window's end."""
 _HISTORY_FACTS = ("facts/device_hour", "facts/ledger_hour")
 _HISTORY_DAYS = 182
 
 
 def compared_tables(queries: Mapping[str, Query]) -> list[str]:
-    """What ``EARLIER`` is made of: the tables that a report must hold so that a later one can be compared with it."""
-    return sorted({read for table in EARLIER for read in queries[table].reads})
+    """The tables behind ``previous.*``: a report holds them, so that a later one can be compared with it."""
+    return sorted({read for table in of_life(queries, "previous") for read in queries[table].reads})
 
 
 def window_before(window: Window) -> Window:
@@ -85,7 +73,7 @@ def build_earlier(
     params: Mapping[str, Any],
     kept: Collection[str],
 ) -> bool:
-    """Build ``EARLIER`` over the facts of a window, and what is there already (``kept``); whether anything was there.
+    """Build ``previous.*`` over the facts of a window, and what is there already (``kept``); whether anything was there.
 
     The views of facts are to be opened anew after it.
     """
@@ -93,9 +81,9 @@ def build_earlier(
     views(con, lake, [table.replace(".", "/") for table in kept if table not in HISTORY], clusters, days)
     views(con, lake, ["facts/device_signal"], clusters, [days[0] - timedelta(days=1), *days])
     own = {**params, "since_at": plain(window.start_at), "until_at": plain(window.end_at)}
-    for query in needed(queries, EARLIER, kept):
+    for query in needed(queries, of_life(queries, "previous"), kept):
         build(con, query, own)
-    return bool(con.execute("from facts.earlier_capacity limit 1").fetchall())
+    return bool(con.execute("from previous.capacity limit 1").fetchall())
 
 
 def build_history(
@@ -118,6 +106,6 @@ def build_history(
 
 def without(queries: Mapping[str, Query], absent: Collection[str]) -> list[str]:
     """The report tables that read none of the absent ones, however far down."""
-    tables = [table for table, query in queries.items() if query.layer == "report"]
+    tables = [table for table, query in queries.items() if query.life == "report"]
     gone = set(absent)
     return [table for table in tables if not gone.intersection(query.table for query in needed(queries, [table]))]

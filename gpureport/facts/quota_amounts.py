@@ -1,4 +1,4 @@
-"""``facts.quota_native`` and ``facts.quota_unit``: requests and offers in the words and units of each quota system."""
+"""``day.quota_native`` and ``day.quota_unit``: requests and offers in the words and units of each quota system."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ with asked as (
     select
         cluster,
         requests as amounts
-    from clean.quota_pod
+    from day.quota_pod
     union
     select
         cluster,
         map([resource], [offered_native]) as amounts
-    from clean.quota_node
+    from day.quota_node
 ),
 
 system as (
     select distinct
         cluster,
         system
-    from clean.quota_span
+    from day.quota_terms
 )
 
 select distinct
@@ -47,7 +47,7 @@ order by all
 
 
 def quota_native_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """What requests of ``clean.quota_pod`` and offers of ``clean.quota_node`` count for, by system; '' is Kubernetes itself."""
+    """What requests of ``day.quota_pod`` and offers of ``day.quota_node`` count for, by system; '' is Kubernetes itself."""
     rows: list[tuple[object, ...]] = []
     for system, requests, amounts in con.execute(_REQUESTS).fetchall():
         for resource, amount in sorted(native_requests(system, amounts, rules.gb_per_gpu).items()):
@@ -58,8 +58,8 @@ def quota_native_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table
 
 
 def quota_unit_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """The units of every resource of ``clean.quota_span``."""
-    named = con.execute("select distinct system, resource from clean.quota_span order by all").fetchall()
+    """The units of every resource of ``day.quota_terms``."""
+    named = con.execute("select distinct system, resource from day.quota_terms order by all").fetchall()
     rows: list[tuple[object, ...]] = [
         (system, resource, gpu_units(resource, rules.gb_per_gpu), native_unit(resource)) for system, resource in named
     ]

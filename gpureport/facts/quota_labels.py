@@ -1,4 +1,4 @@
-"""``facts.quota_pod_label`` and ``facts.quota_exposure``: nos' labels, and who may preempt whom, change by change.
+"""``day.quota_pod_label`` and ``day.quota_exposure``: nos' labels, and who may preempt whom, change by change.
 
 scheduler-plugins has no labels, and preempts by rules of its own.
 """
@@ -24,8 +24,8 @@ select
     pod.* exclude (cluster),
     epoch_ms(pod.created_at) as created_at_ms,
     native.amounts
-from clean.quota_member as member
-inner join clean.quota_pod as pod
+from day.quota_member as member
+inner join day.quota_pod as pod
     on
         member.cluster = pod.cluster
         and member.pod_uid = pod.pod_uid
@@ -34,7 +34,7 @@ inner join (
         system,
         requests,
         map_from_entries(list((resource, amount_native) order by resource)) as amounts
-    from facts.quota_native
+    from day.quota_native
     where system in ('nos', 'scheduler-plugins')
     group by system, requests
 ) as native
@@ -46,7 +46,7 @@ order by member.cluster, member.system, member.quota, pod.pod_uid
 """
 _TERMS = """
 select cluster, system, quota, resource, start_at, end_at, namespaces, guaranteed_native, cap_native
-from clean.quota_span
+from day.quota_terms
 where system in ('nos', 'scheduler-plugins')
 order by all
 """
@@ -70,7 +70,7 @@ inner join _alike as alike
         and exposed.end_at > alike.start_at
 order by all
 """
-_WATCH = "select cluster, start_at, end_at from clean.quota_watch order by all"
+_WATCH = "select cluster, start_at, end_at from day.quota_watch order by all"
 
 _AT = pa.timestamp("us")
 _ALIKE = pa.schema(
@@ -106,7 +106,7 @@ def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = OR
 
 
 def _of_pods(con: duckdb.DuckDBPyConnection, alike: pa.Table, exposed: pa.Table) -> pa.Table:
-    """``facts.quota_exposure``: each pod is exposed while it is one of those that are."""
+    """``day.quota_exposure``: each pod is exposed while it is one of those that are."""
     con.register("_alike", alike)
     con.register("_exposed", exposed)
     found = con.sql(_EXPOSURES).to_arrow_table().cast(QUOTA_EXPOSURE.schema)

@@ -1,6 +1,6 @@
-"""``facts.quota_lending``: what passes between the queues of Kueue's trees of cohorts, over the steps that SQL has put together.
+"""``day.quota_lending``: what passes between the queues of Kueue's trees of cohorts, over the steps that SQL has put together.
 
-A cohort has quotas for some flavors, or for none; its place in the tree holds for all (``clean.quota_span`` without a resource).
+A cohort has quotas for some flavors, or for none; its place in the tree holds for all (``day.quota_terms`` without a resource).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _STEPS = """
 select
     *,
     epoch_ms(created_at) as created_at_ms
-from facts.quota_moment
-where system = 'kueue' and cluster in (select cluster from clean.quota_span where system = 'kueue' and is_parent)
+from day.quota_amount
+where system = 'kueue' and cluster in (select cluster from day.quota_terms where system = 'kueue' and is_parent)
 order by cluster, resource, flavor, start_at, quota
 """
 _PLACES = """
@@ -32,7 +32,7 @@ select
     parent,
     start_at,
     end_at
-from clean.quota_span
+from day.quota_terms
 where system = 'kueue' and is_parent and resource = ''
 order by all
 """
@@ -40,7 +40,7 @@ _STEP = ("cluster", "system", "resource", "flavor", "start_at")
 
 
 def quota_lending_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
-    """What each queue lends and could have back in each step of ``facts.quota_moment``; no row where no Cohort is known."""
+    """What each queue lends and could have back in each step of ``day.quota_amount``; no row where no Cohort is known."""
     places = con.sql(_PLACES).to_arrow_table().to_pylist()
     rows = con.sql(_STEPS).to_arrow_table().to_pylist()
     quotas = QuotaRows()

@@ -1,4 +1,4 @@
-"""Rows of ``facts.quota_moment`` as the quotas that the schedulers' rules know."""
+"""Rows of ``day.quota_amount`` as the quotas that the schedulers' rules know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``facts.quota_share``: the schedulers' own rules over the steps that SQL has put together."""
+"""``day.quota_share``: the schedulers' own rules over the steps that SQL has put together."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ select
     moment.*,
     epoch_ms(moment.created_at) as created_at_ms,
     capacity.capacity_native
-from facts.quota_moment as moment
-left join facts.quota_capacity as capacity
+from day.quota_amount as moment
+left join day.quota_capacity as capacity
     on
         moment.cluster = capacity.cluster
         and moment.system = capacity.system
@@ -37,7 +37,7 @@ BY_DEMAND = ("koordinator", "volcano", "kai")
 
 
 def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """What each quota may have in each step of ``facts.quota_moment``, with ``facts.quota_capacity`` to share out."""
+    """What each quota may have in each step of ``day.quota_amount``, with ``day.quota_capacity`` to share out."""
     reckoner = _Reckoner(rules)
     con.execute("create or replace temp table sharing_system as select unnest($systems) as system", {"systems": list(SHARING)})
     reader = con.sql(_STEPS).to_arrow_reader(_ROWS_AT_ONCE)

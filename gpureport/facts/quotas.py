@@ -31,11 +31,11 @@ QUOTA_FACTS = (
     "facts.quota_eviction",
 )
 """What is kept of them."""
-_TERMS = "clean.quota_span"
-_KNOWN = ("clean.quota_watch", "clean.quota_reported")
-_AMOUNTS = (*_KNOWN, "clean.quota_member", "clean.quota_node")
+_TERMS = "day.quota_terms"
+_KNOWN = ("day.quota_watch", "day.quota_reported")
+_AMOUNTS = (*_KNOWN, "day.quota_member", "day.quota_node")
 _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
-_STEPS = ("facts.quota_moment", "facts.quota_capacity", "facts.quota_free")
+_STEPS = ("day.quota_amount", "day.quota_capacity", "day.quota_free")
 
 
 def quota_facts_of_day(
@@ -71,22 +71,22 @@ def build_quota_facts(
 ) -> None:
     """Build ``QUOTA_FACTS`` of a window and all that is behind them over ``lake.*``; tables that are ``given`` stand already.
 
-    With ``clean.quota_span`` or ``facts.quota_pod_span`` given, the same rules answer for other quotas or other pods;
+    With ``day.quota_terms`` or ``day.quota_pod_interval`` given, the same rules answer for other quotas or other pods;
     with another ``pod_order`` nos' operator counts pods in that order.
     """
     built = set(given)
     _build(con, queries, [_TERMS], built)
-    _put(con, built, "facts.quota_unit", quota_unit_table(con, rules))
-    if not con.execute("select 1 from facts.quota_unit where gpus_per_native > 0 limit 1").fetchone():
+    _put(con, built, "day.quota_unit", quota_unit_table(con, rules))
+    if not con.execute("select 1 from day.quota_unit where gpus_per_native > 0 limit 1").fetchone():
         _build_empty(con, queries, built)
         return
     _build(con, queries, _AMOUNTS, built)
     for table in _KNOWN:
         _cut(con, table, window)
-    _put(con, built, "facts.quota_native", quota_native_table(con, rules))
+    _put(con, built, "day.quota_native", quota_native_table(con, rules))
     _build(con, queries, _STEPS, built)
-    _put(con, built, "facts.quota_share", quota_share_table(con, rules))
-    _put(con, built, "facts.quota_lending", quota_lending_table(con))
+    _put(con, built, "day.quota_share", quota_share_table(con, rules))
+    _put(con, built, "day.quota_lending", quota_lending_table(con))
     if not built.issuperset(_LABELS):
         for name, rows in quota_label_tables(con, pod_order).items():
             _put(con, built, name, rows)
@@ -123,7 +123,7 @@ def _cut(con: duckdb.DuckDBPyConnection, table: str, window: Window) -> None:
 
 def _put(con: duckdb.DuckDBPyConnection, built: set[str], name: str, rows: pa.Table) -> None:
     if name not in built:
-        con.execute("create schema if not exists facts")
+        con.execute("create schema if not exists day")
         con.register("_made", rows)
         con.execute(f"create or replace table {name} as from _made")
         con.unregister("_made")

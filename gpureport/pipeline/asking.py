@@ -14,18 +14,17 @@ from gpureport.compute import connection, facts_hash
 from gpureport.config import Config
 from gpureport.documents.schema import render_schema
 from gpureport.errors import LakeError
-from gpureport.facts.kept import KEPT
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.settings import compute_settings, report_settings
-from gpureport.query import load
+from gpureport.query import load, of_life
 from gpureport.report_tables import WindowTables
 from gpureport.row_printing import Output
 from gpureport.sql_prompt import Session
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.window import Window, day_start
 
-_SERIALIZED = re.compile(r'"schema_name":"(lake|facts|report)","table_name":"(\w+)"', re.IGNORECASE)
-_WORDS = re.compile(r"""\b(lake|facts|report)"?\."?(\w+)""", re.IGNORECASE)
+_SERIALIZED = re.compile(r'"schema_name":"(lake|facts|period|previous|report)","table_name":"(\w+)"', re.IGNORECASE)
+_WORDS = re.compile(r"""\b(lake|facts|period|previous|report)"?\."?(\w+)""", re.IGNORECASE)
 
 
 def sql(config: Config, statement: str | None, output: Output, window: Window | None, rows_at_most: int | None) -> None:
@@ -58,10 +57,11 @@ class _Tables:
         if not named:
             return
         lake = sorted(table for table in named if table.removeprefix("lake.") in TABLE_BY_NAME)
-        kept, made = sorted(named.intersection(KEPT)), sorted(named.intersection({*load()} - {*KEPT}))
+        of_the_lake = of_life(load(), "facts")
+        kept, made = sorted(named.intersection(of_the_lake)), sorted(named.intersection({*load()} - {*of_the_lake}))
         if made:
             self._window_tables.build(made)
-            kept = sorted(self.opened.intersection(KEPT).union(kept))  # of a whole history some were opened
+            kept = sorted(self.opened.intersection(of_the_lake).union(kept))  # of a whole history some were opened
         files = [*(table.removeprefix("lake.") for table in lake), *(table.replace(".", "/") for table in kept)]
         views(self.con, self.lake, files, dates=None if self.asked is None else list(self.asked.days()))
         self.opened.update(lake, kept, made)

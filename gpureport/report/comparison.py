@@ -12,8 +12,8 @@ import duckdb
 import polars as pl
 
 from gpureport.errors import LakeError
-from gpureport.facts.look_back import EARLIER, compared_tables, parameters
-from gpureport.query import Query, build, load, needed
+from gpureport.facts.look_back import compared_tables, parameters
+from gpureport.query import Query, build, load, needed, of_life
 from gpureport.report.results import Result, read_results
 from gpureport.row_printing import Output, plain, print_rows
 from gpureport.window import Window, parse_instant
@@ -59,23 +59,25 @@ def compare_reports(
     where no cluster is in both.
     """
     queries = load()
-    given = set(compared_tables(queries))
+    given, previous = set(compared_tables(queries)), of_life(queries, "previous")
     earlier_window = _take(con, earlier, given)
-    for query in needed(queries, EARLIER, given):
+    for query in needed(queries, previous, given):
         build(con, query, {})
     params = {**parameters(_take(con, now, given), earlier_window), **judged_by}
-    _keep_common_clusters(con, earlier, now, say)
+    _keep_common_clusters(con, previous, earlier, now, say)
     targets = [f"report.{table}" for table in SECTIONS.values() if f"report.{table}" != _RESTATED]
-    for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *EARLIER}):
+    for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *previous}):
         build(con, query, params)
     return queries
 
 
-def _keep_common_clusters(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, say: Callable[[str], None]) -> None:
-    """Leave out of ``EARLIER`` what is of no cluster of the later report; that of the later one is left out by the queries."""
+def _keep_common_clusters(
+    con: duckdb.DuckDBPyConnection, previous: Collection[str], earlier: Path, now: Path, say: Callable[[str], None]
+) -> None:
+    """Leave out of ``previous.*`` what is of no cluster of the later report; that of the later one is left out by the queries."""
     before, after = (
-        {cluster for (cluster,) in con.execute(f"select distinct cluster from facts.{table}").fetchall()}
-        for table in ("earlier_capacity", "window_capacity")
+        {cluster for (cluster,) in con.execute(f"select distinct cluster from {table}").fetchall()}
+        for table in ("previous.capacity", "period.capacity")
     )
     if not before & after:
         first, second = (", ".join(sorted(names)) or "no cluster" for names in (before, after))
@@ -83,8 +85,8 @@ def _keep_common_clusters(con: duckdb.DuckDBPyConnection, earlier: Path, now: Pa
     for names, path in ((before - after, earlier), (after - before, now)):
         if names:
             say(f"left out, for only {path} has it: {', '.join(sorted(names))}")
-    for table in EARLIER:
-        con.execute(f"delete from {table} where cluster not in (select cluster from facts.window_capacity)")
+    for table in previous:
+        con.execute(f"delete from {table} where cluster not in (select cluster from period.capacity)")
 
 
 def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -> Window:
@@ -97,7 +99,7 @@ def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -
             f"{file} is not a report's database; give the folder that 'gpureport report' wrote, or its gpureport.duckdb"
         ) from None
     try:
-        con.execute("create schema if not exists facts; create schema if not exists report")
+        con.execute("create schema if not exists period; create schema if not exists report")
         con.execute(f"create or replace table {_RESTATED} as from taken.{_RESTATED}")
         for table in sorted(wanted):
             con.execute(f"create or replace table {table} as from taken.{table}")

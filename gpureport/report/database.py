@@ -32,11 +32,11 @@ def finished(
     results = [Result(queries[table], con) for table in sorted(queries)]
     try:
         with _at_once(con):
-            con.execute("create schema file.report; create schema file.facts")
+            con.execute("create schema file.report; create schema file.facts; create schema file.period")
         for result in results:
             _move(con, result)
         for name, order in _facts(con, has_facts).items():
-            con.execute(f"create table file.facts.{name} as select * from facts.{name} order by {order}")
+            con.execute(f"create table file.{name} as select * from {name} order by {order}")
         with _at_once(con):
             _write_meta(con, header)
         yield results
@@ -79,14 +79,14 @@ def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
     A row's key is its own where a query built the table, and among hours. Other facts of several days may repeat one: all decide.
     """
     queries, found = load(), dict[str, str]()
-    compared = {table.partition(".")[2] for table in compared_tables(queries)}
+    compared = set(compared_tables(queries))
     rows = con.execute(
-        "select table_name, table_type = 'BASE TABLE' from information_schema.tables "
-        "where table_catalog = current_database() and table_schema = 'facts' order by 1"
+        "select table_schema || '.' || table_name, table_type = 'BASE TABLE' from information_schema.tables "
+        "where table_catalog = current_database() and table_schema in ('facts', 'period') order by 1"
     ).fetchall()
     for name, is_built in rows:
         if has_facts or name in compared:
-            grain, columns = queries[f"facts.{name}"].grain, con.table(f"facts.{name}").columns
+            grain, columns = queries[name].grain, con.table(name).columns
             is_key = is_built or "hour_start_at" in grain
             found[name] = ", ".join(columns[: 1 + max(map(columns.index, grain))]) if is_key else "all"
     return found

@@ -128,7 +128,7 @@ def _read_waits(
     return con.execute(
         """
         select pod, resource, requested_units, if(is_placed, placing_seconds, waiting_seconds) as seconds, is_placed
-        from facts.window_pod_wait
+        from period.pod_wait
         where (is_placed or is_waiting) and list_contains($namespaces, [cluster, namespace])
         order by seconds desc, pod, pod_uid, resource
         """,

@@ -42,7 +42,7 @@ def read_workloads(con: duckdb.DuckDBPyConnection) -> dict[Key, Workload]:
     if not con.execute(there).fetchone():
         return {}
     rows = con.execute(
-        "select cluster, namespace, pod, pod_uid, workload_kind, workload from facts.window_workload where workload != ''"
+        "select cluster, namespace, pod, pod_uid, workload_kind, workload from period.workload where workload != ''"
     ).fetchall()
     return {row[:4]: Workload(*row[4:]) for row in rows}
 

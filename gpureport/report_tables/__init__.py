@@ -13,9 +13,7 @@ from typing import Any
 import duckdb
 
 from gpureport.errors import LakeError
-from gpureport.facts.kept import KEPT
 from gpureport.facts.look_back import (
-    EARLIER,
     HISTORY,
     build_earlier,
     build_history,
@@ -30,7 +28,7 @@ from gpureport.facts.restatement import restated_days
 from gpureport.findings import Thresholds
 from gpureport.findings import parameters as finding_parameters
 from gpureport.lake import Lake, views
-from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, run_checks
+from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life, run_checks
 from gpureport.window import Window
 
 _SIGNALS = "facts.device_signal"
@@ -74,11 +72,11 @@ def report_tables(
     missing or were made by different versions or settings, or by others than the hash ``made_with``.
     """
     tables = WindowTables(con, lake, window, settings, made_with, earlier)
-    absent = () if tables.has_earlier else EARLIER
-    tables.build(KEPT)
+    absent = () if tables.has_earlier else tables.previous
+    tables.build(tables.kept)
     targets = without(tables.queries, [*_without_input(con, settings), *absent])
     tables.build([*targets, *compared_tables(tables.queries)])
-    hold_to_checks(con, tables.queries, {*KEPT, *tables.built}, tables.params)
+    hold_to_checks(con, tables.queries, {*tables.kept, *tables.built}, tables.params)
     return {table: tables.queries[table] for table in targets}
 
 
@@ -98,6 +96,7 @@ class WindowTables:
         _refuse_unequal_facts(lake, window, made_with)
         self._con, self._lake, self._window, self._earlier = con, lake, window, earlier or window_before(window)
         self.queries = load()
+        self.kept, self.previous = of_life(self.queries, "facts"), of_life(self.queries, "previous")
         parameters = _report_parameters(window, self._earlier, settings)
         self.params = {**parameters, "restated_days": restated_days(lake, window)}
         self.built: set[str] = set()
@@ -107,29 +106,29 @@ class WindowTables:
         asked = self._asked(tables)
         if asked.intersection(HISTORY):
             build_history(self._con, self._lake, self._window, self.queries, self.params)
-            self.built = self.built - {*KEPT} | {*HISTORY}
-        if asked.intersection(EARLIER) and not self.has_earlier:
+            self.built = self.built - {*self.kept} | {*HISTORY}
+        if asked.intersection(self.previous) and not self.has_earlier:
             raise LakeError(f"no comparison: the lake lacks days of {self._earlier}, or their facts were made otherwise")
-        self._open(self._asked(tables).intersection(KEPT))
-        for query in needed(self.queries, tables, {*KEPT, *self.built}):
+        self._open(self._asked(tables).intersection(self.kept))
+        for query in needed(self.queries, tables, {*self.kept, *self.built}):
             build(self._con, query, self.params)
             self.built.add(query.table)
 
     def _asked(self, tables: Collection[str]) -> set[str]:
         """Tables and what they read, however far down, as far as it is not there."""
-        chosen = needed(self.queries, tables, {*KEPT, *HISTORY, *EARLIER, *self.built})
+        chosen = needed(self.queries, tables, {*self.kept, *HISTORY, *self.previous, *self.built})
         return {*tables, *(table for query in chosen for table in query.reads)} - self.built
 
     @cached_property
     def has_earlier(self) -> bool:
         """Whether there is a window to compare with; its tables are then built, under names that become this window's later."""
-        kept = (*KEPT, *HISTORY)
+        kept = (*self.kept, *HISTORY)
         compared = comparable_clusters(self._lake, self._window, self._earlier)
         if not compared:
             return False
         if not self.built.issuperset(HISTORY):
             build_history(self._con, self._lake, self._window, self.queries, self.params)
-        self.built = {*HISTORY, *EARLIER}
+        self.built = {*HISTORY, *self.previous}
         return build_earlier(self._con, self._lake, self._earlier, compared, self.queries, self.params, kept)
 
     def _open(self, tables: Collection[str]) -> None:
@@ -169,7 +168,7 @@ def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
     """The checks of severity warn that found something in the tables of a report."""
     rows = con.execute("select table_schema, table_name from information_schema.tables").fetchall()
     built = {f"{schema}.{name}" for schema, name in rows}
-    return run_checks(con, [query for query in load().values() if query.layer == "checks" and set(query.reads) <= built], {})
+    return run_checks(con, [query for query in load().values() if query.life == "checks" and set(query.reads) <= built], {})
 
 
 def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:

@@ -1,4 +1,4 @@
-"""All sums of ``facts.segment_saturation`` of one part: those of a signal follow from its kind, a few are of several signals."""
+"""All sums of ``day.sample_sum`` of one part: those of a signal follow from its kind, a few are of several signals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ENERGY = (
 def saturation_sums(
     file: Path, cluster: str, pieces: pa.Table, memory_threshold_ratio: float, schema: pa.Schema
 ) -> pa.Table | None:
-    """The rows of ``facts.segment_saturation`` that come of one file of ``lake.device_sample``; pieces by device and time.
+    """The rows of ``day.sample_sum`` that come of one file of ``lake.device_sample``; pieces by device and time.
 
     None where a loop cannot tell: of a decimal too large for whole numbers, or of rows in another order than the lake's.
     """

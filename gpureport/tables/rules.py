@@ -18,7 +18,7 @@ _SYSTEM = Column("system", pa.string(), "quota system")
 _RESOURCE = Column("resource", pa.string(), "resource as the quota names it")
 
 QUOTA_NATIVE = Table(
-    "facts.quota_native",
+    "day.quota_native",
     "What requests and offers of Kubernetes' resources count for in a quota system; the system '' is Kubernetes itself.",
     ("system", "requests", "resource"),
     (
@@ -30,7 +30,7 @@ QUOTA_NATIVE = Table(
     ),
 )
 QUOTA_UNIT = Table(
-    "facts.quota_unit",
+    "day.quota_unit",
     "What one unit of a quota's resource is in GPUs.",
     ("system", "resource"),
     (
@@ -41,7 +41,7 @@ QUOTA_UNIT = Table(
     ),
 )
 QUOTA_SHARE = Table(
-    "facts.quota_share",
+    "day.quota_share",
     "What each quota may have by its scheduler's rules, with all others as they are at the time.",
     ("cluster", "system", "resource", "flavor", "quota", "start_at"),
     (
@@ -58,7 +58,7 @@ QUOTA_SHARE = Table(
     ),
 )
 QUOTA_LENDING = Table(
-    "facts.quota_lending",
+    "day.quota_lending",
     "What passes between the queues of Kueue's trees of cohorts; no row where no Cohort is known.",
     ("cluster", "system", "resource", "flavor", "quota", "start_at"),
     (
@@ -74,7 +74,7 @@ QUOTA_LENDING = Table(
     ),
 )
 QUOTA_POD_LABEL = Table(
-    "facts.quota_pod_label",
+    "day.quota_pod_label",
     "Which running pods are over quota by nos' rules, and when: stretches of one label.",
     ("cluster", "quota", "pod_uid", "start_at"),
     (
@@ -86,7 +86,7 @@ QUOTA_POD_LABEL = Table(
     ),
 )
 QUOTA_EXPOSURE = Table(
-    "facts.quota_exposure",
+    "day.quota_exposure",
     "Which pods another quota's waiting pods, or their own, may preempt by nos' or scheduler-plugins' rules, and when.",
     ("cluster", "system", "pod_uid", "by_quota", "condition", "start_at"),
     (

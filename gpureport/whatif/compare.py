@@ -19,19 +19,19 @@ from gpureport.whatif.moments import LeftOut, replay_moments
 from gpureport.whatif.question import Question
 from gpureport.window import Window
 
-OUTCOME = "facts.quota_outcome"
-_SPANS = "clean.quota_span"
+OUTCOME = "period.quota_outcome"
+_SPANS = "day.quota_terms"
 _POOLS = """
 select cluster, system, resource, flavor, list(distinct quota order by quota)
-from facts.quota_moment
+from day.quota_amount
 group by all
 order by all
 """
 _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
 _AFTER_REPLAY = (
-    "facts.quota_share",
-    "facts.quota_lending",
-    "facts.quota_step",
+    "day.quota_share",
+    "day.quota_lending",
+    "day.quota_step",
     "facts.quota_hour",
     "facts.quota_starvation",
     "facts.quota_pair_hour",
@@ -42,12 +42,12 @@ _REQUESTS = """
 select
     pod.requests,
     count(distinct pod.pod_uid)
-from clean.quota_member as member
-inner join clean.quota_pod as pod
+from day.quota_member as member
+inner join day.quota_pod as pod
     on
         member.cluster = pod.cluster
         and member.pod_uid = pod.pod_uid
-inner join clean.quota_watch as watch
+inner join day.quota_watch as watch
     on
         pod.cluster = watch.cluster
         and pod.created_at < watch.end_at
@@ -75,8 +75,8 @@ _NODE_GPUS = """
 select mode(gpus)
 from (
     select max(native.amount_gpus) as gpus
-    from clean.quota_node as node
-    inner join facts.quota_native as native
+    from day.quota_node as node
+    inner join day.quota_native as native
         on native.system = '' and map([node.resource], [node.offered_native])::text = native.requests
     where native.amount_gpus > 0
     group by node.cluster, node.node_name
@@ -118,8 +118,8 @@ def answer(
     pools = _pools(con)
     changes = resolved(question.change, pools)
     added = _added_gpus(con, question, sorted({pool.cluster for pool in pools}))
-    con.execute("create or replace table recorded_moment as from facts.quota_moment")
-    con.execute("create or replace table recorded_capacity as from facts.quota_capacity")
+    con.execute("create or replace table recorded_moment as from day.quota_amount")
+    con.execute("create or replace table recorded_capacity as from day.quota_capacity")
     recorded = _outcome(con, queries)
     left_out = _replay(con, queries, {}, 0.0)
     build_quota_facts(con, queries, rules, window, _standing(queries, _AFTER_REPLAY))
@@ -146,12 +146,12 @@ def _build_recorded(
         {"cluster": question.cluster, "system": question.system},
     )
     build_quota_facts(con, queries, rules, window, there)
-    if not con.execute("select 1 from facts.quota_moment limit 1").fetchone():
+    if not con.execute("select 1 from day.quota_amount limit 1").fetchone():
         raise LakeError(
             f"the lake knows of no quota and its pods in {window}; gpureport snapshot (or import --kubernetes) reads them, "
             "and --cluster and --system leave out others"
         )
-    build(con, queries["facts.quota_outside"], {})
+    build(con, queries["period.quota_outside"], {})
 
 
 def _pools(con: duckdb.DuckDBPyConnection) -> dict[Pool, list[str]]:
@@ -174,16 +174,16 @@ def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Se
 def _replay(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], changes: Mapping[Pool, Change], added_gpus: float
 ) -> LeftOut:
-    con.execute("create or replace table facts.quota_capacity as from recorded_capacity")
-    con.execute("create or replace table facts.quota_moment as from recorded_moment")
-    build(con, queries["facts.quota_usable"], {"added_gpus": added_gpus})
+    con.execute("create or replace table day.quota_capacity as from recorded_capacity")
+    con.execute("create or replace table day.quota_amount as from recorded_moment")
+    build(con, queries["period.quota_usable"], {"added_gpus": added_gpus})
     left_out = replay_moments(con, changes)
-    con.execute("create or replace table facts.quota_capacity as from facts.quota_usable")
+    con.execute("create or replace table day.quota_capacity as from period.quota_usable")
     return left_out
 
 
 def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> None:
-    """The same in ``clean.quota_span``, from which labels are made."""
+    """The same in ``day.quota_terms``, from which labels are made."""
     where = "cluster = $cluster and system = $system and resource = $resource and flavor = $flavor and quota = $quota"
     for pool, change in changes.items():
         for setting in change.settings:

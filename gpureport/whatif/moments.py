@@ -24,7 +24,7 @@ select
     epoch_ms(moment.created_at) as created_at_ms,
     usable.capacity_native
 from recorded_moment as moment
-left join facts.quota_usable as usable
+left join period.quota_usable as usable
     on
         moment.cluster = usable.cluster
         and moment.system = usable.system
@@ -34,7 +34,7 @@ left join facts.quota_usable as usable
 order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
 """
 _PUT_BACK = """
-create or replace table facts.quota_moment as
+create or replace table day.quota_amount as
 select moment.* replace (
     replayed.parent as parent,
     replayed.guaranteed_native as guaranteed_native,
@@ -69,9 +69,9 @@ LeftOut = dict[tuple[Pool, str], float]
 
 
 def replay_moments(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> LeftOut:
-    """Put ``recorded_moment`` through the systems' rules with the changes made, into ``facts.quota_moment``.
+    """Put ``recorded_moment`` through the systems' rules with the changes made, into ``day.quota_amount``.
 
-    ``facts.quota_usable`` is what there is to share. What had to be left out is in neither.
+    ``period.quota_usable`` is what there is to share. What had to be left out is in neither.
     """
     left_out: LeftOut = defaultdict(float)
     found = _replayed(_recorded(con), changes, left_out)

@@ -58,7 +58,7 @@ def test_every_code_has_a_meaning_and_stands_in_the_operations_page() -> None:
 
 
 def test_every_cost_is_a_figure_or_a_table_or_a_column_of_the_report() -> None:
-    report = {query.table.removeprefix("report."): query.columns for query in load().values() if query.layer == "report"}
+    report = {query.table.removeprefix("report."): query.columns for query in load().values() if query.life == "report"}
     sources = "".join(path.read_text() for path in Path(doctor.__file__).parent.glob("*.py"))
     tables = set(re.findall(r'"(\w+)\.\*"', sources))
     assert tables and tables - report.keys() == set()

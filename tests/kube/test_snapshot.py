@@ -126,7 +126,7 @@ def test_a_share_of_a_device_keeps_its_id_and_size(partitionable: Path) -> None:
     consumers = ask(partitionable, "select consumer from lake.claim_consumer where claim = 'shared-slice' order by all")
     assert consumers == [("p-shared-1",), ("p-shared-2",)]
     assert ask(partitionable, "select device from lake.device where is_shareable") == [("gpu-2",)]
-    part = f"select device, share_ratio, share_source from ({load()['facts.claim_share'].sql})"
+    part = f"select device, share_ratio, share_source from ({load()['day.claim_share'].sql})"
     assert ask(partitionable, part) == [("gpu-2", 0.25, "consumed capacity")]  # 20Gi of the 80Gi that its slice offers
 
 

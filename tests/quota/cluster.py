@@ -23,12 +23,12 @@ GPUS_PER_NODE = 8
 GB_PER_GPU = 32
 RESOURCE = {"nos": "nos.nebuly.com/gpu-memory"}
 TABLES = (
-    "clean.quota_span",
-    "clean.quota_pod",
-    "clean.quota_member",
-    "clean.quota_watch",
-    "clean.quota_node",
-    "clean.quota_reported",
+    "day.quota_terms",
+    "day.quota_pod",
+    "day.quota_member",
+    "day.quota_watch",
+    "day.quota_node",
+    "day.quota_reported",
 )
 QUERIES = load()
 
@@ -183,14 +183,14 @@ def fill(con: duckdb.DuckDBPyConnection, cluster: Cluster) -> None:
     """Put a cluster into the tables, in place of what was there."""
     for table in TABLES:
         con.execute(f"delete from {table}")
-    _insert(con, "clean.quota_span", [row for team in cluster.teams for row in _span_rows(team, cluster.seconds)])
-    _insert(con, "clean.quota_pod", [_pod_row(job) for job in cluster.jobs])
-    _insert(con, "clean.quota_member", [_member_row(job) for job in cluster.jobs])
+    _insert(con, "day.quota_terms", [row for team in cluster.teams for row in _span_rows(team, cluster.seconds)])
+    _insert(con, "day.quota_pod", [_pod_row(job) for job in cluster.jobs])
+    _insert(con, "day.quota_member", [_member_row(job) for job in cluster.jobs])
     watched = cluster.watched or ((0, cluster.seconds),)
-    _insert(con, "clean.quota_watch", [{"cluster": "c", "start_at": at(start), "end_at": at(end)} for start, end in watched])
+    _insert(con, "day.quota_watch", [{"cluster": "c", "start_at": at(start), "end_at": at(end)} for start, end in watched])
     node = {"cluster": "c", "resource": "nvidia.com/gpu", "start_at": at(0), "end_at": at(cluster.seconds)}
     _insert(
-        con, "clean.quota_node", [{**node, "node_name": f"n{n}", "offered_native": GPUS_PER_NODE} for n in range(cluster.nodes)]
+        con, "day.quota_node", [{**node, "node_name": f"n{n}", "offered_native": GPUS_PER_NODE} for n in range(cluster.nodes)]
     )
 
 

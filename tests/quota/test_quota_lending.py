@@ -18,20 +18,20 @@ def cluster(
     """By quota and step what it lent and what it could have back; places are cohorts, moments what queues have and hold."""
     with duckdb.connect() as con:
         con.execute(
-            """create schema clean; create schema facts;
-            create table clean.quota_span (cluster varchar, system varchar, is_parent boolean, resource varchar,
+            """create schema facts; create schema day; create schema period; create schema previous;
+            create table day.quota_terms (cluster varchar, system varchar, is_parent boolean, resource varchar,
                 quota varchar, parent varchar, start_at timestamp, end_at timestamp);
-            create table facts.quota_moment (cluster varchar, system varchar, resource varchar, flavor varchar, tree varchar,
+            create table day.quota_amount (cluster varchar, system varchar, resource varchar, flavor varchar, tree varchar,
                 namespaces varchar[], priority bigint, may_lend boolean, uid varchar, created_at timestamp, cap_native double,
                 weight double, deserved_native double, borrowing_limit_native double, lending_limit_native double,
                 quota varchar, parent varchar, is_parent boolean, guaranteed_native double, delivered_native double,
                 start_at timestamp, end_at timestamp)"""
         )
         for row in places:
-            con.execute("insert into clean.quota_span values ('c', 'kueue', true, '', ?, ?, ?, ?)", row)
+            con.execute("insert into day.quota_terms values ('c', 'kueue', true, '', ?, ?, ?, ?)", row)
         for row in moments:
             con.execute(
-                "insert into facts.quota_moment values ('c', 'kueue', 'gpu', 'f', '', [], null, true, '', null, null, 1, "
+                "insert into day.quota_amount values ('c', 'kueue', 'gpu', 'f', '', [], null, true, '', null, null, 1, "
                 "null, null, null, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )

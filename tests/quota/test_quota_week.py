@@ -141,7 +141,7 @@ def test_what_holds_of_any_cluster(con: Con, cluster: Cluster) -> None:
     steps = con.execute(
         """select sum(delivered_native), sum(borrowed_native), sum(lendable_native), sum(lent_native),
                   bool_and(violated_native <= unmet_native and delivered_native <= demanded_native)
-           from facts.quota_step group by start_at"""
+           from day.quota_step group by start_at"""
     ).fetchall()
     for delivered, borrowed, lendable, lent, is_sound in steps:
         assert delivered <= unit * 8 * cluster.nodes
@@ -153,5 +153,5 @@ def test_what_holds_of_any_cluster(con: Con, cluster: Cluster) -> None:
 @given(cluster=a_cluster(alone=True))
 def test_a_quota_alone_in_its_cluster_is_never_violated(con: Con, cluster: Cluster) -> None:
     facts(con, cluster)
-    assert con.execute("select count(*) from facts.quota_step where violated_native > 0").fetchone() == (0,)
+    assert con.execute("select count(*) from day.quota_step where violated_native > 0").fetchone() == (0,)
     assert con.execute("select count(*) from facts.quota_pair_hour").fetchone() == (0,)

@@ -74,12 +74,12 @@ def test_pods_of_one_maker_are_one_workload_and_one_name_of_two_kinds_is_two() -
     rows = [{**KEY, "pod": pod, "pod_uid": pod, **container, "coverage_ratio": 1.0, **figures} for pod in pods]
     device = {"device_uuid": "GPU-1", "gpu_instance_id": ""}
     with duckdb.connect() as con:
-        con.execute("create schema facts")
-        con.execute(f"create table facts.window_workload ({', '.join(f'{name} text' for name in (*HOLDER, *OWN))})")
+        con.execute("create schema facts; create schema period")
+        con.execute(f"create table period.workload ({', '.join(f'{name} text' for name in (*HOLDER, *OWN))})")
         con.execute(f"create table facts.container_hour ({', '.join(f'{name} text' for name in CONTAINER)}, {HOURLY})")
         for pod, kind in pods.items():
             name = pod if kind == "Pod" else "train" if kind else ""
-            con.execute("insert into facts.window_workload values ('c', 'lab', $1, $1, $2, $3)", [pod, kind, name])
+            con.execute("insert into period.workload values ('c', 'lab', $1, $1, $2, $3)", [pod, kind, name])
         found = drill_down(con, made({"container": rows, "container_saturation": [{**row, **device} for row in rows]}), WINDOW)
     told = sorted(row.cells[:3] for row in found.teams[0].workloads)
     assert told == [

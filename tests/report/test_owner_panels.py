@@ -53,7 +53,7 @@ def wait(con: duckdb.DuckDBPyConnection, pod: str, created: str, placed: str | N
 
 def judge(con: duckdb.DuckDBPyConnection) -> None:
     """The waits as the window has them."""
-    build(con, load()["facts.window_pod_wait"], {"since_at": plain(WINDOW.start_at), "until_at": plain(WINDOW.end_at)})
+    build(con, load()["period.pod_wait"], {"since_at": plain(WINDOW.start_at), "until_at": plain(WINDOW.end_at)})
 
 
 def test_days_without_use_stand_between_those_with_it(con: duckdb.DuckDBPyConnection) -> None:
@@ -104,5 +104,5 @@ def test_waits_are_of_its_own_pods_in_the_window_each_once_the_longest_first(con
 def test_without_waits_it_says_what_would_tell_of_them(con: duckdb.DuckDBPyConnection) -> None:
     judge(con)
     assert panel(con, ledger({}), "own-waits").listing is None
-    con.execute("drop table facts.window_pod_wait")
+    con.execute("drop table period.pod_wait")
     assert "kube-state-metrics" in panel(con, ledger({}), "own-waits").missing

@@ -1,0 +1,244 @@
+-- Allocation intervals of each device to a resource claim, from snapshots of claims.
+--
+-- An allocation is one as long as its time of allocation stays the same, across gaps of the looks too; servers before 1.36 do not say that
+-- time, and looks more than 15 minutes apart then leave unknown time between. It begins at that time, else when the first pod that
+-- reserved it was bound, else at the first look. It ends when the pod that the claim was made for ended, when
+-- the device was allocated to another claim, or at the first look without it, whichever comes first: claims vanish with their pods.
+--
+-- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
+-- reads:  day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
+-- params:
+-- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
+-- columns:
+--   cluster              cluster name
+--   namespace            namespace of the claim
+--   claim                claim's name; names recur
+--   claim_uid            claim's uid
+--   driver               DRA driver
+--   pool                 the driver's pool
+--   device               device's name in the pool
+--   share_id             share of a device that may be allocated several times, or ''
+--   request              request of the claim that it answers
+--   subrequest           alternative that was taken, or ''
+--   is_admin_access      for watching only: takes nothing
+--   is_extended_resource made by the scheduler for a pod's extended resource: the same devices, once
+--   start_at             UTC, start of the allocation
+--   end_at               UTC, its end, outside it
+--   start_source         allocation time, pod scheduled, or first look
+--   end_source           pod finished, next allocation, next look, or last look where nothing tells of its end
+--   end_uncertainty_seconds  s, how much earlier it may have ended
+with look as (
+    select *
+    from day.state_snapshot
+    where kind = 'resourceclaims.resource.k8s.io'
+),
+
+-- Most allocations stay as they are for many looks: those that say the same first, and in turn only where others came between.
+said as (
+    select
+        device.cluster,
+        device.namespace,
+        device.claim,
+        device.claim_uid,
+        device.driver,
+        device.pool,
+        device.device,
+        device.share_id,
+        device.request,
+        device.subrequest,
+        device.is_admin_access,
+        claim.is_extended_resource,
+        claim.owner_uid,
+        claim.allocated_at::timestamp as allocated_at,
+        look.run_number,
+        list(look.look_number order by look.look_number) as look_numbers
+    from lake.claim_device as device
+    inner join lake.claim
+        using (cluster, namespace, claim_uid, observed_at)
+    inner join look
+        on
+            device.cluster = look.cluster
+            and device.observed_at = look.observed_at
+    group by all
+),
+
+turn as (
+    select
+        * exclude (look_numbers, run_number),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from said
+),
+
+seen as (
+    select
+        turn.* exclude (turn),
+        first_look.observed_at,
+        first_look.previous_at,
+        last_look.observed_at as last_at,
+        last_look.stands_until_at,
+        last_look.is_followed
+    from turn
+    inner join look as first_look
+        on
+            turn.cluster = first_look.cluster
+            and turn.turn.first = first_look.look_number
+    inner join look as last_look
+        on
+            turn.cluster = last_look.cluster
+            and turn.turn.last = last_look.look_number
+),
+
+opened as (
+    select
+        *,
+        -- A look that does not follow the one before it opens a new stretch, unless the time of allocation tells that it is the same.
+        case
+            when allocated_at = lag(allocated_at) over same_device then false
+            when allocated_at is null and lag(allocated_at) over same_device is null
+                then coalesce(lag(stands_until_at) over same_device < observed_at, true)
+            else true
+        end as is_new
+    from seen
+    window same_device as (
+        partition by cluster, claim_uid, driver, pool, device, share_id, request
+        order by observed_at
+    )
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, claim_uid, driver, pool, device, share_id, request
+            order by observed_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+),
+
+stretch as (
+    select
+        cluster,
+        namespace,
+        claim,
+        claim_uid,
+        driver,
+        pool,
+        device,
+        share_id,
+        request,
+        any_value(subrequest) as subrequest,
+        bool_or(is_admin_access) as is_admin_access,
+        bool_or(is_extended_resource) as is_extended_resource,
+        any_value(owner_uid) as owner_uid,
+        min(allocated_at) as allocated_at,
+        min(observed_at) as first_at,
+        arg_min_null(previous_at, observed_at) as previous_at,
+        lag(max(stands_until_at)) over (
+            partition by cluster, claim_uid, driver, pool, device, share_id, request
+            order by min(observed_at)
+        ) as before_until_at,
+        max(last_at) as last_at,
+        max(stands_until_at) as stands_until_at,
+        arg_max(is_followed, observed_at) as is_followed
+    from numbered
+    group by cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, number
+),
+
+pod as (
+    select
+        cluster,
+        pod_uid,
+        min(scheduled_at)::timestamp as scheduled_at,
+        max(finished_at)::timestamp as finished_at
+    from lake.pod
+    group by cluster, pod_uid
+),
+
+bound as (
+    select
+        consumer.cluster,
+        consumer.namespace,
+        consumer.claim_uid,
+        min(pod.scheduled_at) as scheduled_at
+    from lake.claim_consumer as consumer
+    inner join pod
+        on
+            consumer.cluster = pod.cluster
+            and consumer.consumer_uid = pod.pod_uid
+    group by all
+),
+
+begun as (
+    select
+        stretch.*,
+        pod.finished_at,
+        case
+            when stretch.allocated_at is not null then stretch.allocated_at
+            when bound.scheduled_at >= coalesce(stretch.previous_at, stretch.before_until_at, bound.scheduled_at)
+                then least(stretch.first_at, bound.scheduled_at)
+            else stretch.first_at
+        end as start_at,
+        case
+            when stretch.allocated_at is not null then 'allocation time'
+            when start_at < stretch.first_at then 'pod scheduled'
+            else 'first look'
+        end as start_source
+    from stretch
+    left join bound
+        using (cluster, namespace, claim_uid)
+    left join pod
+        on
+            stretch.cluster = pod.cluster
+            and stretch.owner_uid = pod.pod_uid
+),
+
+-- The whole device goes to one claim at a time; shares and watchers do not take turns.
+followed as (
+    select
+        *,
+        if(
+            share_id = '' and not is_admin_access,
+            min(start_at) over (
+                partition by cluster, driver, pool, device, is_admin_access, share_id
+                order by start_at
+                range between interval 1 millisecond following and unbounded following
+            ),
+            null
+        ) as next_start_at
+    from begun
+)
+
+select
+    cluster,
+    namespace,
+    claim,
+    claim_uid,
+    driver,
+    pool,
+    device,
+    share_id,
+    request,
+    subrequest,
+    is_admin_access,
+    is_extended_resource,
+    start_at,
+    least(
+        stands_until_at,
+        if(finished_at > last_at, finished_at, null),
+        if(next_start_at > last_at, next_start_at, null)
+    ) as end_at,
+    start_source,
+    case
+        when end_at = finished_at then 'pod finished'
+        when end_at = next_start_at then 'next allocation'
+        when is_followed then 'next look'
+        else 'last look'
+    end as end_source,
+    if(end_at = finished_at, 0, epoch(end_at - last_at))::double as end_uncertainty_seconds
+from followed
+where start_at < stands_until_at

@@ -1,0 +1,146 @@
+-- Containers that held a device by a resource claim, from telemetry: the exporter's labels, or kube-state-metrics' claims of pods.
+--
+-- The exporter may name the claim beside the container (dcgm-exporter's dra_*). Where it does not, a pod that uses one claim and asks for
+-- no GPU otherwise has its devices by that claim. Labels of a name that recurs are of the claim of then.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, claim, start_at
+-- reads:  day.claim_series, day.device_run, day.owner_run, day.pod_request, lake.series
+-- params:
+-- source: dcgm-exporter dra_claim_name, dra_driver_name, dra_pool_name, dra_device_name; kube_pod_resourceclaim_info
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        namespace of pod and claim
+--   pod              name of the pod
+--   pod_uid          its uid; '' where unknown
+--   container        its container
+--   claim            claim's name
+--   driver           DRA driver; '' where unknown
+--   pool             the driver's pool; '' where unknown
+--   device           device's name in the pool, else its UUID and instance
+--   node_name        node, '' where unknown
+--   profile          MIG profile, or ''
+--   gpu_model        model, '' where unknown
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+with told as (
+    select distinct
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        pod,
+        container,
+        labels['dra_claim_name'] as claim,
+        coalesce(labels['dra_driver_name'], '') as driver,
+        coalesce(labels['dra_pool_name'], '') as pool,
+        coalesce(labels['dra_device_name'], '') as device
+    from lake.series
+    where pod != '' and device_uuid != '' and labels['dra_claim_name'] is not null
+),
+
+-- One instance of a GPU may be named on the board's series too.
+exporter as (
+    select
+        cluster,
+        device_uuid,
+        namespace,
+        pod,
+        container,
+        claim,
+        max(driver) as driver,
+        max(pool) as pool,
+        if(count(distinct device) = 1, max(device), '') as device
+    from told
+    group by cluster, device_uuid, namespace, pod, container, claim
+),
+
+sole as (
+    select
+        claim.cluster,
+        claim.namespace,
+        claim.pod,
+        claim.pod_uid,
+        min(claim.claim) as claim,
+        min(claim.start_at) as start_at,
+        max(claim.end_at) as end_at
+    from day.claim_series as claim
+    anti join day.pod_request
+        using (cluster, pod_uid)
+    group by claim.cluster, claim.namespace, claim.pod, claim.pod_uid
+    having count(distinct claim.claim) = 1
+),
+
+named as (
+    select
+        run.*,
+        exporter.claim,
+        exporter.driver,
+        exporter.pool,
+        exporter.device
+    from day.owner_run as run
+    inner join exporter
+        using (cluster, device_uuid, namespace, pod, container)
+    union all by name
+    select
+        run.* replace (
+            sole.pod_uid as pod_uid,
+            greatest(run.start_at, sole.start_at) as start_at,
+            least(run.end_at, sole.end_at) as end_at
+        ),
+        sole.claim,
+        '' as driver,
+        '' as pool,
+        '' as device
+    from day.owner_run as run
+    inner join sole
+        on
+            run.cluster = sole.cluster
+            and run.namespace = sole.namespace
+            and run.pod = sole.pod
+            and run.pod_uid in ('', sole.pod_uid)
+            and run.start_at < sole.end_at
+            and run.end_at > sole.start_at
+    anti join exporter
+        on
+            run.cluster = exporter.cluster
+            and run.device_uuid = exporter.device_uuid
+            and run.namespace = exporter.namespace
+            and run.pod = exporter.pod
+),
+
+place as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        max(node_name) as node_name,
+        max(gpu_instance_profile) as profile,
+        max(gpu_model) as gpu_model
+    from day.device_run
+    group by cluster, device_uuid, gpu_instance_id
+)
+
+select
+    named.cluster,
+    named.device_uuid,
+    named.gpu_instance_id,
+    named.namespace,
+    named.pod,
+    named.pod_uid,
+    named.container,
+    named.claim,
+    named.driver,
+    named.pool,
+    coalesce(
+        nullif(named.device, ''), named.device_uuid || if(named.gpu_instance_id = '', '', '/' || named.gpu_instance_id)
+    ) as device,
+    coalesce(place.node_name, '') as node_name,
+    coalesce(place.profile, '') as profile,
+    coalesce(place.gpu_model, '') as gpu_model,
+    named.start_at,
+    named.end_at
+from named
+left join place
+    using (cluster, device_uuid, gpu_instance_id)

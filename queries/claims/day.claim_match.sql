@@ -1,0 +1,311 @@
+-- Telemetry's devices behind the allocations of resource claims, from the cluster's own objects.
+--
+-- The device of a claim is (driver, pool, device); its UUID is what the driver's slice says of it, a MIG instance's that of its GPU. Where
+-- the slice gives none, the GPU at the same PCI address of the same node is it. Which instance of a GPU it is no driver says:
+-- the only one of its profile at that time; else the one on which the exporter names a pod that reserved the claim; else instances and
+-- devices of the profile are taken in order, which may be wrong and is marked. Of partitions that are no MIG instances (AMD) nothing tells.
+--
+-- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
+-- reads:  day.claim_allocation, lake.claim_consumer, lake.device, lake.device_label, lake.owner_label
+-- params:
+-- source: day.claim_allocation; ResourceSlices; labels of the device's series (PCI address, GPU_I_PROFILE)
+-- columns:
+--   cluster              cluster name
+--   namespace            namespace of the claim
+--   claim                claim's name; names recur
+--   claim_uid            claim's uid
+--   driver               DRA driver
+--   pool                 the driver's pool
+--   device               device's name in the pool
+--   share_id             share of a device that may be allocated several times, or ''
+--   request              request of the claim that it answers
+--   subrequest           alternative that was taken, or ''
+--   is_admin_access      for watching only: takes nothing
+--   is_extended_resource made by the scheduler for a pod's extended resource: the same devices, once
+--   node_name            node of the device, '' where unknown
+--   device_type          gpu, mig, …; '' where the driver does not say
+--   profile              MIG profile, or ''
+--   gpu_model            model, '' where unknown
+--   device_uuid          UUID of the physical GPU; '' where nothing tells
+--   gpu_instance_id      MIG instance; '' for the whole GPU; null where it cannot be told
+--   matched_by           uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
+--   start_at             UTC, start of the allocation
+--   end_at               UTC, its end, outside it
+--   start_source         as in day.claim_allocation
+--   end_source           as in day.claim_allocation
+--   end_uncertainty_seconds  s, how much earlier it may have ended
+with offered as (
+    select
+        cluster,
+        driver,
+        pool,
+        device,
+        node_name,
+        device_type,
+        profile,
+        gpu_model,
+        device_uuid,
+        pci_bus_id,
+        max(observed_at)::timestamp as last_at
+    from lake.device
+    group by all
+),
+
+-- As the slices said last before the allocation's end, else first after it.
+described as (
+    select
+        allocation.cluster,
+        allocation.claim_uid,
+        allocation.driver,
+        allocation.pool,
+        allocation.device,
+        allocation.share_id,
+        allocation.request,
+        allocation.start_at,
+        arg_max(offered, if(offered.last_at <= allocation.end_at, 1, -1) * epoch_ms(offered.last_at)) as found
+    from day.claim_allocation as allocation
+    inner join offered
+        using (cluster, driver, pool, device)
+    group by all
+),
+
+label as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        max(node_name) as node_name,
+        max(gpu_instance_profile) as profile,
+        max(right(lower(pci_bus_id), 12)) as pci_bus_id
+    from lake.device_label
+    group by cluster, device_uuid, gpu_instance_id
+),
+
+placed as (
+    select
+        cluster,
+        node_name,
+        pci_bus_id,
+        max(device_uuid) as device_uuid
+    from label
+    where pci_bus_id != ''
+    group by cluster, node_name, pci_bus_id
+    having count(distinct device_uuid) = 1
+),
+
+held as (
+    select
+        allocation.*,
+        coalesce(described.found.node_name, '') as node_name,
+        coalesce(described.found.device_type, '') as device_type,
+        coalesce(described.found.profile, '') as profile,
+        coalesce(described.found.gpu_model, '') as gpu_model,
+        coalesce(nullif(described.found.device_uuid, ''), placed.device_uuid, '') as device_uuid,
+        coalesce(described.found.device_uuid, '') = '' and placed.device_uuid is not null as is_by_address
+    from day.claim_allocation as allocation
+    left join described
+        using (cluster, claim_uid, driver, pool, device, share_id, request, start_at)
+    left join placed
+        on
+            allocation.cluster = placed.cluster
+            and described.found.node_name = placed.node_name
+            and right(lower(described.found.pci_bus_id), 12) = placed.pci_bus_id
+),
+
+instance as (
+    select *
+    from label
+    where gpu_instance_id != ''
+),
+
+-- Instances come and go, and their ids are used again: what was there while the device was allocated.
+sole as (
+    select
+        held.cluster,
+        held.claim_uid,
+        held.device,
+        held.share_id,
+        held.request,
+        held.start_at,
+        min(run.gpu_instance_id) as gpu_instance_id
+    from held
+    inner join lake.device_label as run
+        on
+            held.cluster = run.cluster
+            and held.device_uuid = run.device_uuid
+            and held.profile = run.gpu_instance_profile
+            and run.start_at < held.end_at
+            and run.end_at > held.start_at
+    where held.device_type = 'mig' and run.gpu_instance_id != ''
+    group by held.cluster, held.claim_uid, held.device, held.share_id, held.request, held.start_at
+    having count(distinct run.gpu_instance_id) = 1
+),
+
+-- Instances on which the exporter names a pod that reserved the claim.
+named as (
+    select
+        held.cluster,
+        held.claim_uid,
+        held.device_uuid,
+        held.profile,
+        min(held.device) as device,
+        min(instance.gpu_instance_id) as gpu_instance_id
+    from held
+    inner join lake.claim_consumer as consumer
+        on
+            held.cluster = consumer.cluster
+            and held.claim_uid = consumer.claim_uid
+            and consumer.consumer_resource = 'pods'
+    inner join lake.owner_label as owner
+        on
+            held.cluster = owner.cluster
+            and held.device_uuid = owner.device_uuid
+            and held.namespace = owner.namespace
+            and consumer.consumer = owner.pod
+            and owner.pod_uid in ('', consumer.consumer_uid)
+            and owner.start_at < held.end_at
+            and owner.end_at > held.start_at
+    inner join instance
+        on
+            owner.cluster = instance.cluster
+            and owner.device_uuid = instance.device_uuid
+            and owner.gpu_instance_id = instance.gpu_instance_id
+            and held.profile = instance.profile
+    where held.device_type = 'mig'
+    group by held.cluster, held.claim_uid, held.device_uuid, held.profile
+    having count(distinct instance.gpu_instance_id) = 1 and count(distinct held.device) = 1
+),
+
+ordered_instance as (
+    select
+        *,
+        row_number() over (
+            partition by cluster, device_uuid, profile
+            order by try_cast(gpu_instance_id as integer), gpu_instance_id
+        ) as number
+    from instance
+    anti join named
+        using (cluster, device_uuid, gpu_instance_id)
+),
+
+-- Where instances are made when they are asked for, many more are offered than there are.
+made as (
+    select
+        cluster,
+        device_uuid,
+        profile,
+        count(*) as instance_count
+    from instance
+    group by cluster, device_uuid, profile
+),
+
+place as (
+    select
+        offered.cluster,
+        offered.driver,
+        offered.pool,
+        offered.device,
+        offered.device_uuid,
+        offered.profile,
+        bool_or(held.claim_uid is not null) as is_held
+    from offered
+    left join held
+        using (cluster, driver, pool, device)
+    where offered.device_type = 'mig'
+    group by all
+),
+
+offer as (
+    select
+        *,
+        count(*) over (partition by cluster, device_uuid, profile) as offered_count
+    from place
+),
+
+-- The end of a device's name is where on the GPU it lies.
+partition_device as (
+    select offer.*
+    from offer
+    inner join made
+        using (cluster, device_uuid, profile)
+    where offer.offered_count = made.instance_count or offer.is_held
+),
+
+ordered_device as (
+    select
+        cluster,
+        driver,
+        pool,
+        device,
+        device_uuid,
+        profile,
+        row_number() over (
+            partition by cluster, device_uuid, profile
+            order by try_cast(regexp_extract(device, '(\d+)$', 1) as integer), device
+        ) as number
+    from partition_device
+    anti join named
+        using (cluster, device_uuid, device)
+)
+
+select
+    held.cluster,
+    held.namespace,
+    held.claim,
+    held.claim_uid,
+    held.driver,
+    held.pool,
+    held.device,
+    held.share_id,
+    held.request,
+    held.subrequest,
+    held.is_admin_access,
+    held.is_extended_resource,
+    held.node_name,
+    held.device_type,
+    held.profile,
+    held.gpu_model,
+    held.device_uuid,
+    case
+        when held.device_type = 'partition' then null
+        when held.device_type != 'mig' then ''
+        when sole.gpu_instance_id is not null then sole.gpu_instance_id
+        when named.gpu_instance_id is not null then named.gpu_instance_id
+        else ordered_instance.gpu_instance_id
+    end as gpu_instance_id,
+    case
+        when held.device_uuid = '' or held.device_type = 'partition' then ''
+        when held.device_type != 'mig' then if(held.is_by_address, 'pci address', 'uuid')
+        when sole.gpu_instance_id is not null then 'only instance of the profile'
+        when named.gpu_instance_id is not null then 'instance with labels of the pod'
+        when ordered_instance.gpu_instance_id is not null then 'order of instances'
+        else ''
+    end as matched_by,
+    held.start_at,
+    held.end_at,
+    held.start_source,
+    held.end_source,
+    held.end_uncertainty_seconds
+from held
+left join sole
+    using (cluster, claim_uid, device, share_id, request, start_at)
+left join named
+    on
+        held.cluster = named.cluster
+        and held.claim_uid = named.claim_uid
+        and held.device_uuid = named.device_uuid
+        and held.profile = named.profile
+left join ordered_device
+    on
+        held.cluster = ordered_device.cluster
+        and held.driver = ordered_device.driver
+        and held.pool = ordered_device.pool
+        and held.device = ordered_device.device
+        and held.device_uuid = ordered_device.device_uuid
+        and held.profile = ordered_device.profile
+left join ordered_instance
+    on
+        held.cluster = ordered_instance.cluster
+        and held.device_uuid = ordered_instance.device_uuid
+        and held.profile = ordered_instance.profile
+        and ordered_device.number = ordered_instance.number

@@ -1,0 +1,111 @@
+-- Resource claims of pods over time, from kube-state-metrics.
+--
+-- A pod uses its claims from when it was bound, and until it was done, though the series stay until the pod is deleted. It was done
+-- at its completion time, where it was not seen running after it: one container of several may complete earlier. The series tell
+-- nothing of claims for extended resources, nor which devices a claim has.
+--
+-- grain:  cluster, namespace, claim, pod, pod_uid
+-- reads:  day.kube_series, lake.sample, lake.series
+-- params:
+-- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, _completion_time, _phase
+-- columns:
+--   cluster    cluster name
+--   namespace  namespace of pod and claim
+--   claim      claim's name
+--   pod        name of the pod
+--   pod_uid    its uid
+--   start_at   UTC, when the pod was bound, else first look at which it was told
+--   end_at     UTC, when the pod was done, else end of the last look
+with series as (
+    select
+        cluster,
+        series_id,
+        namespace,
+        pod,
+        pod_uid,
+        labels['resourceclaim_name'] as claim
+    from lake.series
+    where
+        scope = 'cluster'
+        and signal = 'kube_pod_resourceclaim_info'
+        and pod_uid != ''
+        and coalesce(labels['resourceclaim_name'], '') != ''
+),
+
+time_series as (
+    select
+        cluster,
+        series_id,
+        pod_uid,
+        signal
+    from day.kube_series
+    where
+        (
+            signal in ('kube_pod_status_scheduled_time', 'kube_pod_completion_time')
+            or (signal = 'kube_pod_status_phase' and phase = 'Running')
+        )
+        and (cluster, pod_uid) in (select (series.cluster, series.pod_uid) from series)
+),
+
+look as (
+    select
+        cluster,
+        series_id,
+        min(seen_at)::timestamp as first_at,
+        make_timestamp_ms(max(epoch_ms(seen_at) + round(held_seconds * 1000)::bigint)) as last_until_at,
+        make_timestamp_ms(max(epoch_ms(seen_at) + round(held_seconds * 1000)::bigint) filter (where value = 1)) as true_until_at,
+        make_timestamp_ms(round(max(value) * 1000)::bigint) as value_at
+    from lake.sample
+    where
+        (cluster, series_id) in (
+            select (series.cluster, series.series_id)
+            from series
+            union all
+            select (time_series.cluster, time_series.series_id)
+            from time_series
+        )
+    group by cluster, series_id
+),
+
+life as (
+    select
+        time_series.cluster,
+        time_series.pod_uid,
+        max(look.value_at) filter (where time_series.signal = 'kube_pod_status_scheduled_time') as bound_at,
+        max(look.value_at) filter (where time_series.signal = 'kube_pod_completion_time') as completed_at,
+        max(look.true_until_at) filter (where time_series.signal = 'kube_pod_status_phase') as running_until_at,
+        -- Three minutes, for a look at the phase is held on for a while.
+        if(completed_at < running_until_at - interval 3 minutes, null, completed_at) as ended_at
+    from time_series
+    inner join look
+        using (cluster, series_id)
+    group by time_series.cluster, time_series.pod_uid
+),
+
+told as (
+    select
+        series.cluster,
+        series.namespace,
+        series.claim,
+        series.pod,
+        series.pod_uid,
+        min(look.first_at) as first_at,
+        max(look.last_until_at) as last_until_at
+    from series
+    inner join look
+        using (cluster, series_id)
+    group by all
+)
+
+select
+    told.cluster,
+    told.namespace,
+    told.claim,
+    told.pod,
+    told.pod_uid,
+    coalesce(life.bound_at, told.first_at) as start_at,
+    least(told.last_until_at, life.ended_at) as end_at
+from told
+left join life
+    using (cluster, pod_uid)
+where coalesce(life.bound_at, told.first_at) < least(told.last_until_at, life.ended_at)

@@ -1,0 +1,94 @@
+-- Fraction of a shareable device that each resource claim takes.
+--
+-- The part is that of the capacity of which it takes most: with half of the memory and a tenth of the cores gone, half a device is gone.
+-- The scheduler writes what a share consumes, rounded up as the driver wants it and with what was not asked for; where it did not, what the claim
+-- asked for is the least that it takes. Nothing is said where the device names no capacity that the share takes of.
+--
+-- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request
+-- reads:  lake.claim, lake.claim_device, lake.device
+-- params:
+-- source: ResourceClaim status.allocation.devices.results[].consumedCapacity, spec.devices.requests[].capacity; ResourceSlice capacity
+-- columns:
+--   cluster       cluster name
+--   namespace     namespace of the claim
+--   claim_uid     claim's uid
+--   driver        DRA driver
+--   pool          the driver's pool
+--   device        device's name in the pool
+--   share_id      the share
+--   request       request of the claim that it answers
+--   share_ratio   0..1 of the device
+--   share_source  consumed capacity or requested capacity
+--   capacity_ratios  capacity → 0..1, part of it
+with share as (
+    select
+        device.cluster,
+        device.namespace,
+        device.claim_uid,
+        device.driver,
+        device.pool,
+        device.device,
+        device.share_id,
+        device.request,
+        max(device.observed_at) as last_at,
+        arg_max(device.consumed_capacity, device.observed_at) as consumed,
+        arg_max(
+            list_filter(
+                claim.requests, lambda asked: asked.request = device.request and asked.subrequest = device.subrequest
+            )[1].capacities,
+            device.observed_at
+        ) as requested
+    from lake.claim_device as device
+    inner join lake.claim
+        using (cluster, namespace, claim_uid, observed_at)
+    where device.share_id != '' and not device.is_admin_access
+    group by all
+),
+
+-- As the slices said last before the share was seen last, else first after it.
+offered as (
+    select
+        share.cluster,
+        share.namespace,
+        share.claim_uid,
+        share.driver,
+        share.pool,
+        share.device,
+        share.share_id,
+        share.request,
+        any_value(if(cardinality(share.consumed) > 0, share.consumed, share.requested)) as taken,
+        if(any_value(cardinality(share.consumed)) > 0, 'consumed capacity', 'requested capacity') as share_source,
+        arg_max(
+            device.capacities, if(device.observed_at <= share.last_at, 1, -1) * epoch_ms(device.observed_at)
+        ) as capacities
+    from share
+    inner join lake.device
+        using (cluster, driver, pool, device)
+    group by share.cluster, share.namespace, share.claim_uid, share.driver, share.pool, share.device, share.share_id, share.request
+),
+
+part as (
+    select
+        * exclude (taken, capacities),
+        -- Memory that a driver keeps back may make what is consumed a little more than there is.
+        map_from_entries([
+            { 'key': name, 'value': least(1, taken[name] / capacities[name]) }
+            for name in map_keys(taken) if capacities[name] > 0
+        ]) as capacity_ratios
+    from offered
+)
+
+select
+    cluster,
+    namespace,
+    claim_uid,
+    driver,
+    pool,
+    device,
+    share_id,
+    request,
+    list_max(map_values(capacity_ratios)) as share_ratio,
+    share_source,
+    capacity_ratios
+from part
+where cardinality(capacity_ratios) > 0

@@ -1,0 +1,11 @@
+-- Clusters with a snapshot of ResourceClaims on the day; without one, reservations are unknown.
+--
+-- grain:  cluster
+-- reads:  day.state_snapshot
+-- params:
+-- source: day.state_snapshot
+-- columns:
+--   cluster  cluster name
+select distinct cluster
+from day.state_snapshot
+where kind = 'resourceclaims.resource.k8s.io'

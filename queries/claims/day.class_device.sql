@@ -1,0 +1,66 @@
+-- Devices of DRA drivers that each device class selects, snapshot by snapshot, where the class can be evaluated.
+--
+-- A class is understood where it asks for a driver and, at most, for a type of device; what other conditions mean only the scheduler knows.
+-- Partitions of a GPU overlap, so of classes of partitions no sum is known and no row is here. Pools that are not whole are void.
+--
+-- grain:  cluster, device_class, driver, pool, device, observed_at
+-- reads:  lake.device, lake.device_class
+-- params:
+-- source: DeviceClass spec.selectors; ResourceSlice
+-- columns:
+--   cluster       cluster name
+--   device_class  class
+--   driver        DRA driver
+--   pool          the driver's pool
+--   device        device's name in the pool
+--   node_name     node
+--   is_tainted    the scheduler gives it to nobody, or to those who tolerate it
+--   observed_at   UTC, the look
+with class as (
+    select
+        cluster,
+        observed_at,
+        device_class,
+        regexp_extract(
+            list_aggregate(selectors, 'string_agg', ' && '),
+            '^\s*device\.driver\s*==\s*[''"]([^''"]+)[''"]\s*(?:&&\s*device\.attributes\[[''"][^''"]+[''"]\]\.type\s*==\s*[''"](\w+)[''"]\s*)?$',
+            ['driver', 'device_type']
+        ) as asked
+    from lake.device_class
+),
+
+member as (
+    select
+        class.cluster,
+        class.device_class,
+        device.driver,
+        device.pool,
+        device.device,
+        device.node_name,
+        len([taint for taint in device.taints if taint like '%:NoSchedule' or taint like '%:NoExecute']) > 0 as is_tainted,
+        device.is_pool_complete and device.is_name_unique as is_offered,
+        class.observed_at::timestamp as observed_at,
+        bool_and(device.device_type = 'gpu' or (device.device_type != 'mig' and cardinality(device.consumed_counters) = 0)) over (
+            partition by class.cluster, class.device_class, class.observed_at
+        ) as is_countable
+    from class
+    inner join lake.device as device
+        on
+            class.cluster = device.cluster
+            and class.observed_at = device.observed_at
+            and class.asked.driver = device.driver
+            and class.asked.device_type in ('', device.device_type)
+    where class.asked.driver != ''
+)
+
+select
+    cluster,
+    device_class,
+    driver,
+    pool,
+    device,
+    node_name,
+    is_tainted,
+    observed_at
+from member
+where is_countable and is_offered

@@ -1,0 +1,116 @@
+-- Time in which a resource claim had a GPU or MIG instance allocated, used or not; intervals of one claim do not overlap.
+--
+-- Claims for watching only (admin access) take nothing. Where pods may not be listed nothing tells whether a container used the device, so
+-- such claims are left out, as are those of which only labels tell: these name whoever used it.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, claim_uid, start_at
+-- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation
+-- params:
+-- source: facts.claim_device; ResourceClaim status.reservedFor
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        namespace of the claim
+--   claim_uid        uid of the claim
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+--   pod              pod that reserved it; '' where none did, or a group of pods
+--   pod_uid          its uid
+--   share_ratio      0..1, part of the GPU or instance that the claim has; null where its size is unknown
+with allocated as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        claim,
+        claim_uid,
+        share_ratio,
+        start_at,
+        end_at
+    from facts.claim_device as held
+    where
+        claim_uid != '' and device_uuid != '' and gpu_instance_id is not null and not is_admin_access
+        and exists (
+            select 1
+            from day.state_snapshot as look
+            where
+                look.cluster = held.cluster
+                and look.kind = 'pods'
+                and look.observed_at < held.end_at
+                and look.stands_until_at > held.start_at
+        )
+),
+
+opened as (
+    select
+        *,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster, device_uuid, gpu_instance_id, namespace, claim_uid
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from allocated
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, device_uuid, gpu_instance_id, namespace, claim_uid
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+),
+
+stretch as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        claim,
+        claim_uid,
+        if(count(share_ratio) = count(*), least(1, sum(share_ratio)), null) as share_ratio,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from numbered
+    group by cluster, device_uuid, gpu_instance_id, namespace, claim, claim_uid, number
+),
+
+consumer as (
+    select
+        stretch.cluster,
+        stretch.namespace,
+        stretch.claim_uid,
+        stretch.start_at,
+        min({ 'pod': reservation.consumer, 'pod_uid': reservation.consumer_uid }) as first
+    from stretch
+    inner join facts.claim_reservation as reservation
+        on
+            stretch.cluster = reservation.cluster
+            and stretch.namespace = reservation.namespace
+            and stretch.claim = reservation.claim
+            and reservation.claim_uid in ('', stretch.claim_uid)
+            and reservation.consumer_resource = 'pods'
+            and reservation.start_at < stretch.end_at
+            and reservation.end_at > stretch.start_at
+    group by all
+)
+
+select
+    stretch.cluster,
+    stretch.device_uuid,
+    stretch.gpu_instance_id,
+    stretch.namespace,
+    stretch.claim_uid,
+    stretch.start_at,
+    stretch.end_at,
+    coalesce(consumer.first.pod, '') as pod,
+    coalesce(consumer.first.pod_uid, '') as pod_uid,
+    stretch.share_ratio
+from stretch
+left join consumer
+    using (cluster, namespace, claim_uid, start_at)

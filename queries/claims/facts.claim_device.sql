@@ -1,0 +1,139 @@
+-- Devices that resource claims held over time: from the cluster's own objects, else from telemetry.
+--
+-- Claims vanish with their pods; between looks the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
+-- What was looked at stands before what was named, for the same claim and time.
+--
+-- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, start_at
+-- reads:  day.claim_label, day.claim_match, day.claim_share
+-- params:
+-- source: day.claim_match, day.claim_share; day.claim_label
+-- columns:
+--   cluster              cluster name
+--   namespace            namespace of the claim
+--   claim                claim's name; names recur
+--   claim_uid            claim's uid; '' where only labels name it
+--   driver               DRA driver; '' where unknown
+--   pool                 the driver's pool; '' where unknown
+--   device               device's name in the pool, else its UUID and instance
+--   share_id             share of a device that may be allocated several times, or ''
+--   request              request of the claim that it answers; '' where unknown
+--   subrequest           alternative that was taken, or ''
+--   is_admin_access      for watching only: takes nothing
+--   is_extended_resource made by the scheduler for a pod's extended resource: the same devices, once
+--   node_name            node of the device, '' where unknown
+--   device_type          gpu, mig, …; '' where the driver does not say
+--   profile              MIG profile, or ''
+--   gpu_model            model, '' where unknown
+--   device_uuid          UUID of the physical GPU; '' where nothing tells
+--   gpu_instance_id      MIG instance; '' for the whole GPU; null where it cannot be told
+--   matched_by           as in day.claim_match; labels
+--   share_ratio          0..1, part of the device that the claim has; null where its size is unknown
+--   share_source         whole device, takes nothing (watching), consumed capacity, requested capacity, or '' where the size is unknown
+--   start_at             UTC, start of the allocation
+--   end_at               UTC, its end, outside it
+--   start_source         as in day.claim_allocation; labels
+--   end_source           as in day.claim_allocation; labels
+--   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
+with named as (
+    select label.*
+    from day.claim_label as label
+    anti join day.claim_match as match
+        on
+            label.cluster = match.cluster
+            and label.namespace = match.namespace
+            and label.claim = match.claim
+            and label.start_at < match.end_at
+            and label.end_at > match.start_at
+),
+
+-- Several containers may be named beside one claim.
+opened as (
+    select
+        *,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster, namespace, claim, device_uuid, gpu_instance_id
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from named
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, namespace, claim, device_uuid, gpu_instance_id
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    match.cluster,
+    match.namespace,
+    match.claim,
+    match.claim_uid,
+    match.driver,
+    match.pool,
+    match.device,
+    match.share_id,
+    match.request,
+    match.subrequest,
+    match.is_admin_access,
+    match.is_extended_resource,
+    match.node_name,
+    match.device_type,
+    match.profile,
+    match.gpu_model,
+    match.device_uuid,
+    match.gpu_instance_id,
+    match.matched_by,
+    case
+        when match.is_admin_access then 0
+        when match.share_id = '' then 1
+        else share.share_ratio
+    end::double as share_ratio,
+    case
+        when match.is_admin_access then 'takes nothing'
+        when match.share_id = '' then 'whole device'
+        else coalesce(share.share_source, '')
+    end as share_source,
+    match.start_at,
+    match.end_at,
+    match.start_source,
+    match.end_source,
+    match.end_uncertainty_seconds
+from day.claim_match as match
+left join day.claim_share as share
+    using (cluster, namespace, claim_uid, driver, pool, device, share_id, request)
+union all by name
+select
+    cluster,
+    namespace,
+    claim,
+    '' as claim_uid,
+    max(driver) as driver,
+    max(pool) as pool,
+    max(device) as device,
+    '' as share_id,
+    '' as request,
+    '' as subrequest,
+    false as is_admin_access,
+    false as is_extended_resource,
+    max(node_name) as node_name,
+    if(gpu_instance_id = '', 'gpu', 'mig') as device_type,
+    max(profile) as profile,
+    max(gpu_model) as gpu_model,
+    device_uuid,
+    gpu_instance_id,
+    'labels' as matched_by,
+    null as share_ratio,
+    '' as share_source,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    'labels' as start_source,
+    'labels' as end_source,
+    null as end_uncertainty_seconds
+from numbered
+group by cluster, namespace, claim, device_uuid, gpu_instance_id, number

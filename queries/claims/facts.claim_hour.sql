@@ -1,0 +1,185 @@
+-- Hours of each device of each resource claim: allocated, reserved, used by a container, or idle.
+--
+-- Allocated and not used is idle, whether somebody reserved it or nobody. A share of a device is the part of it that it takes; where its size
+-- is unknown, an equal part with the others that have the device. Parts that come to more than the device are cut in proportion. A MIG
+-- instance is its compute slices of 7 (of 4 on an A30), and watching takes nothing.
+--
+-- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at
+-- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation, facts.claim_use
+-- params:
+-- source: facts.claim_device, facts.claim_use, facts.claim_reservation
+-- columns:
+--   cluster            cluster name
+--   namespace          namespace of the claim
+--   claim              claim's name
+--   claim_uid          claim's uid; '' where only labels name it
+--   driver             DRA driver
+--   pool               the driver's pool
+--   device             device's name in the pool
+--   share_id           share of the device, or ''
+--   request            request of the claim
+--   hour_start_at      UTC, start of the hour
+--   allocated_seconds  s in which it was allocated
+--   reserved_seconds   s of them in which a pod or group of pods had it reserved
+--   used_seconds       s of them in which a container that uses it ran; null where pods may not be listed
+--   idle_gpu_seconds   s of whole GPUs in which it was allocated and not used; null where used_seconds is
+--   allocated_gpu_seconds  s of whole GPUs in which it was allocated
+--   claim_count        most claims that had it at once; 1 unless it is shared out
+with allocation as (
+    select
+        *,
+        date_trunc('hour', start_at) as first_hour_at,
+        if(
+            device_type = 'mig',
+            greatest(1, coalesce(try_cast(regexp_extract(profile, '^(\d+)g', 1) as bigint), 1)) / if(gpu_model like '%A30%', 4, 7),
+            1
+        ) as part_ratio
+    from facts.claim_device
+),
+
+-- Where anything begins or ends on a device, and the hours.
+change as (
+    select
+        cluster,
+        driver,
+        pool,
+        device,
+        unnest(
+            [start_at, end_at]
+            || generate_series(first_hour_at + interval 1 hour, end_at, interval 1 hour)
+        ) as cut_at
+    from allocation
+    union
+    select
+        cluster,
+        driver,
+        pool,
+        device,
+        unnest([start_at, end_at]) as cut_at
+    from facts.claim_use
+    union
+    select
+        allocation.cluster,
+        allocation.driver,
+        allocation.pool,
+        allocation.device,
+        unnest([reservation.start_at, reservation.end_at]) as cut_at
+    from allocation
+    inner join facts.claim_reservation as reservation
+        on
+            allocation.cluster = reservation.cluster
+            and allocation.namespace = reservation.namespace
+            and allocation.claim = reservation.claim
+            and reservation.claim_uid in ('', allocation.claim_uid)
+),
+
+piece as (
+    select
+        *,
+        lead(cut_at) over (
+            partition by cluster, driver, pool, device
+            order by cut_at
+        ) as next_at
+    from change
+),
+
+placed as (
+    select
+        allocation.*,
+        row_number() over () as piece_number,
+        piece.cut_at,
+        epoch_ms(piece.next_at - piece.cut_at) / 1000 as seconds,
+        count(*) filter (where not allocation.is_admin_access) over (
+            partition by piece.cluster, piece.driver, piece.pool, piece.device, piece.cut_at
+        ) as claim_count
+    from piece
+    inner join allocation
+        on
+            piece.cluster = allocation.cluster
+            and piece.driver = allocation.driver
+            and piece.pool = allocation.pool
+            and piece.device = allocation.device
+            and piece.cut_at >= allocation.start_at
+            and piece.next_at <= allocation.end_at
+),
+
+sized as (
+    select
+        *,
+        case
+            when is_admin_access then 0
+            else coalesce(share_ratio, 1 / claim_count)
+        end as taken_ratio,
+        sum(taken_ratio) over (partition by cluster, driver, pool, device, cut_at) as all_taken_ratio
+    from placed
+),
+
+used as (
+    select distinct placed.piece_number
+    from placed
+    inner join facts.claim_use as use
+        on
+            placed.cluster = use.cluster
+            and placed.namespace = use.namespace
+            and placed.claim = use.claim
+            and placed.claim_uid = use.claim_uid
+            and placed.driver = use.driver
+            and placed.pool = use.pool
+            and placed.device = use.device
+            and placed.share_id = use.share_id
+            and placed.request = use.request
+            and placed.cut_at >= use.start_at
+            and placed.cut_at < use.end_at
+),
+
+reserved as (
+    select distinct placed.piece_number
+    from placed
+    inner join facts.claim_reservation as reservation
+        on
+            placed.cluster = reservation.cluster
+            and placed.namespace = reservation.namespace
+            and placed.claim = reservation.claim
+            and reservation.claim_uid in ('', placed.claim_uid)
+            and placed.cut_at >= reservation.start_at
+            and placed.cut_at < reservation.end_at
+),
+
+looked as (
+    select distinct cluster
+    from day.state_snapshot
+    where kind = 'pods'
+),
+
+judged as (
+    select
+        placed.*,
+        used.piece_number is not null as is_used,
+        reserved.piece_number is not null as is_reserved,
+        placed.claim_uid = '' or looked.cluster is not null as is_use_known,
+        placed.part_ratio * placed.taken_ratio / greatest(1, placed.all_taken_ratio) as gpu_ratio
+    from sized as placed
+    left join used on placed.piece_number = used.piece_number
+    left join reserved on placed.piece_number = reserved.piece_number
+    left join looked on placed.cluster = looked.cluster
+)
+
+select
+    cluster,
+    namespace,
+    claim,
+    claim_uid,
+    driver,
+    pool,
+    device,
+    share_id,
+    request,
+    date_trunc('hour', cut_at) as hour_start_at,
+    sum(seconds) as allocated_seconds,
+    coalesce(sum(seconds) filter (where is_reserved or is_used), 0) as reserved_seconds,
+    if(bool_and(is_use_known), coalesce(sum(seconds) filter (where is_used), 0), null) as used_seconds,
+    if(bool_and(is_use_known), coalesce(sum(seconds * gpu_ratio) filter (where not is_used), 0), null) as idle_gpu_seconds,
+    sum(seconds * gpu_ratio) as allocated_gpu_seconds,
+    max(claim_count) as claim_count
+from judged
+group by all

@@ -1,0 +1,149 @@
+-- Reservations of each resource claim over time, from snapshots of claims and kube-state-metrics' pods.
+--
+-- A pod reserves a claim when it is bound; its end ends the reservation, though the claim may go on. Groups of pods reserve claims too,
+-- and are no pods: nothing but the looks tells from when to when.
+--
+-- grain:  cluster, namespace, claim, claim_uid, consumer_resource, consumer_uid, start_at
+-- reads:  day.claim_series, day.state_snapshot, lake.claim_consumer, lake.pod
+-- params:
+-- source: ResourceClaim status.reservedFor and the pods' own times; kube_pod_resourceclaim_info
+-- columns:
+--   cluster            cluster name
+--   namespace          namespace of the claim
+--   claim              claim's name
+--   claim_uid          claim's uid; '' where kube-state-metrics tells of it, which knows the name alone
+--   consumer_resource  pods, or podgroups
+--   consumer           consumer's name
+--   consumer_uid       consumer's uid
+--   start_at           UTC, start of the reservation
+--   end_at             UTC, its end, outside it
+with look as (
+    select *
+    from day.state_snapshot
+    where kind = 'resourceclaims.resource.k8s.io'
+),
+
+-- Most reservations stay for many looks: all looks at one first, and in turn only where some are missing.
+said as (
+    select
+        consumer.cluster,
+        consumer.namespace,
+        consumer.claim,
+        consumer.claim_uid,
+        consumer.consumer_resource,
+        consumer.consumer,
+        consumer.consumer_uid,
+        look.run_number,
+        list(look.look_number order by look.look_number) as look_numbers
+    from lake.claim_consumer as consumer
+    inner join look
+        using (cluster, observed_at)
+    group by all
+),
+
+turn as (
+    select
+        * exclude (look_numbers, run_number),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from said
+),
+
+seen as (
+    select
+        turn.* exclude (turn),
+        first_look.observed_at,
+        first_look.previous_at,
+        last_look.observed_at as last_at,
+        last_look.stands_until_at,
+        coalesce(lag(last_look.stands_until_at) over (
+            partition by turn.cluster, turn.claim_uid, turn.consumer_uid
+            order by first_look.observed_at
+        ) < first_look.observed_at, true) as is_new
+    from turn
+    inner join look as first_look
+        on
+            turn.cluster = first_look.cluster
+            and turn.turn.first = first_look.look_number
+    inner join look as last_look
+        on
+            turn.cluster = last_look.cluster
+            and turn.turn.last = last_look.look_number
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, claim_uid, consumer_uid
+            order by observed_at
+            rows between unbounded preceding and current row
+        ) as number
+    from seen
+),
+
+stretch as (
+    select
+        cluster,
+        namespace,
+        claim,
+        claim_uid,
+        consumer_resource,
+        consumer,
+        consumer_uid,
+        min(observed_at) as first_at,
+        max(last_at) as last_at,
+        arg_min_null(previous_at, observed_at) as previous_at,
+        max(stands_until_at) as stands_until_at,
+        lag(max(stands_until_at)) over (
+            partition by cluster, claim_uid, consumer_uid
+            order by min(observed_at)
+        ) as before_until_at
+    from numbered
+    group by cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, number
+),
+
+pod as (
+    select
+        cluster,
+        pod_uid,
+        min(scheduled_at)::timestamp as scheduled_at,
+        max(finished_at)::timestamp as finished_at
+    from lake.pod
+    group by cluster, pod_uid
+)
+
+select
+    stretch.cluster,
+    stretch.namespace,
+    stretch.claim,
+    stretch.claim_uid,
+    stretch.consumer_resource,
+    stretch.consumer,
+    stretch.consumer_uid,
+    if(
+        pod.scheduled_at >= coalesce(stretch.previous_at, stretch.before_until_at, pod.scheduled_at),
+        least(stretch.first_at, pod.scheduled_at),
+        stretch.first_at
+    ) as start_at,
+    least(stretch.stands_until_at, if(pod.finished_at > stretch.last_at, pod.finished_at, null)) as end_at
+from stretch
+left join pod
+    on
+        stretch.cluster = pod.cluster
+        and stretch.consumer_uid = pod.pod_uid
+union all by name
+select
+    cluster,
+    namespace,
+    claim,
+    '' as claim_uid,
+    'pods' as consumer_resource,
+    pod as consumer,
+    pod_uid as consumer_uid,
+    start_at,
+    end_at
+from day.claim_series

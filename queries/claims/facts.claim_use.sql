@@ -1,0 +1,98 @@
+-- Containers that ran with a device of a resource claim, over time.
+--
+-- A container names its claims, and may name one request of a claim; one that does not has nothing, whatever its pod reserved. Names of
+-- claims recur: only what was there at the same time is joined. Of claims that only labels know, the containers that labels name.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, claim, claim_uid, driver, pool, device, share_id, request, start_at
+-- reads:  day.claim_label, day.container_run, facts.claim_device
+-- params:
+-- source: day.container_run, facts.claim_device; day.claim_label
+-- columns:
+--   cluster          cluster name
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid; '' where only labels name it, which may not bear it
+--   container        workload container
+--   claim            claim's name
+--   claim_uid        claim's uid; '' where only labels name it
+--   driver           DRA driver
+--   pool             the driver's pool
+--   device           device's name in the pool
+--   share_id         share of the device, or ''
+--   request          request of the claim
+--   device_uuid      UUID of the physical GPU; '' where nothing tells
+--   gpu_instance_id  MIG instance; '' for the whole GPU; null where it cannot be told
+--   is_ambiguous     it may be another instance of its GPU
+--   is_admin_access  for watching only: it holds nothing
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+--   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
+with asked as (
+    select distinct
+        * exclude (claims),
+        unnest(claims) as asked
+    from day.container_run
+)
+
+select distinct
+    asked.cluster,
+    asked.namespace,
+    asked.pod,
+    asked.pod_uid,
+    asked.container,
+    held.claim,
+    held.claim_uid,
+    held.driver,
+    held.pool,
+    held.device,
+    held.share_id,
+    held.request,
+    held.device_uuid,
+    held.gpu_instance_id,
+    held.matched_by = 'order of instances' as is_ambiguous,
+    held.is_admin_access,
+    greatest(asked.start_at, held.start_at) as start_at,
+    least(asked.end_at, held.end_at) as end_at,
+    if(asked.end_at <= held.end_at, asked.end_uncertainty_seconds, held.end_uncertainty_seconds) as end_uncertainty_seconds
+from asked
+inner join facts.claim_device as held
+    on
+        asked.cluster = held.cluster
+        and asked.namespace = held.namespace
+        and asked.asked.claim = held.claim
+        and asked.asked.request in ('', held.request)
+        and asked.start_at < held.end_at
+        and asked.end_at > held.start_at
+where held.matched_by != 'labels'
+union all by name
+select
+    label.cluster,
+    label.namespace,
+    label.pod,
+    label.pod_uid,
+    label.container,
+    label.claim,
+    held.claim_uid,
+    held.driver,
+    held.pool,
+    held.device,
+    held.share_id,
+    held.request,
+    label.device_uuid,
+    label.gpu_instance_id,
+    false as is_ambiguous,
+    false as is_admin_access,
+    label.start_at,
+    label.end_at,
+    null as end_uncertainty_seconds
+from day.claim_label as label
+inner join facts.claim_device as held
+    on
+        label.cluster = held.cluster
+        and label.namespace = held.namespace
+        and label.claim = held.claim
+        and label.device_uuid = held.device_uuid
+        and label.gpu_instance_id = held.gpu_instance_id
+        and label.start_at >= held.start_at
+        and label.end_at <= held.end_at
+where held.matched_by = 'labels'

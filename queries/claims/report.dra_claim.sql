@@ -1,0 +1,223 @@
+-- Devices of each resource claim: time allocated, reserved and used, and GPU-hours without use.
+--
+-- Reserved is by a pod or a group of pods, used is by a running container that names the claim. Watching (admin access) takes nothing and
+-- has no GPU-hours. A share of a device that may be allocated several times counts by the part that it takes; where its size is unknown,
+-- as an equal part. Claims that no snapshot saw are known by labels alone, from first to last use.
+--
+-- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
+-- reads:  facts.claim_device, facts.claim_hour, facts.claim_reservation, facts.claim_use
+-- params: since_at, until_at
+-- source: ResourceClaims, ResourceSlices and pods by looks; labels of the device's series; kube_pod_resourceclaim_info
+-- columns:
+--   cluster                  cluster name
+--   namespace                namespace of the claim
+--   claim                    claim's name; names recur
+--   claim_uid                claim's uid; '' where only labels name it
+--   driver                   DRA driver; '' where unknown
+--   pool                     the driver's pool; '' where unknown
+--   device                   device's name in the pool, else its UUID and instance
+--   share_id                 share of a device that may be allocated several times, or ''
+--   request                  request of the claim that it answers
+--   allocated_seconds        s in which it was allocated to the claim
+--   reserved_seconds         s of them in which somebody had the claim reserved
+--   used_seconds             s of them in which a container that uses it ran
+--   idle_seconds             s in which it was allocated and no container that uses it ran
+--   allocated_gpu_hours      h of whole GPUs in which it was allocated
+--   reserved_idle_gpu_hours  h of whole GPUs of them in which no container used it
+--   share_ratio              0..1, part of the device that the claim has: of a share by the capacity of which it takes most
+--   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity (the least that it takes), or equal parts
+--   use                      used; no container (reserved, and none ran with it); no consumer (nobody reserved it); watching; unknown
+--   consumers                who reserved it, groups as podgroups/name; several are listed
+--   pod_count                pods that reserved it
+--   podgroup_count           groups of pods that reserved it
+--   container_count          containers that ran with it
+--   is_shared                several pods or groups reserved it, or several claims had the device at once
+--   is_admin_access          for watching only: takes nothing, and others hold the device beside it
+--   is_extended_resource     made by the scheduler for a pod's extended resource: the same devices, once
+--   subrequest               alternative that was taken (firstAvailable), or ''
+--   device_uuid              UUID of the physical GPU; '' where nothing tells
+--   gpu_instance_id          MIG instance; '' for the whole GPU, and where it cannot be told
+--   matched_by               how the device of the telemetry was found; '' where it was not
+--   node_name                node, '' where unknown
+--   gpu_model                model, '' where unknown
+--   profile                  MIG profile, or ''
+--   start_at                 UTC, start of the allocation in the days of the window
+--   end_at                   UTC, its end in them, outside it
+--   start_source             allocation time, pod scheduled, first look or labels
+--   end_source               pod finished, next allocation, next look, last look (nothing tells of its end) or labels
+--   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
+--   unknown_reasons          figure name → why it is null (docs/figures.md); one entry for each null figure
+with held as (
+    select
+        cluster,
+        namespace,
+        claim,
+        claim_uid,
+        driver,
+        pool,
+        device,
+        share_id,
+        request,
+        any_value(subrequest) as subrequest,
+        bool_or(is_admin_access) as is_admin_access,
+        bool_or(is_extended_resource) as is_extended_resource,
+        arg_max(device_uuid, end_at) as device_uuid,
+        coalesce(arg_max(gpu_instance_id, end_at), '') as gpu_instance_id,
+        arg_max(matched_by, end_at) as matched_by,
+        arg_max(node_name, end_at) as node_name,
+        arg_max(gpu_model, end_at) as gpu_model,
+        arg_max(profile, end_at) as profile,
+        arg_max(share_ratio, end_at) as share_ratio,
+        arg_max(share_source, end_at) as share_source,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        arg_min(start_source, start_at) as start_source,
+        arg_max(end_source, end_at) as end_source,
+        arg_max(end_uncertainty_seconds, end_at) as end_uncertainty_seconds
+    from facts.claim_device
+    where start_at < $until_at and end_at > $since_at
+    group by cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
+),
+
+hour as (
+    select
+        cluster,
+        namespace,
+        claim,
+        claim_uid,
+        driver,
+        pool,
+        device,
+        share_id,
+        request,
+        sum(allocated_seconds) as allocated_seconds,
+        sum(reserved_seconds) as reserved_seconds,
+        if(count(used_seconds) = count(*), sum(used_seconds), null) as used_seconds,
+        sum(allocated_gpu_seconds) / 3600 as allocated_gpu_hours,
+        if(count(idle_gpu_seconds) = count(*), sum(idle_gpu_seconds) / 3600, null) as reserved_idle_gpu_hours,
+        max(claim_count) as claim_count
+    from facts.claim_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
+),
+
+consumer as (
+    select
+        held.cluster,
+        held.namespace,
+        held.claim,
+        held.claim_uid,
+        string_agg(
+            distinct if(reservation.consumer_resource = 'pods', '', reservation.consumer_resource || '/') || reservation.consumer,
+            ', ' order by if(reservation.consumer_resource = 'pods', '', reservation.consumer_resource || '/') || reservation.consumer
+        ) as consumers,
+        count(distinct reservation.consumer_uid) filter (where reservation.consumer_resource = 'pods') as pod_count,
+        count(distinct reservation.consumer_uid) filter (where reservation.consumer_resource != 'pods') as podgroup_count
+    from held
+    inner join facts.claim_reservation as reservation
+        on
+            held.cluster = reservation.cluster
+            and held.namespace = reservation.namespace
+            and held.claim = reservation.claim
+            and reservation.claim_uid in ('', held.claim_uid)
+            and reservation.start_at < held.end_at
+            and reservation.end_at > held.start_at
+    where reservation.start_at < $until_at and reservation.end_at > $since_at
+    group by held.cluster, held.namespace, held.claim, held.claim_uid
+),
+
+container as (
+    select
+        cluster,
+        namespace,
+        claim,
+        claim_uid,
+        driver,
+        pool,
+        device,
+        share_id,
+        request,
+        string_agg(distinct pod, ', ' order by pod) as pods,
+        count(distinct pod || '/' || pod_uid) as user_count,
+        count(distinct pod || '/' || pod_uid || '/' || container) as container_count
+    from facts.claim_use
+    where start_at < $until_at and end_at > $since_at
+    group by cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
+)
+
+select
+    held.cluster,
+    held.namespace,
+    held.claim,
+    held.claim_uid,
+    held.driver,
+    held.pool,
+    held.device,
+    held.share_id,
+    held.request,
+    hour.allocated_seconds,
+    hour.reserved_seconds,
+    hour.used_seconds,
+    hour.allocated_seconds - hour.used_seconds as idle_seconds,
+    if(held.is_admin_access, 0, hour.allocated_gpu_hours) as allocated_gpu_hours,
+    if(held.is_admin_access, 0, hour.reserved_idle_gpu_hours) as reserved_idle_gpu_hours,
+    held.share_ratio,
+    coalesce(nullif(held.share_source, ''), 'equal parts') as share_source,
+    case
+        when held.is_admin_access then 'watching'
+        when container.container_count > 0 then 'used'
+        when hour.used_seconds is null then 'unknown'
+        when hour.reserved_seconds > 0 then 'no container'
+        else 'no consumer'
+    end as use,
+    -- A claim that labels alone know is reserved by whoever used it.
+    coalesce(consumer.consumers, container.pods, '') as consumers,
+    coalesce(consumer.pod_count, container.user_count, 0) as pod_count,
+    coalesce(consumer.podgroup_count, 0) as podgroup_count,
+    coalesce(container.container_count, 0) as container_count,
+    hour.claim_count > 1 or coalesce(consumer.pod_count + consumer.podgroup_count, container.user_count, 0) > 1 as is_shared,
+    held.is_admin_access,
+    held.is_extended_resource,
+    held.subrequest,
+    held.device_uuid,
+    held.gpu_instance_id,
+    held.matched_by,
+    held.node_name,
+    held.gpu_model,
+    held.profile,
+    held.start_at,
+    held.end_at,
+    held.start_source,
+    held.end_source,
+    held.end_uncertainty_seconds,
+    map_from_entries([entry for entry in [
+        { 'figure': 'used_seconds', 'reason': if(hour.used_seconds is null, 'pods_not_listed', null) },
+        { 'figure': 'idle_seconds', 'reason': if(hour.used_seconds is null, 'pods_not_listed', null) },
+        {
+            'figure': 'reserved_idle_gpu_hours',
+            'reason': if(hour.reserved_idle_gpu_hours is null and not held.is_admin_access, 'pods_not_listed', null)
+        },
+        { 'figure': 'share_ratio', 'reason': if(held.share_ratio is null, 'not_observed', null) },
+        { 'figure': 'end_uncertainty_seconds', 'reason': if(held.end_uncertainty_seconds is null, 'labels_only', null) }
+    ] if entry.reason is not null]) as unknown_reasons
+from held
+inner join hour
+    using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
+left join consumer
+    on
+        held.cluster = consumer.cluster
+        and held.namespace = consumer.namespace
+        and held.claim = consumer.claim
+        and held.claim_uid = consumer.claim_uid
+left join container
+    on
+        held.cluster = container.cluster
+        and held.namespace = container.namespace
+        and held.claim = container.claim
+        and held.claim_uid = container.claim_uid
+        and held.driver = container.driver
+        and held.pool = container.pool
+        and held.device = container.device
+        and held.share_id = container.share_id
+        and held.request = container.request
+order by all

@@ -1,0 +1,127 @@
+-- Run times of containers that may hold devices, from snapshots of pods.
+--
+-- A run has the start that the kubelet gives it; it ends when the kubelet says so, else at the first look that finds it gone. Runs that
+-- are known by one start are one, across gaps of the looks. Only containers that use a claim or ask for an extended resource,
+-- and those of pods that are said to hold a device, are here.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, start_at
+-- reads:  day.state_snapshot, lake.pod, lake.pod_container, lake.pod_device
+-- params:
+-- source: Pod status.containerStatuses, status.startTime
+-- columns:
+--   cluster                  cluster name
+--   namespace                namespace of the pod
+--   pod                      name of the pod
+--   pod_uid                  its uid
+--   container                its container
+--   node_name                node
+--   claims                   claims that it uses
+--   resources                extended resources that it asks for, sorted
+--   start_at                 UTC, start of the run
+--   end_at                   UTC, its end, outside it
+--   end_uncertainty_seconds  s, how much earlier it may have ended
+with named as (
+    select distinct
+        cluster,
+        namespace,
+        pod
+    from lake.pod_device
+    where pod_uid = ''
+),
+
+told as (
+    select distinct
+        cluster,
+        pod_uid
+    from lake.pod_device
+    where pod_uid != ''
+    union
+    select distinct
+        pod.cluster,
+        pod.pod_uid
+    from lake.pod
+    inner join named
+        using (cluster, namespace, pod)
+),
+
+asking as (
+    select
+        *,
+        list_sort(list_filter(map_keys(requests), lambda name: contains(name, '/'))) as resources
+    from lake.pod_container
+),
+
+seen as (
+    select
+        container.cluster,
+        container.namespace,
+        container.pod,
+        container.pod_uid,
+        container.container,
+        pod.node_name,
+        container.claims,
+        container.resources,
+        container.observed_at::timestamp as observed_at,
+        coalesce(container.started_at, pod.running_at, pod.started_at, pod.scheduled_at, container.observed_at)::timestamp as start_at,
+        if(container.state = 'terminated', coalesce(container.finished_at, pod.finished_at), null)::timestamp as finished_at,
+        look.stands_until_at
+    from asking as container
+    inner join lake.pod
+        using (cluster, pod_uid, observed_at)
+    inner join day.state_snapshot as look
+        on
+            container.cluster = look.cluster
+            and look.kind = 'pods'
+            and container.observed_at = look.observed_at
+    where
+        container.state in ('running', 'terminated')
+        and (
+            len(container.claims) > 0
+            or len(container.resources) > 0
+            or (container.cluster, container.pod_uid) in (select (told.cluster, told.pod_uid) from told)
+        )
+),
+
+run as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        max(node_name) as node_name,
+        arg_max(claims, observed_at) as claims,
+        arg_max(resources, observed_at) as resources,
+        start_at,
+        max(finished_at) as finished_at,
+        max(observed_at) as last_at,
+        max(stands_until_at) as stands_until_at
+    from seen
+    group by cluster, namespace, pod, pod_uid, container, start_at
+),
+
+-- A container that runs again ended before, however late that was looked at.
+followed as (
+    select
+        *,
+        lead(start_at) over (
+            partition by cluster, pod_uid, container
+            order by start_at
+        ) as next_start_at
+    from run
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    node_name,
+    claims,
+    resources,
+    start_at,
+    coalesce(finished_at, least(stands_until_at, next_start_at)) as end_at,
+    if(finished_at is not null, 0, greatest(0, epoch(end_at - last_at)))::double as end_uncertainty_seconds
+from followed
+where start_at < coalesce(finished_at, stands_until_at)

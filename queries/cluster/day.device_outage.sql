@@ -1,0 +1,75 @@
+-- Outages of each GPU, its node's and its own, as intervals that do not overlap.
+--
+-- grain:  cluster, device_uuid, start_at
+-- reads:  day.device_run, day.outage
+-- params:
+-- source: day.outage; nodes by the labels of the GPU's series
+-- columns:
+--   cluster      cluster name
+--   device_uuid  UUID of the physical GPU
+--   start_at     UTC, start of the span
+--   end_at       UTC, its end, outside it
+--   cause        not_ready, cordoned, unhealthy or tainted; several are listed
+with device as (
+    select distinct
+        cluster,
+        device_uuid,
+        node_name
+    from day.device_run
+),
+
+told as (
+    select
+        device.cluster,
+        device.device_uuid,
+        outage.start_at,
+        outage.end_at,
+        outage.cause
+    from device
+    inner join day.outage
+        on
+            device.cluster = outage.cluster
+            and device.node_name = outage.node_name
+            and outage.device_uuid = ''
+    union all
+    select
+        device.cluster,
+        device.device_uuid,
+        outage.start_at,
+        outage.end_at,
+        outage.cause
+    from device
+    inner join day.outage
+        using (cluster, device_uuid)
+),
+
+opened as (
+    select
+        *,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster, device_uuid
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from told
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, device_uuid
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    device_uuid,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    string_agg(distinct cause, ', ' order by cause) as cause
+from numbered
+group by cluster, device_uuid, number

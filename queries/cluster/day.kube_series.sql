@@ -1,0 +1,54 @@
+-- kube-state-metrics series that later queries use, with their labels unpacked into columns once (maps are slow to read).
+--
+-- grain:  cluster, series_id
+-- reads:  lake.series
+-- params:
+-- source: kube-state-metrics
+-- columns:
+--   cluster           cluster name
+--   series_id         the series
+--   signal            name of the metric
+--   target            job and instance that it was scraped from
+--   namespace         namespace of the pod, '' of a node's
+--   pod               name of the pod
+--   pod_uid           its uid
+--   container         its container
+--   node_name         the node that it speaks of, '' where none
+--   phase             phase of the pod
+--   resource          name of the resource
+--   sharing_strategy  node label nvidia.com/gpu.sharing-strategy; null without it
+--   replicas          node label nvidia.com/gpu.replicas; null without it
+select
+    cluster,
+    series_id,
+    signal,
+    coalesce(labels['job'], '') || '/' || coalesce(labels['instance'], '') as target,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    coalesce(labels['exported_node'], labels['node'], '') as node_name,
+    coalesce(labels['phase'], '') as phase,
+    coalesce(labels['resource'], '') as resource,
+    labels['label_nvidia_com_gpu_sharing_strategy'] as sharing_strategy,
+    labels['label_nvidia_com_gpu_replicas'] as replicas
+from lake.series
+where
+    scope = 'cluster'
+    and signal in (
+        'kube_node_labels',
+        'kube_node_spec_unschedulable',
+        'kube_node_status_allocatable',
+        'kube_node_status_capacity',
+        'kube_node_status_condition',
+        'kube_pod_completion_time',
+        'kube_pod_container_resource_requests',
+        'kube_pod_created',
+        'kube_pod_deletion_timestamp',
+        'kube_pod_info',
+        'kube_pod_init_container_resource_requests',
+        'kube_pod_start_time',
+        'kube_pod_status_phase',
+        'kube_pod_status_scheduled_time',
+        'kube_pod_status_unschedulable'
+    )

@@ -1,0 +1,44 @@
+-- Labels of each namespace, the latest of the day; one of them may name its team.
+--
+-- kube-state-metrics writes a label's name with label_ before it and _ for what is no letter or digit; both spellings stand here.
+--
+-- grain:  cluster, namespace
+-- reads:  lake.namespace, lake.series
+-- params:
+-- source: Namespace metadata.labels; kube_namespace_labels
+-- columns:
+--   cluster    cluster name
+--   namespace  namespace
+--   labels     label → value
+with looked as (
+    select
+        cluster,
+        namespace,
+        max_by(labels, observed_at) as labels
+    from lake.namespace
+    group by cluster, namespace
+),
+
+told as (
+    select
+        cluster,
+        coalesce(labels['exported_namespace'], labels['namespace'], '') as namespace,
+        max_by(labels, series_id) as labels
+    from lake.series
+    where signal = 'kube_namespace_labels'
+    group by all
+)
+
+select
+    coalesce(looked.cluster, told.cluster) as cluster,
+    coalesce(looked.namespace, told.namespace) as namespace,
+    map_concat(
+        map_from_entries([
+            entry for entry in map_entries(coalesce(told.labels, map([]::varchar[], []::varchar[])))
+            if starts_with(entry.key, 'label_')
+        ]),
+        coalesce(looked.labels, map([]::varchar[], []::varchar[]))
+    ) as labels
+from looked
+full join told
+    using (cluster, namespace)

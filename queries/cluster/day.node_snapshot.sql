@@ -1,0 +1,202 @@
+-- State of each node on a day from snapshots, in the words of kube-state-metrics.
+--
+-- Names of resources and labels have '_' for '.', '/' and '-', as kube-state-metrics writes them. Devices are physical ones: partitions
+-- of a GPU in its driver's ResourceSlices are one, and partitions that could be made are none. Pods that are done hold nothing.
+--
+-- grain:  cluster, node_name, day
+-- reads:  day.state_snapshot, lake.device, lake.node, lake.pod
+-- params:
+-- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
+-- columns:
+--   cluster             cluster name
+--   node_name           node
+--   day                 UTC day of the looks
+--   start_at            UTC, the first look that showed the node
+--   end_at              UTC, until when the last one stands, within the day
+--   offered_from_at     UTC, the first look at which it offered an accelerator or had a device; null where none did
+--   offered_until_at    UTC, until when the last such look stands
+--   capacity            accelerators in all, by resource: the most of the day
+--   labels              its labels at the last look
+--   slice_drivers       drivers whose slices list devices of it, sorted; '' for none
+--   slice_device_count  physical devices by slices: the most of the day; null for none
+--   accelerator_pods    pods bound to it that ask for accelerators, as namespace/pod, sorted
+with look as (
+    select
+        *,
+        observed_at::date as day,
+        least(stands_until_at, observed_at::date + interval 1 day) as until_at
+    from day.state_snapshot
+),
+
+node as (
+    select
+        node.cluster,
+        node.node_name,
+        look.day,
+        look.observed_at,
+        look.until_at,
+        map_from_entries(list_transform(
+            list_filter(
+                map_entries(node.capacity),
+                lambda entry: entry.value > 0
+                and regexp_matches(
+                    entry.key,
+                    '^(nvidia\.com/(gpu|mig-).*|amd\.com/gpu.*|gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi.*|google\.com/tpu)$'
+                )
+            ),
+            lambda entry: { 'k': regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
+        )) as capacity,
+        node.labels
+    from lake.node
+    inner join look
+        on
+            node.cluster = look.cluster
+            and look.kind = 'nodes'
+            and node.observed_at = look.observed_at
+),
+
+listed as (
+    select
+        cluster,
+        node_name,
+        day,
+        min(observed_at) as start_at,
+        max(until_at) as end_at,
+        min(observed_at) filter (where cardinality(capacity) > 0) as offered_from_at,
+        max(until_at) filter (where cardinality(capacity) > 0) as offered_until_at,
+        map_from_entries(list_transform(
+            map_entries(arg_max(labels, observed_at)),
+            lambda entry: { 'k': 'label_' || regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
+        )) as labels
+    from node
+    group by all
+),
+
+entry as (
+    select
+        cluster,
+        node_name,
+        day,
+        unnest(map_entries(capacity)) as offered
+    from node
+),
+
+most as (
+    select
+        cluster,
+        node_name,
+        day,
+        offered.key as resource,
+        max(offered.value) as amount
+    from entry
+    group by all
+),
+
+offer as (
+    select
+        cluster,
+        node_name,
+        day,
+        map_from_entries(list({ 'k': resource, 'v': amount } order by resource)) as capacity
+    from most
+    group by all
+),
+
+shown as (
+    select
+        device.cluster,
+        device.node_name,
+        look.day,
+        look.observed_at,
+        look.until_at,
+        string_agg(distinct device.driver, ', ' order by device.driver) as drivers,
+        count(distinct coalesce(
+            nullif(device.device_uuid, ''), nullif(device.pci_bus_id, ''), device.driver || '/' || device.pool || '/' || device.device
+        )) as device_count
+    from lake.device
+    inner join look
+        on
+            device.cluster = look.cluster
+            and look.kind = 'resourceslices.resource.k8s.io'
+            and device.observed_at = look.observed_at
+    where device.node_name != '' and regexp_matches(device.driver, '^(gpu|gaudi|tpu)\.')
+    group by all
+),
+
+sliced as (
+    select
+        cluster,
+        node_name,
+        day,
+        min(observed_at) as start_at,
+        max(until_at) as end_at,
+        arg_max(drivers, device_count) as drivers,
+        max(device_count) as device_count
+    from shown
+    group by all
+),
+
+pod as (
+    select
+        pod.cluster,
+        pod.node_name,
+        pod.observed_at::date as day,
+        list_sort(list(distinct pod.namespace || '/' || pod.pod)) as pods
+    from lake.pod
+    where
+        pod.node_name != ''
+        and pod.phase not in ('Succeeded', 'Failed')
+        and len(list_filter(
+            map_keys(pod.effective_requests),
+            lambda name: regexp_matches(
+                name, '^(nvidia\.com/(gpu|mig-).*|amd\.com/gpu.*|gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi.*|google\.com/tpu)$'
+            )
+        )) > 0
+    group by all
+),
+
+named as (
+    select
+        cluster,
+        node_name,
+        day
+    from listed
+    union
+    select
+        cluster,
+        node_name,
+        day
+    from sliced
+)
+
+select
+    named.cluster,
+    named.node_name,
+    named.day,
+    least(listed.start_at, sliced.start_at)::timestamp as start_at,
+    greatest(listed.end_at, sliced.end_at)::timestamp as end_at,
+    least(listed.offered_from_at, sliced.start_at)::timestamp as offered_from_at,
+    greatest(listed.offered_until_at, sliced.end_at)::timestamp as offered_until_at,
+    coalesce(offer.capacity, map { }) as capacity,
+    coalesce(listed.labels, map { }) as labels,
+    coalesce(sliced.drivers, '') as slice_drivers,
+    sliced.device_count as slice_device_count,
+    coalesce(pod.pods, []) as accelerator_pods
+from named
+left join listed
+    using (cluster, node_name, day)
+left join offer
+    on
+        named.cluster = offer.cluster
+        and named.node_name = offer.node_name
+        and named.day = offer.day
+left join sliced
+    on
+        named.cluster = sliced.cluster
+        and named.node_name = sliced.node_name
+        and named.day = sliced.day
+left join pod
+    on
+        named.cluster = pod.cluster
+        and named.node_name = pod.node_name
+        and named.day = pod.day

@@ -1,0 +1,46 @@
+-- Controller of each pod by kind and name; a pod without one is its own.
+--
+-- grain:  cluster, namespace, pod, pod_uid
+-- reads:  lake.pod, lake.series
+-- params:
+-- source: Pod metadata.ownerReferences; kube_pod_info (created_by_kind, created_by_name)
+-- columns:
+--   cluster     cluster name
+--   namespace   namespace of the pod
+--   pod         name of the pod
+--   pod_uid     its uid
+--   maker_kind  Job, ReplicaSet, StatefulSet, …; Pod of one that nobody made
+--   maker       its name
+with told as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        owner_kind,
+        owner_name,
+        epoch_us(observed_at)::hugeint as rank
+    from lake.pod
+    union all
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        if(labels['created_by_kind'] = '<none>', '', coalesce(labels['created_by_kind'], '')) as owner_kind,
+        if(labels['created_by_kind'] = '<none>', '', coalesce(labels['created_by_name'], '')) as owner_name,
+        -1 - series_id::hugeint as rank
+    from lake.series
+    where signal = 'kube_pod_info' and pod_uid != ''
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    if(max_by(owner_kind, rank) = '', 'Pod', max_by(owner_kind, rank)) as maker_kind,
+    if(max_by(owner_kind, rank) = '', pod, max_by(owner_name, rank)) as maker
+from told
+where pod != ''
+group by cluster, namespace, pod, pod_uid

@@ -1,0 +1,201 @@
+-- Lives of pods under the names that labels give, or that request extended resources, from kube-state-metrics.
+--
+-- A pod ended when it was done: kube_pod_completion_time (of a pod that was not seen running after it, for one container
+-- of several may complete earlier), else the first look at which it was Succeeded or Failed. One that was deleted before ended
+-- when its kube_pod_info did, where the same kube-state-metrics went on with other pods'. After a gap of
+-- kube-state-metrics the first look without the pod is its end, or its deletion deadline where that is earlier.
+-- It began when it was first seen Running; where it ran at the first look, at kube_pod_start_time, else at its creation.
+--
+-- grain:  cluster, namespace, pod, pod_uid
+-- reads:  day.kube_series, lake.owner_label, lake.sample
+-- params:
+-- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp)
+-- columns:
+--   cluster          cluster name
+--   namespace        namespace of the pod
+--   pod              name of the pod; names recur
+--   pod_uid          its uid
+--   created_at       UTC, creation; null where unknown
+--   listed_from_at   UTC, first look at which it was listed
+--   listed_until_at  UTC, end of the last look at which it was listed; null where kube_pod_info was not collected
+--   bound_at         UTC, when it was bound to a node; null where it was not, or unknown
+--   started_at       UTC, when it began to run; null where it did not, or unknown
+--   ended_at         UTC, when it ended; null where it did not, or unknown
+--   end_source       completion time, phase, series end, or '' without an end
+with series as (
+    select *
+    from day.kube_series
+    where
+        pod_uid != ''
+        and signal in (
+            'kube_pod_info',
+            'kube_pod_created',
+            'kube_pod_start_time',
+            'kube_pod_completion_time',
+            'kube_pod_deletion_timestamp',
+            'kube_pod_status_phase',
+            'kube_pod_status_scheduled_time'
+        )
+        -- All phases are told at once; these are enough.
+        and phase in ('', 'Running', 'Succeeded', 'Failed')
+        and (
+            (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
+            or (cluster, pod_uid) in (
+                select (ask.cluster, ask.pod_uid)
+                from day.kube_series as ask
+                where ask.signal = 'kube_pod_container_resource_requests' and regexp_matches(ask.resource, '_(com|sh|ai|io)_')
+            )
+        )
+),
+
+-- Series by series first: there are hundreds of looks to each.
+looks as (
+    select
+        cluster,
+        series_id,
+        min(epoch_ms(seen_at)) as start_ms,
+        max(epoch_ms(seen_at) + round(held_seconds * 1000)::bigint) as end_ms,
+        min(value) as value_min,
+        max(value) as value_max,
+        min(epoch_ms(seen_at)) filter (where value = 1) as true_from_ms,
+        max(epoch_ms(seen_at) + round(held_seconds * 1000)::bigint) filter (where value = 1) as true_until_ms
+    from lake.sample
+    where (cluster, series_id) in (select (cluster, series_id) from series)
+    group by cluster, series_id
+),
+
+look as (
+    select
+        series.*,
+        epoch_ms(looks.start_ms) as start_at,
+        epoch_ms(looks.end_ms) as end_at,
+        epoch_ms((looks.value_min * 1000)::bigint) as earliest_at,
+        epoch_ms((looks.value_max * 1000)::bigint) as latest_at,
+        epoch_ms(looks.true_from_ms) as true_from_at,
+        epoch_ms(looks.true_until_ms) as true_until_at
+    from looks
+    inner join series
+        using (cluster, series_id)
+),
+
+-- Stretches in which a kube-state-metrics was scraped, by any pod. Each has its own: a shard that fails ends none of its pods.
+span as (
+    select distinct
+        listing.cluster,
+        listing.target,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+    from lake.sample
+    inner join day.kube_series as listing
+        using (cluster, series_id)
+    where listing.signal = 'kube_pod_info'
+),
+
+opened as (
+    select
+        *,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster, target
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from span
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, target
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+),
+
+watched as (
+    select
+        cluster,
+        target,
+        number,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        lead(min(start_at)) over (partition by cluster, target order by number) as next_start_at
+    from numbered
+    group by cluster, target, number
+),
+
+told as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        min(earliest_at) filter (where signal = 'kube_pod_created') as created_at,
+        min(earliest_at) filter (where signal = 'kube_pod_start_time') as accepted_at,
+        min(earliest_at) filter (where signal = 'kube_pod_status_scheduled_time') as bound_at,
+        max(latest_at) filter (where signal = 'kube_pod_completion_time') as completed_at,
+        max(latest_at) filter (where signal = 'kube_pod_deletion_timestamp') as deadline_at,
+        min(start_at) filter (where phase != '') as phase_from_at,
+        min(true_from_at) filter (where phase = 'Running') as running_from_at,
+        max(true_until_at) filter (where phase = 'Running') as running_until_at,
+        min(true_from_at) filter (where phase in ('Succeeded', 'Failed')) as finished_at,
+        min(start_at) as listed_from_at,
+        max(end_at) filter (where signal = 'kube_pod_info') as listed_until_at,
+        arg_max(target, (end_at, target)) filter (where signal = 'kube_pod_info') as target
+    from look
+    group by cluster, namespace, pod, pod_uid
+),
+
+-- Two minutes: the last look of a short series may be given another length than its neighbours'.
+gone as (
+    select
+        told.*,
+        case
+            when told.listed_until_at < watched.end_at - interval 2 minutes then told.listed_until_at
+            when told.deadline_at is null or watched.next_start_at is null then watched.next_start_at
+            else least(watched.next_start_at, greatest(told.listed_until_at, told.deadline_at))
+        end as gone_at
+    from told
+    left join watched
+        on
+            told.cluster = watched.cluster
+            and told.target = watched.target
+            and told.listed_until_at > watched.start_at
+            and told.listed_until_at <= watched.end_at
+),
+
+-- A completion time is the pod's where the pod was not seen running after it.
+done as (
+    select
+        * replace (if(
+            completed_at < running_until_at - interval 3 minutes and finished_at is null, null, completed_at
+        ) as completed_at)
+    from gone
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    created_at,
+    listed_from_at,
+    listed_until_at,
+    bound_at,
+    case
+        when running_from_at > phase_from_at then running_from_at
+        when running_from_at is not null then least(running_from_at, coalesce(accepted_at, created_at, running_from_at))
+        when phase_from_at is null or finished_at is not null then coalesce(accepted_at, created_at)
+    end as started_at,
+    case
+        when finished_at is not null or phase_from_at is null then coalesce(least(completed_at, finished_at), gone_at)
+        when gone_at is not null then least(completed_at, gone_at)
+    end as ended_at,
+    case
+        when ended_at is null then ''
+        when ended_at = completed_at then 'completion time'
+        when ended_at = finished_at then 'phase'
+        else 'series end'
+    end as end_source
+from done

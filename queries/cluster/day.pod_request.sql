@@ -1,0 +1,26 @@
+-- GPU resources that each container requests.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container
+-- reads:  day.kube_series
+-- params:
+-- source: kube-state-metrics kube_pod_container_resource_requests, whose names have '_' for '.', '/' and '-'
+-- columns:
+--   cluster    cluster name
+--   namespace  namespace of the pod
+--   pod        name of the pod
+--   pod_uid    its uid
+--   container  its container
+--   resources  names of the resources, sorted
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    list_sort(list(distinct resource)) as resources
+from day.kube_series
+where
+    signal = 'kube_pod_container_resource_requests'
+    and pod != ''
+    and regexp_matches(resource, '^(nvidia_com_|amd_com_|gpu_intel_com_)')
+group by all

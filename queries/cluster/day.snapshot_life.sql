@@ -1,0 +1,72 @@
+-- Lives of pods under the names that labels give, from snapshots.
+--
+-- A pod ended when its last container did, else at the first look that found it done; one that was deleted before ended at the first look
+-- without it, or at its deletion deadline where no look was near and that is earlier. It began when its first container did.
+--
+-- grain:  cluster, namespace, pod, pod_uid
+-- reads:  day.state_snapshot, lake.owner_label, lake.pod
+-- params:
+-- source: Pod metadata and status by looks
+-- columns:
+--   cluster          cluster name
+--   namespace        namespace of the pod
+--   pod              name of the pod; names recur
+--   pod_uid          its uid
+--   created_at       UTC, creation
+--   listed_from_at   UTC, first look at which it was listed
+--   listed_until_at  UTC, until when the last look at which it was listed stands
+--   started_at       UTC, when it began to run; null where it did not
+--   ended_at         UTC, when it ended; null where it did not, or unknown
+with look as (
+    select
+        cluster,
+        observed_at,
+        stands_until_at,
+        is_followed
+    from day.state_snapshot
+    where kind = 'pods'
+),
+
+seen as (
+    select
+        pod.cluster,
+        pod.namespace,
+        pod.pod,
+        pod.pod_uid,
+        min(pod.created_at)::timestamp as created_at,
+        min(coalesce(pod.running_at, if(pod.phase = 'Running', pod.started_at, null)))::timestamp as started_at,
+        max(pod.finished_at)::timestamp as finished_at,
+        min(pod.observed_at) filter (where pod.phase in ('Succeeded', 'Failed'))::timestamp as over_at,
+        max(pod.deletion_at)::timestamp as deadline_at,
+        min(look.observed_at) as listed_from_at,
+        max(look.stands_until_at) as listed_until_at,
+        max(look.observed_at) as last_at,
+        arg_max(look.is_followed, look.observed_at) as is_followed
+    from lake.pod
+    inner join look
+        using (cluster, observed_at)
+    where
+        pod.pod_uid != ''
+        and (pod.cluster, pod.namespace, pod.pod) in (select (cluster, namespace, pod) from lake.owner_label)
+    group by pod.cluster, pod.namespace, pod.pod, pod.pod_uid
+)
+
+select
+    seen.cluster,
+    seen.namespace,
+    seen.pod,
+    seen.pod_uid,
+    seen.created_at,
+    seen.listed_from_at,
+    seen.listed_until_at,
+    seen.started_at,
+    coalesce(seen.finished_at, seen.over_at, case
+        when seen.is_followed or seen.deadline_at is null then look_after.observed_at
+        when look_after.observed_at is not null
+            then least(look_after.observed_at, greatest(seen.listed_until_at, seen.deadline_at))
+    end) as ended_at
+from seen
+asof left join look as look_after
+    on
+        seen.cluster = look_after.cluster
+        and seen.last_at < look_after.observed_at

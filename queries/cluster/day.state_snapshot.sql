@@ -1,0 +1,53 @@
+-- Snapshots of Kubernetes' state: what was listed, when, and how long it holds.
+--
+-- What was seen stands until the next look at the same kind of object, for 15 minutes at most: later ones leave unknown time between.
+-- A kind that may not be listed has no look: nothing ends by it.
+--
+-- grain:  cluster, kind, observed_at
+-- reads:  lake.source
+-- params:
+-- source: gpureport snapshot, gpureport import --kubernetes
+-- columns:
+--   cluster      cluster name
+--   kind         kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io
+--   observed_at  UTC, the look
+--   previous_at  UTC, the look before it; null where that was more than 15 minutes earlier
+--   stands_until_at  UTC, the next look, or 15 minutes later
+--   is_followed  there is a next look within 15 minutes
+--   look_number  1, 2, … by kind: looks with no other between them are neighbours by it
+--   run_number   1, 2, … by kind: the same in looks of which each follows the one before within 15 minutes
+with look as (
+    select distinct
+        cluster,
+        asked as kind,
+        start_at::timestamp as observed_at
+    from lake.source
+    where kind = 'kubernetes' and reason = ''
+),
+
+beside as (
+    select
+        *,
+        lag(observed_at) over same_kind as last_at,
+        lead(observed_at) over same_kind as next_at
+    from look
+    window same_kind as (
+        partition by cluster, kind
+        order by observed_at
+    )
+)
+
+select
+    cluster,
+    kind,
+    observed_at,
+    if(last_at >= observed_at - interval 15 minute, last_at, null) as previous_at,
+    least(coalesce(next_at, 'infinity'::timestamp), observed_at + interval 15 minute) as stands_until_at,
+    coalesce(next_at <= observed_at + interval 15 minute, false) as is_followed,
+    (row_number() over same_kind)::uinteger as look_number,
+    (count(*) filter (where previous_at is null) over same_kind)::uinteger as run_number
+from beside
+window same_kind as (
+    partition by cluster, kind
+    order by observed_at
+)

@@ -1,0 +1,230 @@
+-- State of each node on a day: accelerators, pods that request them, hardware, driver.
+--
+-- kube-state-metrics and looks at Kubernetes' state tell the same, and either serves alone. A node without accelerators has a row
+-- too: what is not listed here is no node. Under time slicing the device plugin counts each replica (gpu-operator 684), so how many
+-- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are given
+-- out by claims offers no extended resource: there the devices of its slices are its accelerators.
+--
+-- grain:  cluster, node_name, day
+-- reads:  day.node_snapshot, lake.sample, lake.series
+-- params:
+-- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
+-- columns:
+--   cluster                 cluster name
+--   node_name               node, as Kubernetes names it
+--   day                     UTC day
+--   start_at                UTC, from when on its accelerators were listed; the node itself where it has none
+--   end_at                  UTC, until when, itself outside
+--   accelerator_count       accelerators by its capacity, replicas of a shared one among them; 0 where it lists none
+--   accelerator_resources   their resource names, as kube-state-metrics writes them; of slices the names of their drivers
+--   device_count            physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices; null where neither tells
+--   accelerator_pod_count   pods on it that asked for an accelerator
+--   hardware_make           nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
+--   driver_version          GPU driver by label, '' where none tells
+with told as (
+    select
+        cluster,
+        date as day,
+        series_id,
+        metric,
+        labels,
+        coalesce(labels['node'], '') as node_name,
+        regexp_matches(
+            coalesce(labels['resource'], ''),
+            '^(nvidia_com_(gpu|mig_).*|amd_com_gpu.*|gpu_intel_com_(i915|xe)|habana_ai_gaudi.*|google_com_tpu)$'
+        ) as is_accelerator
+    from lake.series
+    where
+        metric in (
+            'kube_node_status_capacity', 'kube_node_status_allocatable', 'kube_node_info', 'kube_node_labels',
+            'kube_pod_container_resource_requests'
+        )
+        and coalesce(labels['node'], '') != ''
+),
+
+listed as (
+    select
+        told.cluster,
+        told.day,
+        told.node_name,
+        told.metric,
+        told.is_accelerator,
+        told.labels,
+        max(sample.value) as value,
+        min(sample.seen_at)::timestamp as start_at,
+        max(sample.seen_at + to_milliseconds((1000 * sample.held_seconds)::bigint))::timestamp as end_at
+    from told
+    inner join lake.sample
+        on
+            told.cluster = sample.cluster
+            and told.day = sample.date
+            and told.series_id = sample.series_id
+    group by all
+),
+
+offered as (
+    select
+        cluster,
+        day,
+        node_name,
+        labels['resource'] as resource,
+        if(metric = 'kube_node_status_capacity', value, null) as capacity,
+        value,
+        start_at,
+        end_at
+    from listed
+    where is_accelerator and metric in ('kube_node_status_capacity', 'kube_node_status_allocatable') and value > 0
+    union all by name
+    select
+        cluster,
+        day,
+        node_name,
+        unnest(map_keys(capacity)) as resource,
+        unnest(map_values(capacity)) as capacity,
+        unnest(map_values(capacity)) as value,
+        offered_from_at as start_at,
+        offered_until_at as end_at
+    from day.node_snapshot
+),
+
+-- Capacity where it is there, else what is allocatable of it; replicas of kube-state-metrics say the same.
+resource as (
+    select
+        cluster,
+        day,
+        node_name,
+        resource,
+        coalesce(max(capacity), max(value))::bigint as accelerator_count,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from offered
+    group by all
+),
+
+capacity as (
+    select
+        cluster,
+        day,
+        node_name,
+        sum(accelerator_count)::bigint as accelerator_count,
+        string_agg(resource, ', ' order by resource) as accelerator_resources,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        bool_or(resource like '%mig%') as has_instances
+    from resource
+    group by all
+),
+
+labelled as (
+    select
+        cluster,
+        day,
+        node_name,
+        labels
+    from listed
+    where metric = 'kube_node_labels'
+    union all by name
+    select
+        cluster,
+        day,
+        node_name,
+        labels
+    from day.node_snapshot
+),
+
+label as (
+    select
+        cluster,
+        day,
+        node_name,
+        max(try_cast(labels['label_nvidia_com_gpu_count'] as bigint)) as gpu_count,
+        max(try_cast(labels['label_nvidia_com_gpu_replicas'] as bigint)) as replica_count,
+        max(coalesce(
+            labels['label_nvidia_com_cuda_driver_version_full'],
+            labels['label_nvidia_com_cuda_driver_major'],
+            labels['label_amd_com_gpu_driver_version'],
+            ''
+        )) as driver_version,
+        max(case
+            when labels['label_nvidia_com_gpu_present'] = 'true' then 'nvidia'
+            -- Intel's vendor id is left out: its graphics are in most servers.
+            when len([
+                entry for entry in map_entries(labels)
+                if entry.value = 'true'
+                and regexp_matches(entry.key, '^label_feature_node_kubernetes_io_pci_([a-z0-9]+_)?10de_present$')
+            ]) > 0 then 'nvidia'
+            when len([
+                entry for entry in map_entries(labels)
+                if entry.value = 'true'
+                and regexp_matches(entry.key, '^label_feature_node_kubernetes_io_pci_([a-z0-9]+_)?1002_present$')
+            ]) > 0 then 'amd'
+            else ''
+        end) as hardware_make
+    from labelled
+    group by all
+),
+
+told_of as (
+    select
+        cluster,
+        day,
+        node_name,
+        start_at,
+        end_at,
+        if(
+            is_accelerator and metric = 'kube_pod_container_resource_requests' and value > 0,
+            [labels['namespace'] || '/' || labels['pod']], []
+        ) as pods
+    from listed
+    union all by name
+    select
+        cluster,
+        day,
+        node_name,
+        start_at,
+        end_at,
+        accelerator_pods as pods
+    from day.node_snapshot
+),
+
+node as (
+    select
+        cluster,
+        day,
+        node_name,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        len(list_distinct(flatten(list(pods)))) as accelerator_pod_count
+    from told_of
+    group by all
+)
+
+select
+    node.cluster,
+    node.node_name,
+    node.day,
+    coalesce(capacity.start_at, look.offered_from_at, node.start_at) as start_at,
+    coalesce(capacity.end_at, look.offered_until_at, node.end_at) as end_at,
+    coalesce(capacity.accelerator_count, look.slice_device_count, 0) as accelerator_count,
+    coalesce(capacity.accelerator_resources, look.slice_drivers, '') as accelerator_resources,
+    case
+        when label.gpu_count is not null then label.gpu_count
+        when not capacity.has_instances and label.replica_count > 0 then capacity.accelerator_count // label.replica_count
+        else look.slice_device_count
+    end as device_count,
+    node.accelerator_pod_count,
+    coalesce(label.hardware_make, '') as hardware_make,
+    coalesce(label.driver_version, '') as driver_version
+from node
+left join capacity
+    using (cluster, day, node_name)
+left join label
+    on
+        node.cluster = label.cluster
+        and node.day = label.day
+        and node.node_name = label.node_name
+left join day.node_snapshot as look
+    on
+        node.cluster = look.cluster
+        and node.day = look.day
+        and node.node_name = look.node_name

@@ -1,0 +1,20 @@
+-- Bridges whose steps do not lead from the previous period to this one: a change is missing, or counted twice.
+--
+-- severity: fail
+-- grain:  cluster, gpu_model, measure
+-- reads:  report.gpu_hour_bridge
+-- params:
+-- source: report.gpu_hour_bridge
+-- columns:
+--   cluster               cluster name
+--   gpu_model             model; '' where unknown
+--   measure               allocated, effective or capacity
+--   difference_gpu_hours  h, the steps less what is there after them
+select
+    cluster,
+    gpu_model,
+    measure,
+    sum(if(step = 'after', -gpu_hours, gpu_hours)) as difference_gpu_hours
+from report.gpu_hour_bridge
+group by cluster, gpu_model, measure
+having abs(difference_gpu_hours) > 1e-6

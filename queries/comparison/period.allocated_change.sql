@@ -1,0 +1,108 @@
+-- Allocated GPU-hours of each pod in the window and in the previous period: on GPUs of both, and on those that came or went.
+--
+-- Hours of the window before are scaled to the length of this one, so that a longer window is no growth.
+--
+-- grain:  cluster, gpu_model, namespace, pod, pod_uid, presence
+-- reads:  period.capacity, period.ledger, previous.capacity, previous.ledger
+-- params: window_ratio
+-- source: period.ledger of both windows
+-- columns:
+--   cluster                     cluster name
+--   gpu_model                   model, '' where unknown
+--   namespace                   holder's namespace
+--   pod                         holder's pod
+--   pod_uid                     its uid; '' where unknown
+--   presence                    both, added or removed: when the GPUs were there
+--   earlier_held_gpu_hours      h held in the window before, scaled
+--   held_gpu_hours              h held
+--   earlier_effective_gpu_hours  h of these with SM activity of 0.5 or more, scaled
+--   effective_gpu_hours         h of these with SM activity of 0.5 or more
+--   earlier_unmeasured_gpu_hours  h of these active with SM activity unknown, scaled
+--   unmeasured_gpu_hours        h of these active with SM activity unknown
+--   held_before                 whether the pod held anything of the model in the window before
+--   held_now                    whether it holds anything of the model in this one
+with earlier_device as (
+    select distinct
+        cluster,
+        device_uuid
+    from previous.capacity
+    where device_uuid != ''
+),
+
+-- A cluster of which the window before is not there would be all new.
+device_now as (
+    select distinct
+        cluster,
+        device_uuid
+    from period.capacity
+    where device_uuid != '' and cluster in (select cluster from previous.capacity)
+),
+
+device as (
+    select
+        coalesce(earlier_device.cluster, device_now.cluster) as cluster,
+        coalesce(earlier_device.device_uuid, device_now.device_uuid) as device_uuid,
+        case
+            when device_now.cluster is null then 'removed'
+            when earlier_device.cluster is null then 'added'
+            else 'both'
+        end as presence
+    from earlier_device
+    full join device_now
+        using (cluster, device_uuid)
+),
+
+held as (
+    select
+        cluster,
+        device_uuid,
+        gpu_model,
+        namespace,
+        pod,
+        pod_uid,
+        bucket,
+        gpu_hours * $window_ratio as earlier_gpu_hours,
+        0 as gpu_hours
+    from previous.ledger
+    where bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_idle')
+    union all by name
+    select
+        cluster,
+        device_uuid,
+        gpu_model,
+        namespace,
+        pod,
+        pod_uid,
+        bucket,
+        0 as earlier_gpu_hours,
+        gpu_hours
+    from period.ledger
+    where bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_idle')
+),
+
+summed as (
+    select
+        held.cluster,
+        held.gpu_model,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        device.presence,
+        sum(held.earlier_gpu_hours) as earlier_held_gpu_hours,
+        sum(held.gpu_hours) as held_gpu_hours,
+        coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket = 'effective'), 0) as earlier_effective_gpu_hours,
+        coalesce(sum(held.gpu_hours) filter (where held.bucket = 'effective'), 0) as effective_gpu_hours,
+        coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket = 'allocated_busy'), 0) as earlier_unmeasured_gpu_hours,
+        coalesce(sum(held.gpu_hours) filter (where held.bucket = 'allocated_busy'), 0) as unmeasured_gpu_hours
+    from held
+    inner join device
+        using (cluster, device_uuid)
+    group by all
+)
+
+select
+    *,
+    sum(earlier_held_gpu_hours) over holder > 0 as held_before,
+    sum(held_gpu_hours) over holder > 0 as held_now
+from summed
+window holder as (partition by cluster, gpu_model, namespace, pod, pod_uid)

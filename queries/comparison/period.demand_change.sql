@@ -1,0 +1,43 @@
+-- Pending demand in the window and in the previous period, of the resource that the window has most of.
+--
+-- grain:  cluster, period
+-- reads:  period.demand, previous.demand
+-- params:
+-- source: period.demand of both windows
+-- columns:
+--   cluster                 cluster name
+--   period                  before or now
+--   resource                the same in both
+--   unscheduled_unit_hours  h x units of it that pods without a place asked for; null where nothing tells
+with most_offered as (
+    select
+        cluster,
+        arg_max(resource, { 'hours': coalesce(offered_unit_hours, 0), 'name': resource }) as resource
+    from period.demand
+    group by cluster
+),
+
+demand as (
+    select
+        'before' as period,
+        *
+    from previous.demand
+    union all by name
+    select
+        'now' as period,
+        *
+    from period.demand
+)
+
+select
+    most_offered.cluster,
+    period.name as period,
+    most_offered.resource,
+    demand.unscheduled_unit_hours
+from most_offered
+cross join (values ('before'), ('now')) as period (name)
+left join demand
+    on
+        period.name = demand.period
+        and most_offered.cluster = demand.cluster
+        and most_offered.resource = demand.resource

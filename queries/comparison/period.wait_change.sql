@@ -1,0 +1,61 @@
+-- Waits of pods in the window and in the previous period, of the most common size of request in the window.
+--
+-- Quantiles of several sizes cannot be added, and the mix may change: only like is held against like.
+--
+-- grain:  cluster, period
+-- reads:  period.wait, previous.wait
+-- params:
+-- source: period.wait of both windows
+-- columns:
+--   cluster              cluster name
+--   period               before or now
+--   gpu_model            model of the GPUs that they were given; '' where unknown
+--   resource             what each of them asked for
+--   requested_units      units of it by each of them
+--   placed_pod_count     pods that were given a place; null where there were none
+--   placing_seconds_p95  s from created to placed, nineteen of twenty of them waited no longer; null likewise
+with commonest as (
+    select
+        cluster,
+        gpu_model,
+        resource,
+        requested_units
+    from period.wait
+    where placed_pod_count > 0
+    qualify row_number() over (partition by cluster order by placed_pod_count desc, resource desc, gpu_model asc, requested_units asc) = 1
+),
+
+wait as (
+    select
+        'before' as period,
+        *
+    from previous.wait
+    union all by name
+    select
+        'now' as period,
+        cluster,
+        gpu_model,
+        resource,
+        requested_units,
+        placed_pod_count,
+        placing_seconds_p95
+    from period.wait
+)
+
+select
+    commonest.cluster,
+    period.name as period,
+    commonest.gpu_model,
+    commonest.resource,
+    commonest.requested_units,
+    wait.placed_pod_count,
+    wait.placing_seconds_p95
+from commonest
+cross join (values ('before'), ('now')) as period (name)
+left join wait
+    on
+        period.name = wait.period
+        and commonest.cluster = wait.cluster
+        and commonest.gpu_model = wait.gpu_model
+        and commonest.resource = wait.resource
+        and commonest.requested_units = wait.requested_units

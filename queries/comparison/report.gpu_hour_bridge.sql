@@ -1,0 +1,203 @@
+-- Bridge from the GPU-hours of the previous period to those of this one; the steps add up exactly.
+--
+-- Steps of allocated and effective hours, in this order: before; window_length (the two windows are not equally long); capacity_removed and
+-- capacity_added (on GPUs that were there in one of the windows only); ended and new (pods that held in one of them only); grew and shrank
+-- (pods that held in both, at the effectiveness of before); more_effective and less_effective (what changed in that); after. Capacity's
+-- own steps grew and shrank are GPUs that were there for longer or less long. Effective hours are null where for more than half of what was
+-- held in one of the windows the effectiveness is not measured. Only clusters of which all days of both windows are there are here.
+--
+-- grain:  cluster, gpu_model, measure, step
+-- reads:  period.allocated_change, period.capacity, previous.capacity
+-- params: figure_min_coverage_ratio, window_ratio
+-- source: period.ledger and period.capacity of both windows
+-- columns:
+--   cluster          cluster name
+--   gpu_model        model; '' where unknown
+--   measure          allocated, effective or capacity
+--   step             before, window_length, capacity_removed, capacity_added, ended, new, grew, shrank, more_effective, less_effective, after
+--   position         order of the steps
+--   gpu_hours        h of whole GPUs; of a step the change
+--   subject_count    pods behind it; of capacity GPUs
+--   unknown_reasons  figure name → why it is null (docs/figures.md); one entry for each null figure
+with pod as (
+    select
+        *,
+        namespace || '/' || pod || '/' || pod_uid as name,
+        held_gpu_hours - earlier_held_gpu_hours as held_change_gpu_hours,
+        -- On what share of its time it was effective; without any time before, as it is now.
+        coalesce(
+            earlier_effective_gpu_hours / nullif(earlier_held_gpu_hours, 0), effective_gpu_hours / nullif(held_gpu_hours, 0)
+        ) as earlier_effective_ratio
+    from period.allocated_change
+),
+
+pod_step as (
+    select
+        cluster,
+        gpu_model,
+        name,
+        earlier_held_gpu_hours > 0 as is_before,
+        held_gpu_hours > 0 as is_after,
+        unnest([
+            { 'measure': 'allocated', 'step': 'before', 'gpu_hours': earlier_held_gpu_hours / $window_ratio },
+            { 'measure': 'allocated', 'step': 'window_length', 'gpu_hours': earlier_held_gpu_hours * (1 - 1 / $window_ratio) },
+            {
+                'measure': 'allocated',
+                'step': case
+                    when presence = 'removed' then 'capacity_removed'
+                    when presence = 'added' then 'capacity_added'
+                    when not held_now then 'ended'
+                    when not held_before then 'new'
+                    when held_change_gpu_hours > 0 then 'grew'
+                    else 'shrank'
+                end,
+                'gpu_hours': held_change_gpu_hours
+            },
+            { 'measure': 'allocated', 'step': 'after', 'gpu_hours': held_gpu_hours },
+            { 'measure': 'effective', 'step': 'before', 'gpu_hours': earlier_effective_gpu_hours / $window_ratio },
+            {
+                'measure': 'effective',
+                'step': 'window_length',
+                'gpu_hours': earlier_effective_gpu_hours * (1 - 1 / $window_ratio)
+            },
+            {
+                'measure': 'effective',
+                'step': case
+                    when presence = 'removed' then 'capacity_removed'
+                    when presence = 'added' then 'capacity_added'
+                    when not held_now then 'ended'
+                    when not held_before then 'new'
+                    when held_change_gpu_hours > 0 then 'grew'
+                    else 'shrank'
+                end,
+                'gpu_hours': if(
+                    presence = 'both' and held_now and held_before,
+                    held_change_gpu_hours * earlier_effective_ratio,
+                    effective_gpu_hours - earlier_effective_gpu_hours
+                )
+            },
+            {
+                'measure': 'effective',
+                'step': if(
+                    effective_gpu_hours > held_gpu_hours * earlier_effective_ratio, 'more_effective', 'less_effective'
+                ),
+                'gpu_hours': if(
+                    presence = 'both' and held_now and held_before,
+                    effective_gpu_hours - held_gpu_hours * earlier_effective_ratio,
+                    0
+                )
+            },
+            { 'measure': 'effective', 'step': 'after', 'gpu_hours': effective_gpu_hours }
+        ], recursive := true)
+    from pod
+),
+
+measured as (
+    select
+        cluster,
+        gpu_model,
+        coalesce(
+            sum(earlier_unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(earlier_held_gpu_hours)
+            or sum(unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(held_gpu_hours),
+            false
+        ) as is_unmeasured
+    from period.allocated_change
+    group by cluster, gpu_model
+),
+
+capacity_now as (
+    select
+        cluster,
+        if(device_uuid = '', node_name, '') as node_name,
+        device_uuid,
+        max(gpu_model) as gpu_model,
+        sum(capacity_seconds) / 3600 as capacity_gpu_hours
+    from period.capacity
+    where cluster in (select cluster from previous.capacity)
+    group by all
+),
+
+capacity_before as (
+    select
+        cluster,
+        if(device_uuid = '', node_name, '') as node_name,
+        device_uuid,
+        max(gpu_model) as gpu_model,
+        sum(capacity_seconds) / 3600 as capacity_gpu_hours
+    from previous.capacity
+    group by all
+),
+
+capacity as (
+    select
+        coalesce(earlier.cluster, now.cluster) as cluster,
+        -- A GPU that is not seen has no model in that window.
+        coalesce(nullif(now.gpu_model, ''), earlier.gpu_model, '') as gpu_model,
+        coalesce(earlier.capacity_gpu_hours, 0) * $window_ratio as earlier_gpu_hours,
+        coalesce(now.capacity_gpu_hours, 0) as gpu_hours
+    from capacity_before as earlier
+    full join capacity_now as now
+        using (cluster, node_name, device_uuid)
+),
+
+capacity_step as (
+    select
+        cluster,
+        gpu_model,
+        'capacity' as measure,
+        unnest([
+            { 'step': 'before', 'gpu_hours': earlier_gpu_hours / $window_ratio },
+            { 'step': 'window_length', 'gpu_hours': earlier_gpu_hours * (1 - 1 / $window_ratio) },
+            {
+                'step': case
+                    when gpu_hours = 0 then 'capacity_removed'
+                    when earlier_gpu_hours = 0 then 'capacity_added'
+                    when gpu_hours > earlier_gpu_hours then 'grew'
+                    else 'shrank'
+                end,
+                'gpu_hours': gpu_hours - earlier_gpu_hours
+            },
+            { 'step': 'after', 'gpu_hours': gpu_hours }
+        ], recursive := true)
+    from capacity
+),
+
+step as (
+    select
+        pod_step.cluster,
+        pod_step.gpu_model,
+        pod_step.measure,
+        pod_step.step,
+        -- A part of the hours is not known to have been effective or not: the sum would be a lower bound that says it is a sum.
+        if(pod_step.measure = 'effective' and measured.is_unmeasured, null, sum(pod_step.gpu_hours)) as gpu_hours,
+        count(distinct pod_step.name) filter (where pod_step.gpu_hours != 0) as subject_count
+    from pod_step
+    inner join measured
+        using (cluster, gpu_model)
+    group by pod_step.cluster, pod_step.gpu_model, pod_step.measure, pod_step.step, measured.is_unmeasured
+    union all by name
+    select
+        cluster,
+        gpu_model,
+        measure,
+        step,
+        sum(gpu_hours) as gpu_hours,
+        count(*) filter (where gpu_hours != 0) as subject_count
+    from capacity_step
+    group by cluster, gpu_model, measure, step
+)
+
+select
+    cluster,
+    gpu_model,
+    measure,
+    step,
+    list_position([
+        'before', 'window_length', 'capacity_removed', 'capacity_added', 'ended', 'new', 'grew', 'shrank', 'more_effective',
+        'less_effective', 'after'
+    ], step)::smallint as position,
+    gpu_hours,
+    subject_count,
+    if(gpu_hours is null, map { 'gpu_hours': 'not_collected' }, map_from_entries([])) as unknown_reasons
+from step
+where gpu_hours != 0 or step in ('before', 'after')

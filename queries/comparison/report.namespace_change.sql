@@ -1,0 +1,51 @@
+-- GPU-hours of each namespace in the window and in the previous period.
+--
+-- grain:  cluster, namespace
+-- reads:  period.allocated_change
+-- params:
+-- source: period.ledger of both windows; the one before scaled to the length of this one
+-- columns:
+--   cluster                        cluster name
+--   namespace                      holder's namespace
+--   change                         new, ended, grew, shrank or same
+--   earlier_allocated_gpu_hours    h held in the window before
+--   allocated_gpu_hours            h held
+--   allocated_change_gpu_hours     h, the difference
+--   earlier_effective_gpu_hours    h of these with SM activity of 0.5 or more, as far as it is measured
+--   effective_gpu_hours            h of these with SM activity of 0.5 or more, as far as it is measured
+--   effective_change_gpu_hours     h, the difference
+--   new_pod_count                  pods that held nothing in the window before
+--   ended_pod_count                pods that hold nothing in this one
+with summed as (
+    select
+        cluster,
+        namespace,
+        sum(earlier_held_gpu_hours) as earlier_allocated_gpu_hours,
+        sum(held_gpu_hours) as allocated_gpu_hours,
+        sum(earlier_effective_gpu_hours) as earlier_effective_gpu_hours,
+        sum(effective_gpu_hours) as effective_gpu_hours,
+        count(distinct pod || '/' || pod_uid) filter (where not held_before) as new_pod_count,
+        count(distinct pod || '/' || pod_uid) filter (where not held_now) as ended_pod_count
+    from period.allocated_change
+    group by cluster, namespace
+)
+
+select
+    cluster,
+    namespace,
+    case
+        when earlier_allocated_gpu_hours = 0 then 'new'
+        when allocated_gpu_hours = 0 then 'ended'
+        when abs(allocated_gpu_hours - earlier_allocated_gpu_hours) < 1e-6 then 'same'
+        when allocated_gpu_hours > earlier_allocated_gpu_hours then 'grew'
+        else 'shrank'
+    end as change,
+    earlier_allocated_gpu_hours,
+    allocated_gpu_hours,
+    allocated_gpu_hours - earlier_allocated_gpu_hours as allocated_change_gpu_hours,
+    earlier_effective_gpu_hours,
+    effective_gpu_hours,
+    effective_gpu_hours - earlier_effective_gpu_hours as effective_change_gpu_hours,
+    new_pod_count,
+    ended_pod_count
+from summed

@@ -1,0 +1,170 @@
+-- Window and previous period side by side: capacity, ledger, energy, cost, waits and pending demand.
+--
+-- Not scaled: each row is what its own window held. Only clusters that have all days of both windows are here. The wait is that of the
+-- commonest size of request in the window; what they waited for is given for the resource that the window has most of.
+--
+-- grain:  cluster, period
+-- reads:  period.capacity, period.cost, period.demand_change, period.energy, period.ledger, period.wait_change, previous.capacity, previous.cost, previous.energy, previous.ledger
+-- params: earlier_since_at, earlier_until_at, since_at, until_at
+-- source: period.capacity, period.ledger, period.energy, period.cost, period.demand and period.wait of both windows
+-- columns:
+--   cluster                          cluster name
+--   period                           before or now
+--   since_at                         UTC, the window's start
+--   until_at                         UTC, its end, outside it
+--   device_count                     GPUs that an exporter tells of
+--   capacity_gpu_hours               h of whole GPUs
+--   allocated_gpu_hours              h held
+--   effective_gpu_hours              h held and active with SM activity of 0.5 or more
+--   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
+--   allocated_busy_gpu_hours         h held and active, SM activity not known
+--   allocated_idle_gpu_hours         h held and not active
+--   reserved_idle_gpu_hours          h that a claim had and no container
+--   stranded_gpu_hours               h that nobody had and nothing could be placed on
+--   free_gpu_hours                   h that nobody had
+--   unavailable_gpu_hours            h in which the GPU could not be used
+--   unknown_gpu_hours                h of which nothing sure is known
+--   energy_joules                    J, as far as it is known
+--   allocated_cost                   GPU-hours held x the model's price, of models that have one
+--   demanded_resource                resource of which the window has most; '' where nothing tells
+--   unscheduled_unit_hours           h x units of it that pods without a node asked for
+--   placing_gpu_model                model that the pods of the commonest request were given; '' where unknown, or none was placed
+--   placing_resource                 what each of them asked for; '' where none was placed
+--   placing_requested_units          units of it by each of them
+--   placed_pod_count                 pods of that request that were given a node; null where there were none
+--   placing_seconds_p95              s from created to placed, nineteen of twenty of them waited no longer
+--   unknown_reasons                  figure name → why it is null (docs/figures.md); one entry for each null figure
+with capacity as (
+    select
+        'before' as period,
+        cluster,
+        count(distinct device_uuid) filter (where device_uuid != '') as device_count,
+        sum(capacity_seconds) / 3600 as capacity_gpu_hours
+    from previous.capacity
+    group by cluster
+    union all by name
+    select
+        'now' as period,
+        cluster,
+        count(distinct device_uuid) filter (where device_uuid != '') as device_count,
+        sum(capacity_seconds) / 3600 as capacity_gpu_hours
+    from period.capacity
+    where cluster in (select cluster from previous.capacity)
+    group by cluster
+),
+
+ledger as (
+    select
+        'before' as period,
+        cluster,
+        bucket,
+        gpu_hours
+    from previous.ledger
+    union all by name
+    select
+        'now' as period,
+        cluster,
+        bucket,
+        gpu_hours
+    from period.ledger
+),
+
+bucket as (
+    select
+        period,
+        cluster,
+        coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_ineffective'), 0) as allocated_ineffective_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_busy'), 0) as allocated_busy_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'stranded'), 0) as stranded_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'free'), 0) as free_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'unavailable'), 0) as unavailable_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'unknown'), 0) as unknown_gpu_hours
+    from ledger
+    group by period, cluster
+),
+
+energy as (
+    select
+        'before' as period,
+        *
+    from previous.energy
+    union all by name
+    select
+        'now' as period,
+        *
+    from period.energy
+),
+
+cost as (
+    select
+        'before' as period,
+        *
+    from previous.cost
+    union all by name
+    select
+        'now' as period,
+        *
+    from period.cost
+)
+
+select
+    capacity.cluster,
+    capacity.period,
+    if(capacity.period = 'now', $since_at::timestamp, $earlier_since_at::timestamp) as since_at,
+    if(capacity.period = 'now', $until_at::timestamp, $earlier_until_at::timestamp) as until_at,
+    capacity.device_count,
+    capacity.capacity_gpu_hours,
+    bucket.effective_gpu_hours + bucket.allocated_ineffective_gpu_hours + bucket.allocated_busy_gpu_hours
+    + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
+    bucket.effective_gpu_hours,
+    bucket.allocated_ineffective_gpu_hours,
+    bucket.allocated_busy_gpu_hours,
+    bucket.allocated_idle_gpu_hours,
+    bucket.reserved_idle_gpu_hours,
+    bucket.stranded_gpu_hours,
+    bucket.free_gpu_hours,
+    bucket.unavailable_gpu_hours,
+    bucket.unknown_gpu_hours,
+    energy.energy_joules,
+    cost.allocated_cost,
+    coalesce(demand.resource, '') as demanded_resource,
+    demand.unscheduled_unit_hours,
+    coalesce(wait.gpu_model, '') as placing_gpu_model,
+    coalesce(wait.resource, '') as placing_resource,
+    wait.requested_units as placing_requested_units,
+    wait.placed_pod_count,
+    wait.placing_seconds_p95,
+    map_from_entries([
+        { 'key': entry.figure, 'value': entry.reason }
+        for entry in [
+            { 'figure': 'energy_joules', 'is_null': energy.energy_joules is null, 'reason': 'not_collected' },
+            { 'figure': 'allocated_cost', 'is_null': cost.allocated_cost is null, 'reason': 'not_configured' },
+            { 'figure': 'unscheduled_unit_hours', 'is_null': demand.unscheduled_unit_hours is null, 'reason': 'not_collected' },
+            { 'figure': 'placing_requested_units', 'is_null': wait.requested_units is null, 'reason': 'no_pod' },
+            { 'figure': 'placed_pod_count', 'is_null': wait.placed_pod_count is null, 'reason': 'no_pod' },
+            { 'figure': 'placing_seconds_p95', 'is_null': wait.placing_seconds_p95 is null, 'reason': 'no_pod' }
+        ]
+        if entry.is_null
+    ]) as unknown_reasons
+from capacity
+inner join bucket
+    using (period, cluster)
+left join energy
+    on
+        capacity.period = energy.period
+        and capacity.cluster = energy.cluster
+left join cost
+    on
+        capacity.period = cost.period
+        and capacity.cluster = cost.cluster
+left join period.demand_change as demand
+    on
+        capacity.period = demand.period
+        and capacity.cluster = demand.cluster
+left join period.wait_change as wait
+    on
+        capacity.period = wait.period
+        and capacity.cluster = wait.cluster

@@ -1,0 +1,139 @@
+-- Time per day with known allocation of each GPU, unallocated time included.
+--
+-- Where somebody is named on a GPU or its instances on a day, the rest of its seen time is known to be nobody's. Where nobody is
+-- named all day, that is known too, unless it was busy (active for more than 1 % of the time, by engine activity or utilisation),
+-- or kube-state-metrics lists pods with accelerators on its node and the node names none: then labels are missing.
+--
+-- grain:  cluster, device_uuid, day
+-- reads:  facts.device_hour, facts.node_day, facts.ownership, period.device_day
+-- params: since_at, until_at
+-- source: facts.ownership against activity and against kube-state-metrics; dcgm-exporter 27, 127, 138, 151 (labels that are missing)
+-- columns:
+--   cluster                cluster name
+--   device_uuid            UUID of the physical GPU
+--   day                    UTC day
+--   node_name              node, '' where unknown
+--   observed_seconds       s in which its holder, or that it had none, is known
+--   unseen_seconds         s in which the GPU was expected and not seen at all
+--   lacking_seconds        s in which it was seen and its holder is not known
+--   active_seconds         s x activity, of what lacks
+--   accelerator_pod_count  pods on its node that asked for accelerators, by kube-state-metrics
+--   named_node_count       nodes of the cluster with a named holder on the day
+--   cause                  no_pod_labels; no_permission where no series of the cluster names anybody; '' where nothing lacks
+with gpu as (
+    select
+        cluster,
+        device_uuid,
+        day,
+        max(node_name) as node_name,
+        max(observed_seconds) as device_seconds,
+        max(expected_seconds) - max(observed_seconds) as unseen_seconds
+    from period.device_day
+    group by all
+),
+
+activity as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at::date as day,
+        sum(greatest(coalesce(gr_engine_active_ratio_seconds, 0), coalesce(gpu_util_ratio_seconds, 0))) as active_seconds
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+),
+
+named as (
+    select distinct
+        gpu.cluster,
+        gpu.device_uuid,
+        gpu.day,
+        gpu.node_name
+    from gpu
+    inner join facts.ownership
+        on
+            gpu.cluster = ownership.cluster
+            and gpu.device_uuid = ownership.device_uuid
+            and ownership.start_at < gpu.day + interval 1 day
+            and ownership.end_at > gpu.day
+),
+
+named_node as (
+    select
+        cluster,
+        day,
+        node_name
+    from named
+    group by all
+),
+
+named_cluster as (
+    select
+        cluster,
+        day,
+        count(*) as named_node_count
+    from named_node
+    group by all
+),
+
+node as (
+    select
+        cluster,
+        node_name,
+        day,
+        max(accelerator_pod_count) as accelerator_pod_count
+    from facts.node_day
+    group by all
+),
+
+judged as (
+    select
+        gpu.*,
+        coalesce(activity.active_seconds, 0) as active_seconds,
+        coalesce(node.accelerator_pod_count, 0) as accelerator_pod_count,
+        coalesce(named_cluster.named_node_count, 0) as named_node_count,
+        named.device_uuid is null and gpu.device_seconds > 0 and (
+            coalesce(activity.active_seconds, 0) > 0.01 * gpu.device_seconds
+            or (named_node.node_name is null and coalesce(node.accelerator_pod_count, 0) > 0)
+        ) as is_unnamed
+    from gpu
+    left join activity
+        using (cluster, device_uuid, day)
+    left join named
+        on
+            gpu.cluster = named.cluster
+            and gpu.device_uuid = named.device_uuid
+            and gpu.day = named.day
+    left join named_node
+        on
+            gpu.cluster = named_node.cluster
+            and gpu.node_name = named_node.node_name
+            and gpu.day = named_node.day
+    left join named_cluster
+        on
+            gpu.cluster = named_cluster.cluster
+            and gpu.day = named_cluster.day
+    left join node
+        on
+            gpu.cluster = node.cluster
+            and gpu.node_name = node.node_name
+            and gpu.day = node.day
+)
+
+select
+    cluster,
+    device_uuid,
+    day,
+    node_name,
+    if(is_unnamed, 0, device_seconds) as observed_seconds,
+    round(unseen_seconds, 3) as unseen_seconds,
+    if(is_unnamed, device_seconds, 0) as lacking_seconds,
+    if(is_unnamed, active_seconds, 0) as active_seconds,
+    accelerator_pod_count,
+    named_node_count,
+    case
+        when not is_unnamed then ''
+        when named_node_count = 0 then 'no_permission'
+        else 'no_pod_labels'
+    end as cause
+from judged

@@ -1,0 +1,120 @@
+-- Devices that Kubernetes lists and no exporter reports, per node and day of the window: unknown time.
+--
+-- A node without any device series counts with its physical devices where a label tells how many there are, else with its
+-- capacity (replicas of a shared device cannot be told apart then), with one device where it lists MIG slices only or nothing at
+-- all: a lower bound. A node with some device series lacks devices only where a label tells how many there are. Nothing is claimed
+-- on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
+--
+-- grain:  cluster, node_name, day, reason
+-- reads:  facts.node_day, period.device_day
+-- params: since_at, until_at
+-- source: kube-state-metrics and looks by facts.node_day; device series by period.device_day
+-- columns:
+--   cluster          cluster name
+--   node_name        node, as Kubernetes names it
+--   day              UTC day
+--   reason           no_exporter, no_driver, or device_unseen where the node's other devices are seen
+--   device_count     devices that are not seen
+--   unknown_seconds  s of these devices, from when the node listed them until it left or the day ended
+--   evidence         what that is read from
+with host as (
+    select
+        cluster,
+        node_name,
+        day,
+        count(distinct device_uuid) as device_count
+    from period.device_day
+    group by all
+),
+
+-- A node's state may have been read in several parts, each a row.
+node as (
+    select
+        cluster,
+        node_name,
+        day,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        max(accelerator_count) as accelerator_count,
+        max(accelerator_resources) as accelerator_resources,
+        max(device_count) as device_count,
+        max(hardware_make) as hardware_make,
+        max(driver_version) as driver_version
+    from facts.node_day
+    where day < $until_at and day + interval 1 day > $since_at
+    group by all
+),
+
+stranger as (
+    select distinct
+        host.cluster,
+        host.day
+    from host
+    anti join node
+        using (cluster, node_name, day)
+),
+
+listing as (
+    select
+        cluster,
+        day,
+        max(end_at) as end_at
+    from node
+    group by all
+),
+
+silent as (
+    select
+        node.*,
+        coalesce(host.device_count, 0) as seen_count,
+        case
+            when host.device_count > 0 then node.device_count - host.device_count
+            when node.accelerator_count = 0 then coalesce(node.device_count, 1)
+            when node.device_count is null and contains(node.accelerator_resources, '_mig_') then 1
+            else coalesce(node.device_count, node.accelerator_count)
+        end as unseen_count,
+        greatest(node.start_at, $since_at::timestamp) as from_at,
+        least(
+            if(node.end_at + interval 10 minute < listing.end_at, node.end_at, node.day::timestamp + interval 1 day),
+            $until_at::timestamp
+        ) as to_at
+    from node
+    inner join listing
+        using (cluster, day)
+    anti join stranger
+        on
+            node.cluster = stranger.cluster
+            and node.day = stranger.day
+    left join host
+        on
+            node.cluster = host.cluster
+            and node.node_name = host.node_name
+            and node.day = host.day
+    where node.accelerator_count > 0 or node.hardware_make != ''
+)
+
+select
+    cluster,
+    node_name,
+    day,
+    case
+        when seen_count > 0 then 'device_unseen'
+        when accelerator_count > 0 or driver_version != '' then 'no_exporter'
+        else 'no_driver'
+    end as reason,
+    unseen_count as device_count,
+    round(unseen_count * (epoch_ms(to_at) - epoch_ms(from_at)) / 1000, 3) as unknown_seconds,
+    case
+        when seen_count > 0
+            then device_count || ' devices by node label or resource slices, ' || seen_count || ' seen'
+        when accelerator_count > 0
+            then concat(
+                accelerator_count, ' ', accelerator_resources,
+                -- A driver's name has dots, a resource as kube-state-metrics writes it none.
+                if(contains(accelerator_resources, '.'), ' by resource slices', ' by node capacity'),
+                ', ' || if(device_count = accelerator_count, null, device_count) || ' devices by label', ', no device series'
+            )
+        else hardware_make || ' hardware by PCI label, no accelerator in the node''s capacity, no device series'
+    end as evidence
+from silent
+where unseen_count > 0 and to_at > from_at

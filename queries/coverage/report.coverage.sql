@@ -1,0 +1,298 @@
+-- Data coverage of each signal, node and day: device time expected, observed and unknown, with the reason.
+--
+-- Observed and unknown add up to what was expected, to the millisecond (files print nine digits). When a device is expected:
+-- period.device_day; from which devices a signal is expected: period.signal_day. Each node has two rows beside the signals:
+-- 'any', whether its GPUs were seen at all (the only row with GPUs that Kubernetes lists and no exporter reports), and 'workload',
+-- whether it is known who held them. The reason is the most likely one, by what the column evidence says; of several the one that
+-- costs most time, but for a signal that was never known why it is absent while devices were seen. It is '' where at most 1 % is
+-- unknown: a counter's last sample has no growth, which is no gap.
+--
+-- grain:  cluster, signal, node_name, day
+-- reads:  period.device_day, period.holder_day, period.node_gap, period.signal_day
+-- params:
+-- source: period.signal_day, period.holder_day, period.node_gap
+-- columns:
+--   cluster                  cluster name
+--   signal                   canonical signal; any: the device at all; workload: who held it
+--   node_name                node, '' where unknown
+--   day                      UTC day
+--   coverage_ratio           0..1, observed over expected
+--   reason                   most likely reason of what is unknown, a code; '' where at most 1 % is
+--   evidence                 what the reason was read from
+--   source_metrics           metrics that were read; several are listed
+--   expected_device_count    devices and MIG instances of which it is expected
+--   observed_device_count    those of which it was known at some time
+--   expected_series_count    label sets that these devices' signals have, as most of them do
+--   observed_series_count    label sets that carried it
+--   expected_device_seconds  s, observed and unknown together
+--   observed_device_seconds  s of devices in which it was known
+--   unknown_device_seconds   s of devices in which it was expected and not known
+--   dropped                  reason → values left out, copies of a kept value among them
+with part as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        observed_seconds,
+        unseen_seconds,
+        unseen_seconds + lacking_seconds as unknown_seconds,
+        1 as device_count,
+        (observed_seconds > 0)::integer as observed_count,
+        greatest(series_count, device_series_count) as expected_series_count,
+        series_count,
+        source_metric,
+        dropped
+    from period.signal_day
+    union all by name
+    select
+        cluster,
+        'workload' as signal,
+        node_name,
+        day,
+        observed_seconds,
+        unseen_seconds,
+        unseen_seconds + lacking_seconds as unknown_seconds,
+        1 as device_count,
+        (observed_seconds > 0)::integer as observed_count
+    from period.holder_day
+    union all by name
+    select
+        cluster,
+        'any' as signal,
+        max(node_name) as node_name,
+        day,
+        max(observed_seconds) as observed_seconds,
+        max(expected_seconds) - max(observed_seconds) as unseen_seconds,
+        max(expected_seconds) - max(observed_seconds) as unknown_seconds,
+        1 as device_count,
+        (max(observed_seconds) > 0)::integer as observed_count
+    from period.device_day
+    group by cluster, device_uuid, day
+    union all by name
+    select
+        cluster,
+        'any' as signal,
+        node_name,
+        day,
+        0 as observed_seconds,
+        unknown_seconds,
+        device_count,
+        0 as observed_count
+    from period.node_gap
+),
+
+total as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        sum(device_count)::bigint as expected_device_count,
+        sum(observed_count)::bigint as observed_device_count,
+        coalesce(sum(expected_series_count), 0)::bigint as expected_series_count,
+        coalesce(sum(series_count), 0)::bigint as observed_series_count,
+        round(sum(observed_seconds), 3) as observed_device_seconds,
+        round(sum(unknown_seconds), 3) as unknown_device_seconds,
+        array_to_string(
+            list_sort(list_distinct(flatten(list(string_split(source_metric, ', ')) filter (where source_metric != '')))), ', '
+        ) as source_metrics
+    from part
+    group by all
+),
+
+gpu as (
+    select
+        cluster,
+        max(node_name) as node_name,
+        day,
+        max(expected_seconds) as expected_seconds,
+        max(expected_seconds) - max(observed_seconds) as unknown_seconds,
+        max(last_seen_at) as last_seen_at
+    from period.device_day
+    group by cluster, device_uuid, day
+),
+
+-- GPUs of a node that fell silent: all of them, or some while others were seen.
+silent as (
+    select
+        cluster,
+        node_name,
+        day,
+        count(*) as device_count,
+        count(*) filter (where unknown_seconds > 0.01 * expected_seconds) as silent_count,
+        min(unknown_seconds) >= 0.5 * max(unknown_seconds) as is_together,
+        sum(unknown_seconds) as unknown_seconds,
+        max(last_seen_at) filter (where unknown_seconds > 0.01 * expected_seconds) as last_seen_at
+    from gpu
+    group by cluster, node_name, day
+),
+
+lost as (
+    -- The device itself was not seen: so of every signal.
+    select
+        part.cluster,
+        part.signal,
+        part.node_name,
+        part.day,
+        if(silent.is_together, 'exporter_down', 'device_unseen') as reason,
+        false as is_own,
+        sum(part.unseen_seconds) as lost_seconds,
+        concat(
+            'silent GPUs: ', any_value(silent.silent_count), ' of ', any_value(silent.device_count), ', all signals at once, for ',
+            any_value(silent.unknown_seconds)::bigint, ' s together; their last sample: ',
+            coalesce(strftime(any_value(silent.last_seen_at), '%H:%M:%S'), 'on a day before')
+        ) as evidence
+    from part
+    inner join silent
+        using (cluster, node_name, day)
+    where part.unseen_seconds > 0
+    group by part.cluster, part.signal, part.node_name, part.day, silent.is_together
+    union all
+    select
+        cluster,
+        'any' as signal,
+        node_name,
+        day,
+        reason,
+        true as is_own,
+        unknown_seconds as lost_seconds,
+        evidence
+    from period.node_gap
+    union all
+    select
+        cluster,
+        'workload' as signal,
+        node_name,
+        day,
+        cause as reason,
+        true as is_own,
+        sum(lacking_seconds) as lost_seconds,
+        concat(
+            'GPUs that name nobody all day: ', count(*), ', time × activity ', sum(active_seconds)::bigint, ' s; pods with accelerators '
+            'on the node: ', max(accelerator_pod_count), '; nodes of the cluster that name holders: ', max(named_node_count)
+        ) as evidence
+    from period.holder_day
+    where cause != ''
+    group by cluster, node_name, day, cause
+    union all
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        cause as reason,
+        true as is_own,
+        sum(lacking_seconds) as lost_seconds,
+        concat('devices: ', count(*), '; ', case
+            when max(left_out_count) is not null
+                then 'values left out: ' || sum(left_out_count) || ', kept: ' || sum(sample_count)
+            when cause in ('partial', 'single_sample')
+                then 'samples: ' || sum(sample_count) || ', in ' || sum(device_seconds)::bigint || ' s in which they were seen'
+            when cause = 'driver'
+                then 'driver ' || string_agg(distinct driver_version, ', ' order by driver_version)
+            when cause = 'mig'
+                then 'cut into MIG instances; other signals: ' || min(sibling_count)
+            when cause = 'no_dcp'
+                then 'other signals: ' || min(sibling_count) || ', none of them a profiling one'
+            when cause = 'virtual_gpu'
+                then 'virtual: ' || string_agg(distinct gpu_model, ', ' order by gpu_model)
+            when cause = 'not_on_model' and max(other_count) = 0
+                then 'by the data sheet of ' || string_agg(distinct gpu_model, ', ' order by gpu_model)
+            when cause in ('not_in_exporter_config', 'not_on_model')
+                then concat(
+                    'other signals of ', max(exporter), ': ', min(sibling_count), '; GPUs of the model that have this one: ',
+                    max(peer_count), ', of the cluster: ', max(other_count)
+                )
+            when max(exporter) = ''
+                then 'nothing is known of their exporter'
+            else concat('other signals of ', max(exporter), ': ', min(sibling_count), '; no GPU of the cluster has this one')
+        end) as evidence
+    from period.signal_day
+    where cause != ''
+    group by cluster, signal, node_name, day, cause
+),
+
+-- Of several reasons the one that costs most time; why the signal itself lacks goes first where it was never known.
+likely as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) as longest,
+        arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) filter (where is_own) as own
+    from lost
+    group by cluster, signal, node_name, day
+),
+
+entry as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        unnest(map_entries(dropped), recursive := true)
+    from part
+),
+
+reason as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        key as reason,
+        sum(value)::bigint as left_out_count
+    from entry
+    group by all
+),
+
+explained as (
+    select
+        total.*,
+        round(total.observed_device_seconds + total.unknown_device_seconds, 3) as expected_device_seconds,
+        if(total.observed_device_seconds = 0, coalesce(likely.own, likely.longest), likely.longest) as found
+    from total
+    left join likely
+        using (cluster, signal, node_name, day)
+),
+
+left_out as (
+    select
+        cluster,
+        signal,
+        node_name,
+        day,
+        map_from_entries(list({ 'reason': reason, 'left_out_count': left_out_count } order by reason)) as dropped
+    from reason
+    group by all
+)
+
+select
+    explained.cluster,
+    explained.signal,
+    explained.node_name,
+    explained.day,
+    explained.observed_device_seconds / (explained.observed_device_seconds + explained.unknown_device_seconds) as coverage_ratio,
+    case
+        when explained.unknown_device_seconds <= 0.01 * explained.expected_device_seconds then ''
+        else coalesce(explained.found.reason, 'partial')
+    end as reason,
+    case
+        when explained.unknown_device_seconds <= 0.01 * explained.expected_device_seconds then ''
+        else coalesce(explained.found.evidence, '')
+    end as evidence,
+    coalesce(explained.source_metrics, '') as source_metrics,
+    explained.expected_device_count,
+    explained.observed_device_count,
+    explained.expected_series_count,
+    explained.observed_series_count,
+    explained.expected_device_seconds,
+    explained.observed_device_seconds,
+    explained.unknown_device_seconds,
+    coalesce(left_out.dropped, map_from_entries([])) as dropped
+from explained
+left join left_out
+    using (cluster, signal, node_name, day)
+order by all

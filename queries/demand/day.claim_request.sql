@@ -1,0 +1,346 @@
+-- Devices that each pod requests by resource claims, and its progress, from snapshots.
+--
+-- A class is counted as quotas name it. Of alternatives (firstAvailable) the one that was taken counts, before that the first. A claim that
+-- several pods use counts with the first of them, one without pods with none. Claims for watching only take nothing; those that the
+-- scheduler makes for extended resources are counted as these. A pod whose claim is not made yet does not say what it asks for.
+--
+-- grain:  cluster, pod_uid, resource, start_at
+-- reads:  day.state_snapshot, lake.claim, lake.claim_device, lake.pod
+-- params:
+-- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
+-- columns:
+--   cluster          cluster name
+--   namespace        namespace of the pod or claim
+--   pod              name of the pod; '' of a claim without one
+--   pod_uid          its uid; of a claim without a pod the claim's
+--   resource         <class>.deviceclass.resource.k8s.io/devices
+--   device_class     the class
+--   node_name        node that it is bound to, '' while it is to none
+--   phase            Pending, Running or Unknown; '' of a claim without a pod
+--   stage            gated, unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed
+--   effective_units  devices; null where all that fit are asked for
+--   claim_units      the same, what others share with it counted too
+--   start_at         UTC, first look at which it was so
+--   end_at           UTC, when that no longer stands
+with look as (
+    select
+        cluster,
+        observed_at,
+        stands_until_at,
+        look_number,
+        run_number
+    from day.state_snapshot
+    where kind = 'resourceclaims.resource.k8s.io'
+),
+
+named as (
+    select
+        cluster,
+        observed_at,
+        namespace,
+        pod,
+        pod_uid,
+        node_name,
+        phase,
+        case
+            when node_name != '' then if(phase = 'Pending', 'bound', 'placed')
+            when unschedulable_reason = 'SchedulingGated' then 'gated'
+            when unschedulable_at is not null then 'refused'
+            else 'unscheduled'
+        end as stage,
+        unnest(list_distinct(map_values(resource_claims))) as claim
+    from lake.pod
+    where phase in ('Pending', 'Running', 'Unknown')
+),
+
+-- Most claims, their devices and their pods stay as they are for many looks: looks that say the same first, and in turn only where
+-- some are missing. What a claim asks for never changes.
+claim_said as (
+    select
+        claim.cluster,
+        claim.namespace,
+        claim.claim,
+        claim.claim_uid,
+        claim.is_allocated,
+        look.run_number,
+        any_value(claim.requests) as requests,
+        list(look.look_number order by look.look_number) as look_numbers
+    from lake.claim
+    inner join look
+        using (cluster, observed_at)
+    where not claim.is_extended_resource
+    group by all
+),
+
+claim_turn as (
+    select
+        * exclude (look_numbers, run_number),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from claim_said
+),
+
+device_said as (
+    select
+        device.cluster,
+        device.claim_uid,
+        device.request,
+        device.subrequest,
+        device.driver,
+        device.pool,
+        device.device,
+        device.share_id,
+        look.run_number,
+        list(look.look_number order by look.look_number) as look_numbers
+    from lake.claim_device as device
+    inner join look
+        using (cluster, observed_at)
+    where not device.is_admin_access
+    group by all
+),
+
+device_turn as (
+    select
+        cluster,
+        claim_uid,
+        request,
+        subrequest,
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from device_said
+),
+
+pod_said as (
+    select
+        named.* exclude (observed_at),
+        look.run_number,
+        list(look.look_number order by look.look_number) as look_numbers
+    from named
+    inner join look
+        using (cluster, observed_at)
+    group by all
+),
+
+pod_turn as (
+    select
+        * exclude (look_numbers, run_number),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from pod_said
+),
+
+-- Between two of its edges nothing about a claim changes: whether it is allocated, its devices, its pods.
+edge as (
+    select
+        cluster,
+        claim_uid,
+        unnest([turn.first, turn.last + 1]) as look_number
+    from claim_turn
+    union
+    select
+        cluster,
+        claim_uid,
+        unnest([turn.first, turn.last + 1]) as look_number
+    from device_turn
+    union
+    select
+        claim_turn.cluster,
+        claim_turn.claim_uid,
+        unnest([pod_turn.turn.first, pod_turn.turn.last + 1]) as look_number
+    from claim_turn
+    inner join pod_turn
+        on
+            claim_turn.cluster = pod_turn.cluster
+            and claim_turn.namespace = pod_turn.namespace
+            and claim_turn.claim = pod_turn.claim
+            and claim_turn.turn.first <= pod_turn.turn.last
+            and claim_turn.turn.last >= pod_turn.turn.first
+),
+
+stretch as (
+    select
+        cluster,
+        claim_uid,
+        look_number as first_number,
+        lead(look_number) over (partition by cluster, claim_uid order by look_number) - 1 as last_number
+    from edge
+),
+
+entry as (
+    select
+        claim_turn.cluster,
+        claim_turn.namespace,
+        claim_turn.claim,
+        claim_turn.claim_uid,
+        claim_turn.is_allocated,
+        stretch.first_number,
+        stretch.last_number,
+        unnest(claim_turn.requests) as asked,
+        generate_subscripts(claim_turn.requests, 1) as number
+    from claim_turn
+    inner join stretch
+        on
+            claim_turn.cluster = stretch.cluster
+            and claim_turn.claim_uid = stretch.claim_uid
+            and stretch.first_number between claim_turn.turn.first and claim_turn.turn.last
+),
+
+given as (
+    select
+        stretch.cluster,
+        stretch.claim_uid,
+        stretch.first_number,
+        device_turn.request,
+        device_turn.subrequest,
+        count(*) as device_count
+    from device_turn
+    inner join stretch
+        on
+            device_turn.cluster = stretch.cluster
+            and device_turn.claim_uid = stretch.claim_uid
+            and stretch.first_number between device_turn.turn.first and device_turn.turn.last
+    group by all
+),
+
+-- One alternative of each request: the one that was taken, else the first.
+request as (
+    select
+        entry.* exclude (asked, number),
+        entry.asked.device_class,
+        if(entry.is_allocated, coalesce(given.device_count, 0), entry.asked.device_count) as units
+    from entry
+    left join given
+        on
+            entry.cluster = given.cluster
+            and entry.claim_uid = given.claim_uid
+            and entry.first_number = given.first_number
+            and entry.asked.request = given.request
+            and entry.asked.subrequest = given.subrequest
+    where not entry.asked.is_admin_access and (not entry.is_allocated or given.device_count is not null)
+    qualify row_number() over (
+        partition by entry.cluster, entry.first_number, entry.claim_uid, entry.asked.request
+        order by entry.number
+    ) = 1
+),
+
+sized as (
+    select
+        * exclude (units),
+        if(count(*) = count(units), sum(units), null) as units
+    from request
+    group by all
+),
+
+-- A group of pods that reserved a claim is none of them.
+used as (
+    select
+        sized.cluster,
+        sized.namespace,
+        sized.device_class,
+        sized.first_number,
+        sized.last_number,
+        sized.units,
+        coalesce(pod_turn.pod, '') as pod,
+        coalesce(pod_turn.pod_uid, sized.claim_uid) as pod_uid,
+        coalesce(pod_turn.node_name, '') as node_name,
+        coalesce(pod_turn.phase, '') as phase,
+        coalesce(pod_turn.stage, 'placed') as stage,
+        row_number() over (
+            partition by sized.cluster, sized.first_number, sized.claim_uid, sized.device_class
+            order by pod_turn.stage = 'placed' desc, pod_turn.pod_uid
+        ) = 1 as is_first
+    from sized
+    left join pod_turn
+        on
+            sized.cluster = pod_turn.cluster
+            and sized.namespace = pod_turn.namespace
+            and sized.claim = pod_turn.claim
+            and sized.first_number between pod_turn.turn.first and pod_turn.turn.last
+    where sized.is_allocated or pod_turn.pod_uid is not null
+),
+
+-- A pod's claims change at different times.
+pod_edge as (
+    select distinct
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        device_class,
+        unnest([first_number, last_number + 1]) as look_number
+    from used
+),
+
+pod_stretch as (
+    select
+        * exclude (look_number),
+        look_number as first_number,
+        lead(look_number) over (
+            partition by cluster, namespace, pod, pod_uid, device_class
+            order by look_number
+        ) - 1 as last_number
+    from pod_edge
+),
+
+asked as (
+    select
+        pod_stretch.cluster,
+        pod_stretch.namespace,
+        pod_stretch.pod,
+        pod_stretch.pod_uid,
+        pod_stretch.device_class,
+        pod_stretch.first_number,
+        pod_stretch.last_number,
+        any_value(used.node_name) as node_name,
+        any_value(used.phase) as phase,
+        any_value(used.stage) as stage,
+        if(
+            count(*) filter (where used.is_first) = count(used.units) filter (where used.is_first),
+            coalesce(sum(used.units) filter (where used.is_first), 0),
+            null
+        )::double as effective_units,
+        if(count(*) = count(used.units), sum(used.units), null)::double as claim_units
+    from pod_stretch
+    inner join used
+        on
+            pod_stretch.cluster = used.cluster
+            and pod_stretch.namespace = used.namespace
+            and pod_stretch.pod = used.pod
+            and pod_stretch.pod_uid = used.pod_uid
+            and pod_stretch.device_class = used.device_class
+            and pod_stretch.first_number between used.first_number and used.last_number
+    group by all
+)
+
+select
+    asked.cluster,
+    asked.namespace,
+    asked.pod,
+    asked.pod_uid,
+    asked.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
+    asked.device_class,
+    asked.node_name,
+    asked.phase,
+    asked.stage,
+    asked.effective_units,
+    asked.claim_units,
+    first_look.observed_at as start_at,
+    last_look.stands_until_at as end_at
+from asked
+inner join look as first_look
+    on
+        asked.cluster = first_look.cluster
+        and asked.first_number = first_look.look_number
+inner join look as last_look
+    on
+        asked.cluster = last_look.cluster
+        and asked.last_number = last_look.look_number

@@ -1,0 +1,231 @@
+-- Requested and allocatable units of each accelerator resource in steps; nothing changes within a step.
+--
+-- In OpenCost's sense (pending pods bound or not, requests of containers, all nodes; here of every resource) and in Kubernetes' sense
+-- (effective requests, what waits for a place apart from what has one, nodes that take nothing apart). Never add sources.
+-- A figure is null where its source was silent about it: 0 means looked at and none.
+--
+-- grain:  cluster, source, resource, start_at
+-- reads:  day.claim_request, day.kube_allocatable, day.kube_request, day.kube_series, day.snapshot_allocatable, day.snapshot_request, day.state_snapshot, lake.sample
+-- params:
+-- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
+-- columns:
+--   cluster                  cluster name
+--   source                   snapshot or kube-state-metrics
+--   resource                 extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   is_opencosts             OpenCost itself would count it
+--   start_at                 UTC, start of the step
+--   end_at                   UTC, its end, outside it
+--   pending_pod_count        pods of phase Pending that ask for it
+--   pending_request_units    units that their containers ask for
+--   requested_units          units that containers of pending and running pods ask for
+--   allocatable_units        units of all nodes
+--   gated_pod_count          pods that are held back before the scheduler sees them
+--   unscheduled_pod_count    pods that wait for a place; gated ones left out
+--   unscheduled_units        effective units that they ask for
+--   bound_pending_pod_count  pods that have a place and do not run yet
+--   bound_pending_units      effective units of theirs
+--   held_units               effective units of all pods that have a place
+--   schedulable_units        units of nodes that are ready and take pods, tainted devices left out
+--   cordoned_units           units of cordoned nodes
+--   not_ready_units          units of nodes that are not ready
+with ask as (
+    select
+        'snapshot' as source,
+        false as is_claim,
+        *
+    from day.snapshot_request
+    union all by name
+    select
+        'snapshot' as source,
+        true as is_claim,
+        false as is_opencosts,
+        effective_units as container_units,
+        * exclude (device_class, claim_units)
+    from day.claim_request
+    union all by name
+    select
+        'kube-state-metrics' as source,
+        false as is_claim,
+        *
+    from day.kube_request
+),
+
+offer as (
+    select
+        'snapshot' as source,
+        *
+    from day.snapshot_allocatable
+    union all by name
+    select
+        'kube-state-metrics' as source,
+        *
+    from day.kube_allocatable
+),
+
+resource as (
+    select
+        cluster,
+        source,
+        resource,
+        is_opencosts
+    from ask
+    union
+    select
+        cluster,
+        source,
+        resource,
+        is_opencosts
+    from offer
+),
+
+-- When a source was looked at: nothing stands where nobody looked.
+watch as (
+    select
+        cluster,
+        'snapshot' as source,
+        kind in ('pods', 'resourceclaims.resource.k8s.io') as is_of_pods,
+        kind in ('resourceclaims.resource.k8s.io', 'resourceslices.resource.k8s.io') as is_of_classes,
+        observed_at as start_at,
+        stands_until_at as end_at
+    from day.state_snapshot
+    where kind in ('pods', 'nodes', 'resourceclaims.resource.k8s.io', 'resourceslices.resource.k8s.io')
+    union all by name
+    select distinct
+        series.cluster,
+        'kube-state-metrics' as source,
+        series.signal = 'kube_pod_status_phase' as is_of_pods,
+        false as is_of_classes,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+    from day.kube_series as series
+    inner join lake.sample
+        using (cluster, series_id)
+    where series.signal in ('kube_pod_status_phase', 'kube_node_status_allocatable')
+),
+
+change as (
+    select
+        cluster,
+        source,
+        resource,
+        unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
+        (phase = 'Pending' and (container_units > 0 or is_claim))::bigint as pending_pods,
+        if(phase = 'Pending', coalesce(container_units, 0), 0) as pending_units,
+        if(phase in ('Pending', 'Running', ''), coalesce(container_units, 0), 0) as requested,
+        (stage = 'gated')::bigint as gated_pods,
+        (stage in ('unscheduled', 'refused'))::bigint as unscheduled_pods,
+        if(stage in ('unscheduled', 'refused'), effective_units, 0) as unscheduled,
+        (stage = 'bound')::bigint as bound_pods,
+        if(stage = 'bound', effective_units, 0) as bound,
+        if(stage in ('bound', 'placed'), effective_units, 0) as held,
+        (stage is null)::bigint as unstaged,
+        (effective_units is null)::bigint as unsized,
+        (stage in ('unscheduled', 'refused') and effective_units is null)::bigint as unsized_unscheduled
+    from ask
+    union all by name
+    select
+        cluster,
+        source,
+        resource,
+        unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
+        allocatable_units as allocatable,
+        if(state = 'schedulable', allocatable_units, 0) as schedulable,
+        if(state = 'cordoned', allocatable_units, 0) as cordoned,
+        if(state = 'not_ready', allocatable_units, 0) as not_ready,
+        (state is null)::bigint as unjudged,
+        1 as offers
+    from offer
+    union all by name
+    select
+        watch.cluster,
+        watch.source,
+        resource.resource,
+        unnest([{ 'changed_at': watch.start_at, 'sign': 1 }, { 'changed_at': watch.end_at, 'sign': -1 }], recursive := true),
+        watch.is_of_pods::bigint as pod_watches,
+        (not watch.is_of_pods)::bigint as node_watches
+    from watch
+    inner join resource
+        on
+            watch.cluster = resource.cluster
+            and watch.source = resource.source
+            and watch.is_of_classes = ends_with(resource.resource, '.deviceclass.resource.k8s.io/devices')
+),
+
+summed as (
+    select
+        cluster,
+        source,
+        resource,
+        changed_at,
+        sum(sign * pending_pods) as pending_pods,
+        sum(sign * pending_units) as pending_units,
+        sum(sign * requested) as requested,
+        sum(sign * gated_pods) as gated_pods,
+        sum(sign * unscheduled_pods) as unscheduled_pods,
+        sum(sign * unscheduled) as unscheduled,
+        sum(sign * bound_pods) as bound_pods,
+        sum(sign * bound) as bound,
+        sum(sign * held) as held,
+        sum(sign * unstaged) as unstaged,
+        sum(sign * unsized) as unsized,
+        sum(sign * unsized_unscheduled) as unsized_unscheduled,
+        sum(sign * allocatable) as allocatable,
+        sum(sign * schedulable) as schedulable,
+        sum(sign * cordoned) as cordoned,
+        sum(sign * not_ready) as not_ready,
+        sum(sign * unjudged) as unjudged,
+        sum(sign * offers) as offers,
+        sum(sign * pod_watches) as pod_watches,
+        sum(sign * node_watches) as node_watches
+    from change
+    group by all
+),
+
+running as (
+    select
+        cluster,
+        source,
+        resource,
+        changed_at as start_at,
+        lead(changed_at) over in_order as end_at,
+        coalesce(sum(columns([
+            'pending_pods', 'pending_units', 'requested', 'gated_pods', 'unscheduled_pods', 'unscheduled', 'bound_pods', 'bound', 'held',
+            'unstaged', 'unsized', 'unsized_unscheduled', 'allocatable', 'schedulable', 'cordoned', 'not_ready', 'unjudged', 'offers',
+            'pod_watches', 'node_watches'
+        ])) over in_order, 0)
+    from summed
+    window in_order as (partition by cluster, source, resource order by changed_at)
+),
+
+-- A class of which nothing is offered may be one that cannot be counted.
+known as (
+    select
+        *,
+        node_watches > 0 and (offers > 0 or not ends_with(resource, '.deviceclass.resource.k8s.io/devices')) as is_offer_known
+    from running
+)
+
+select
+    running.cluster,
+    running.source,
+    running.resource,
+    resource.is_opencosts,
+    running.start_at,
+    running.end_at,
+    if(running.pod_watches > 0, running.pending_pods, null)::bigint as pending_pod_count,
+    if(running.pod_watches > 0 and running.unsized = 0, running.pending_units, null)::double as pending_request_units,
+    if(running.pod_watches > 0 and running.unsized = 0, running.requested, null)::double as requested_units,
+    if(running.is_offer_known, running.allocatable, null)::double as allocatable_units,
+    if(running.pod_watches > 0 and running.unstaged = 0, running.gated_pods, null)::bigint as gated_pod_count,
+    if(running.pod_watches > 0 and running.unstaged = 0, running.unscheduled_pods, null)::bigint as unscheduled_pod_count,
+    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_unscheduled = 0, running.unscheduled, null)::double as unscheduled_units,
+    if(running.pod_watches > 0 and running.unstaged = 0, running.bound_pods, null)::bigint as bound_pending_pod_count,
+    if(running.pod_watches > 0 and running.unstaged = 0, running.bound, null)::double as bound_pending_units,
+    if(running.pod_watches > 0 and running.unstaged = 0, running.held, null)::double as held_units,
+    if(running.is_offer_known and running.unjudged = 0, running.schedulable, null)::double as schedulable_units,
+    if(running.is_offer_known and running.unjudged = 0, running.cordoned, null)::double as cordoned_units,
+    if(running.is_offer_known and running.unjudged = 0, running.not_ready, null)::double as not_ready_units
+from known as running
+inner join resource
+    using (cluster, source, resource)
+where running.end_at is not null and (running.pod_watches > 0 or running.node_watches > 0)

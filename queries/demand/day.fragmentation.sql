@@ -1,0 +1,196 @@
+-- Time in which the free accelerators of a node fit no pod that the scheduler could not place, and why.
+--
+-- Pods that ask for a resource of the node, and more than it has left: it is fragmented, or, where no node has as many in all, the request is larger
+-- than any node. Or the node has enough and the scheduler refuses still: then its own words tell of something else that is short, for
+-- which node they do not say. Pods that are held back before the scheduler sees them strand nothing. Koordinator's shares
+-- of devices are left out: which fit is told device by device (facts.device_capacity).
+--
+-- grain:  cluster, node_name, resource, source, start_at
+-- reads:  day.claim_request, day.kube_request, day.node_capacity, day.snapshot_request, lake.pod
+-- params:
+-- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
+-- columns:
+--   cluster      cluster name
+--   node_name    node
+--   resource     extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   source       snapshot or kube-state-metrics
+--   start_at     UTC, start of the span
+--   end_at       UTC, its end, outside it
+--   cause        fragmented, larger_than_any_node, cpu, memory, taint, affinity or refused
+--   wanted_units  units that the smallest of the refused pods asks for
+--   free_units   units that the node has left
+with refused as (
+    select
+        cluster,
+        'snapshot' as source,
+        resource,
+        pod_uid,
+        effective_units,
+        start_at,
+        end_at
+    from day.snapshot_request
+    where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
+    union all by name
+    select
+        cluster,
+        'snapshot' as source,
+        resource,
+        pod_uid,
+        effective_units,
+        start_at,
+        end_at
+    from day.claim_request
+    where stage = 'refused'
+    union all by name
+    select
+        cluster,
+        'kube-state-metrics' as source,
+        resource,
+        pod_uid,
+        effective_units,
+        start_at,
+        end_at
+    from day.kube_request
+    where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
+),
+
+said as (
+    select
+        cluster,
+        pod_uid,
+        arg_max(
+            case
+                when contains(unschedulable_message, 'Insufficient cpu') then 'cpu'
+                when contains(unschedulable_message, 'Insufficient memory') then 'memory'
+                when contains(unschedulable_message, 'untolerated taint') then 'taint'
+                when contains(unschedulable_message, 'affinity/selector') then 'affinity'
+                else 'refused'
+            end,
+            observed_at
+        ) as cause
+    from lake.pod
+    where unschedulable_message != ''
+    group by all
+),
+
+bound as (
+    select
+        cluster,
+        source,
+        resource,
+        unnest([start_at, end_at]) as changed_at
+    from refused
+),
+
+span as (
+    select distinct
+        cluster,
+        source,
+        resource,
+        changed_at as start_at,
+        lead(changed_at) over (partition by cluster, source, resource order by changed_at) as end_at
+    from bound
+),
+
+-- The smallest that waits: if that cannot be placed, none can.
+wanted as (
+    select
+        span.cluster,
+        span.source,
+        span.resource,
+        span.start_at,
+        span.end_at,
+        min(refused.effective_units) as wanted_units,
+        coalesce(arg_min(said.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
+    from span
+    inner join refused
+        on
+            span.cluster = refused.cluster
+            and span.source = refused.source
+            and span.resource = refused.resource
+            and span.start_at >= refused.start_at
+            and span.start_at < refused.end_at
+    left join said
+        on
+            refused.cluster = said.cluster
+            and refused.pod_uid = said.pod_uid
+    where span.start_at < span.end_at and refused.effective_units > 0
+    group by all
+),
+
+-- Pods come and go while what is wanted stays: a span for each of them on every node would be many times as many.
+opened as (
+    select
+        *,
+        coalesce(
+            lag(end_at) over in_order != start_at
+            or lag(wanted_units) over in_order != wanted_units
+            or lag(cause) over in_order != cause,
+            true
+        ) as is_new
+    from wanted
+    window in_order as (partition by cluster, source, resource order by start_at)
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, source, resource
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+),
+
+stretch as (
+    select
+        cluster,
+        source,
+        resource,
+        wanted_units,
+        cause,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from numbered
+    group by cluster, source, resource, wanted_units, cause, number
+),
+
+largest as (
+    select
+        cluster,
+        source,
+        resource,
+        max(schedulable_units) as schedulable_units
+    from day.node_capacity
+    group by all
+)
+
+select
+    room.cluster,
+    room.node_name,
+    room.resource,
+    room.source,
+    greatest(room.start_at, wanted.start_at) as start_at,
+    least(room.end_at, wanted.end_at) as end_at,
+    case
+        when wanted.wanted_units > largest.schedulable_units then 'larger_than_any_node'
+        when wanted.wanted_units > room.free_units then 'fragmented'
+        else wanted.cause
+    end as cause,
+    wanted.wanted_units,
+    room.free_units
+from day.node_capacity as room
+inner join stretch as wanted
+    on
+        room.cluster = wanted.cluster
+        and room.source = wanted.source
+        and room.resource = wanted.resource
+        and room.start_at < wanted.end_at
+        and room.end_at > wanted.start_at
+inner join largest
+    on
+        room.cluster = largest.cluster
+        and room.source = largest.source
+        and room.resource = largest.resource
+where room.free_units > 0

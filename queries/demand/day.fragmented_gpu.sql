@@ -1,0 +1,98 @@
+-- Time in which each GPU, if unallocated, could not be given to any waiting pod; intervals of one GPU do not overlap.
+--
+-- Whole GPUs alone: which MIG instance a waiting pod could use is not told by its node.
+--
+-- grain:  cluster, device_uuid, start_at
+-- reads:  day.device_run, day.fragmentation
+-- params:
+-- source: day.fragmentation
+-- columns:
+--   cluster      cluster name
+--   device_uuid  UUID of the physical GPU
+--   start_at     UTC, start of the span
+--   end_at       UTC, its end, outside it
+--   cause        fragmented, larger_than_any_node, cpu, memory, taint, affinity or refused
+with device as (
+    select distinct
+        cluster,
+        device_uuid,
+        node_name
+    from day.device_run
+    where node_name != ''
+),
+
+told as (
+    select
+        device.cluster,
+        device.device_uuid,
+        fragmentation.start_at,
+        fragmentation.end_at,
+        fragmentation.cause
+    from device
+    inner join day.fragmentation
+        using (cluster, node_name)
+    where not starts_with(fragmentation.resource, 'nvidia.com/mig-') and not starts_with(fragmentation.resource, 'mig.')
+),
+
+bound as (
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from told
+),
+
+step as (
+    select
+        cluster,
+        device_uuid,
+        changed_at as start_at,
+        lead(changed_at) over (partition by cluster, device_uuid order by changed_at) as end_at
+    from (select distinct * from bound) as change
+),
+
+caused as (
+    select
+        step.cluster,
+        step.device_uuid,
+        step.start_at,
+        step.end_at,
+        min(told.cause) as cause
+    from step
+    inner join told
+        on
+            step.cluster = told.cluster
+            and step.device_uuid = told.device_uuid
+            and step.start_at >= told.start_at
+            and step.start_at < told.end_at
+    where step.end_at is not null
+    group by all
+),
+
+opened as (
+    select
+        *,
+        not coalesce(cause = lag(cause) over in_order and start_at = lag(end_at) over in_order, false) as is_new
+    from caused
+    window in_order as (partition by cluster, device_uuid order by start_at)
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, device_uuid
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    device_uuid,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    any_value(cause) as cause
+from numbered
+group by cluster, device_uuid, number

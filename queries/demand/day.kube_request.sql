@@ -1,0 +1,185 @@
+-- Accelerators that each pod requests, and its progress, from kube-state-metrics.
+--
+-- The sum of its containers, or its largest init container if more: init containers that keep running beside the others cannot
+-- be told apart there. Once bound a pod stays so; the scheduler's refusal is taken for all the time before.
+--
+-- grain:  cluster, pod_uid, resource, start_at
+-- reads:  day.accelerator_resource, day.kube_series, lake.sample
+-- params:
+-- source: kube_pod_status_phase, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
+-- columns:
+--   cluster          cluster name
+--   namespace        namespace of the pod
+--   pod              name of the pod; names recur
+--   pod_uid          its uid
+--   resource         extended resource
+--   is_opencosts     OpenCost's gauges count it
+--   node_name        node that it is bound to, '' while it is to none, or unknown
+--   phase            Pending, Running or Unknown
+--   stage            unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed; null where unknown
+--   container_units  what its containers ask for; null where only its init containers do
+--   effective_units  what the scheduler reckons with, as far as it can be told
+--   start_at         UTC, since when it was seen so
+--   end_at           UTC, until when, itself outside
+with told as (
+    select
+        series.*,
+        sample.value,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+    from day.kube_series as series
+    inner join lake.sample
+        using (cluster, series_id)
+    where
+        series.pod_uid != ''
+        and series.signal in (
+            'kube_pod_info',
+            'kube_pod_container_resource_requests',
+            'kube_pod_init_container_resource_requests',
+            'kube_pod_status_phase',
+            'kube_pod_status_scheduled_time',
+            'kube_pod_status_unschedulable'
+        )
+        and series.phase in ('', 'Pending', 'Running', 'Unknown')
+),
+
+container as (
+    select
+        told.cluster,
+        told.namespace,
+        told.pod,
+        told.pod_uid,
+        name.resource,
+        name.is_opencosts,
+        told.signal = 'kube_pod_init_container_resource_requests' as is_init,
+        told.container,
+        max(told.value) as units
+    from told
+    inner join day.accelerator_resource as name
+        on
+            told.cluster = name.cluster
+            and told.resource = name.written_as
+    where told.signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
+    group by all
+),
+
+request as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        resource,
+        is_opencosts,
+        sum(units) filter (where not is_init) as container_units,
+        greatest(coalesce(sum(units) filter (where not is_init), 0), coalesce(max(units) filter (where is_init), 0)) as effective_units
+    from container
+    group by all
+    having effective_units > 0
+),
+
+binding as (
+    select
+        cluster,
+        pod_uid,
+        min(epoch_ms((value * 1000)::bigint)) filter (where signal = 'kube_pod_status_scheduled_time') as scheduled_at,
+        min(start_at) filter (where signal = 'kube_pod_info' and node_name != '') as seen_bound_at,
+        coalesce(scheduled_at, seen_bound_at) as bound_at,
+        max(node_name) filter (where signal = 'kube_pod_info') as node_name,
+        bool_or(signal = 'kube_pod_status_unschedulable' and value = 1) as is_refused
+    from told
+    where signal in ('kube_pod_info', 'kube_pod_status_scheduled_time', 'kube_pod_status_unschedulable')
+    group by all
+),
+
+phase as (
+    select
+        cluster,
+        pod_uid,
+        phase,
+        start_at,
+        end_at,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster, pod_uid, phase
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from told
+    where signal = 'kube_pod_status_phase' and value = 1
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, pod_uid, phase
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from phase
+),
+
+run as (
+    select
+        cluster,
+        pod_uid,
+        phase,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        -- Another kube-state-metrics may still say Pending when one says Running.
+        min(min(start_at)) filter (where phase = 'Running') over (partition by cluster, pod_uid) as running_at
+    from numbered
+    group by cluster, pod_uid, phase, number
+),
+
+staged as (
+    select
+        run.cluster,
+        run.pod_uid,
+        run.phase,
+        unnest(
+            case
+                when run.phase != 'Pending'
+                    then [{ 'stage': 'placed', 'start_at': run.start_at, 'end_at': run.end_at, 'node_name': binding.node_name }]
+                when binding.pod_uid is null
+                    then [{ 'stage': null, 'start_at': run.start_at, 'end_at': run.end_at, 'node_name': '' }]
+                else [
+                    {
+                        'stage': if(binding.is_refused, 'refused', 'unscheduled'),
+                        'start_at': run.start_at,
+                        'end_at': least(run.end_at, coalesce(binding.bound_at, run.end_at), coalesce(run.running_at, run.end_at)),
+                        'node_name': ''
+                    },
+                    {
+                        'stage': 'bound',
+                        'start_at': greatest(run.start_at, coalesce(binding.bound_at, run.end_at)),
+                        'end_at': least(run.end_at, coalesce(run.running_at, run.end_at)),
+                        'node_name': binding.node_name
+                    }
+                ]
+            end,
+            recursive := true
+        )
+    from run
+    left join binding
+        using (cluster, pod_uid)
+)
+
+select
+    request.cluster,
+    request.namespace,
+    request.pod,
+    request.pod_uid,
+    request.resource,
+    request.is_opencosts,
+    coalesce(staged.node_name, '') as node_name,
+    staged.phase,
+    staged.stage,
+    request.container_units,
+    request.effective_units,
+    staged.start_at,
+    staged.end_at
+from request
+inner join staged
+    using (cluster, pod_uid)
+where staged.start_at < staged.end_at

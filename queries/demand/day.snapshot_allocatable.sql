@@ -1,0 +1,136 @@
+-- Allocatable units of each accelerator resource on each node, and whether the scheduler could place pods there, from snapshots.
+--
+-- A look stands until the next one, for 15 minutes at most.
+--
+-- grain:  cluster, node_name, resource, state, start_at
+-- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.node
+-- params:
+-- source: Node status.allocatable, conditions and spec.unschedulable; ResourceSlices by class
+-- columns:
+--   cluster       cluster name
+--   node_name     node; '' of devices that are not one node's
+--   resource      extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   is_opencosts  OpenCost's gauges count it
+--   state         schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
+--   allocatable_units  what may be given out
+--   start_at      UTC, since when it was seen so
+--   end_at        UTC, until when, itself outside
+with look as (
+    select
+        cluster,
+        kind,
+        observed_at,
+        stands_until_at,
+        look_number,
+        run_number
+    from day.state_snapshot
+    where kind in ('nodes', 'resourceslices.resource.k8s.io')
+),
+
+node_state as (
+    select
+        cluster,
+        observed_at::timestamp as observed_at,
+        node_name,
+        case when not is_ready then 'not_ready' when is_unschedulable then 'cordoned' when is_ready then 'schedulable' end as state
+    from lake.node
+),
+
+node_entry as (
+    select
+        cluster,
+        observed_at::timestamp as observed_at,
+        node_name,
+        unnest(map_entries(allocatable)) as offered
+    from lake.node
+),
+
+offered as (
+    select
+        node_entry.cluster,
+        node_entry.node_name,
+        name.resource,
+        name.is_opencosts,
+        node_state.state,
+        sum(node_entry.offered.value) as allocatable_units,
+        look.kind,
+        look.run_number,
+        look.look_number
+    from node_entry
+    inner join day.accelerator_resource as name
+        on
+            node_entry.cluster = name.cluster
+            and node_entry.offered.key = name.written_as
+    inner join node_state
+        on
+            node_entry.cluster = node_state.cluster
+            and node_entry.observed_at = node_state.observed_at
+            and node_entry.node_name = node_state.node_name
+    inner join look
+        on
+            node_entry.cluster = look.cluster
+            and node_entry.observed_at = look.observed_at
+            and look.kind = 'nodes'
+    group by all
+    union all by name
+    select
+        device.cluster,
+        device.node_name,
+        device.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
+        false as is_opencosts,
+        if(device.is_tainted, 'tainted', node_state.state) as state,
+        count(*)::double as allocatable_units,
+        look.kind,
+        look.run_number,
+        look.look_number
+    from day.class_device as device
+    left join node_state
+        using (cluster, observed_at, node_name)
+    inner join look
+        on
+            device.cluster = look.cluster
+            and device.observed_at = look.observed_at
+            and look.kind = 'resourceslices.resource.k8s.io'
+    group by all
+),
+
+-- Most nodes offer the same for many looks: those of one state first, and in turn only where it came back.
+state as (
+    select
+        * exclude (look_number),
+        list(look_number order by look_number) as look_numbers
+    from offered
+    group by all
+),
+
+turn as (
+    select
+        * exclude (look_numbers, run_number),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from state
+)
+
+select
+    turn.cluster,
+    turn.node_name,
+    turn.resource,
+    turn.is_opencosts,
+    turn.state,
+    turn.allocatable_units,
+    first_look.observed_at as start_at,
+    last_look.stands_until_at as end_at
+from turn
+inner join look as first_look
+    on
+        turn.cluster = first_look.cluster
+        and turn.kind = first_look.kind
+        and turn.turn.first = first_look.look_number
+inner join look as last_look
+    on
+        turn.cluster = last_look.cluster
+        and turn.kind = last_look.kind
+        and turn.turn.last = last_look.look_number

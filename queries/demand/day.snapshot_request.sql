@@ -1,0 +1,146 @@
+-- Accelerators that each pod requests, and its progress, from snapshots.
+--
+-- A state stands until the next look; looks more than 15 minutes apart leave unknown time between. Finished pods ask for nothing.
+--
+-- grain:  cluster, pod_uid, resource, start_at
+-- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
+-- params:
+-- source: Pod spec and status; effective requests by the scheduler's rules
+-- columns:
+--   cluster          cluster name
+--   namespace        namespace of the pod
+--   pod              name of the pod; names recur
+--   pod_uid          its uid
+--   resource         extended resource
+--   is_opencosts     OpenCost's gauges count it
+--   node_name        node that it is bound to, '' while it is to none
+--   phase            Pending, Running or Unknown
+--   stage            gated, unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed
+--   container_units  what its containers ask for: requests, else limits; null where only others of its parts do
+--   effective_units  what the scheduler reckons with
+--   start_at         UTC, first look at which it was so
+--   end_at           UTC, when that no longer stands
+with look as (
+    select
+        cluster,
+        observed_at,
+        stands_until_at,
+        look_number,
+        run_number
+    from day.state_snapshot
+    where kind = 'pods'
+),
+
+entry as (
+    select
+        cluster,
+        observed_at,
+        pod_uid,
+        unnest(map_entries(requests)) as asked
+    from lake.pod_container
+    where container_kind = 'app'
+),
+
+container as (
+    select
+        entry.cluster,
+        entry.observed_at::timestamp as observed_at,
+        entry.pod_uid,
+        name.resource,
+        sum(entry.asked.value) as units
+    from entry
+    inner join day.accelerator_resource as name
+        on
+            entry.cluster = name.cluster
+            and entry.asked.key = name.written_as
+    group by all
+),
+
+pod_entry as (
+    select
+        cluster,
+        observed_at::timestamp as observed_at,
+        namespace,
+        pod,
+        pod_uid,
+        node_name,
+        phase,
+        case
+            when node_name != '' then if(phase = 'Pending', 'bound', 'placed')
+            when unschedulable_reason = 'SchedulingGated' then 'gated'
+            when unschedulable_at is not null then 'refused'
+            else 'unscheduled'
+        end as stage,
+        unnest(map_entries(effective_requests)) as asked
+    from lake.pod
+    where phase in ('Pending', 'Running', 'Unknown')
+),
+
+effective as (
+    select
+        pod_entry.* exclude (asked),
+        name.resource,
+        name.is_opencosts,
+        sum(pod_entry.asked.value) as effective_units
+    from pod_entry
+    inner join day.accelerator_resource as name
+        on
+            pod_entry.cluster = name.cluster
+            and pod_entry.asked.key = name.written_as
+    group by all
+    having sum(pod_entry.asked.value) > 0
+),
+
+-- Most pods stay as they are for many looks: those of one state first, and in turn only where it came back.
+state as (
+    select
+        effective.* exclude (observed_at),
+        container.units as container_units,
+        look.run_number,
+        list(look.look_number order by look.look_number) as look_numbers
+    from effective
+    inner join look
+        using (cluster, observed_at)
+    left join container
+        on
+            effective.cluster = container.cluster
+            and effective.observed_at = container.observed_at
+            and effective.pod_uid = container.pod_uid
+            and effective.resource = container.resource
+    group by all
+),
+
+turn as (
+    select
+        * exclude (look_numbers),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from state
+)
+
+select
+    turn.cluster,
+    turn.namespace,
+    turn.pod,
+    turn.pod_uid,
+    turn.resource,
+    turn.is_opencosts,
+    turn.node_name,
+    turn.phase,
+    turn.stage,
+    turn.container_units,
+    turn.effective_units,
+    first_look.observed_at as start_at,
+    last_look.stands_until_at as end_at
+from turn
+inner join look as first_look
+    on
+        turn.cluster = first_look.cluster
+        and turn.turn.first = first_look.look_number
+inner join look as last_look
+    on
+        turn.cluster = last_look.cluster
+        and turn.turn.last = last_look.look_number

@@ -1,0 +1,153 @@
+-- Accelerator requests of each container that ran, and the way they were made.
+--
+-- By a resource claim (DRA), by an extended resource of which the scheduler made a claim (both are the same devices), by a MIG
+-- resource, in Koordinator's dimensions, or by another extended resource, which the device plugin gives out. Where the cluster's objects were not looked
+-- at, as kube-state-metrics tells it: of pods in which several containers ask it gives amounts that are not kept here.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container
+-- reads:  day.accelerator_resource, day.container_run, day.kube_request, day.kube_series, lake.pod_container
+-- params:
+-- source: Pod spec and status.extendedResourceClaimStatus; kube_pod_container_resource_requests
+-- columns:
+--   cluster    cluster name
+--   namespace  namespace of the pod
+--   pod        name of the pod
+--   pod_uid    its uid
+--   container  its container
+--   asked_by   device plugin, DRA, extended resource, Koordinator, MIG resource; several are listed
+--   requested  resources with their amounts where these are known, sorted; '' where it asked for claims alone
+--   claims     resource claims that it named, sorted; '' where none
+--   start_at   UTC, start of its first run
+--   end_at     UTC, end of its last run as far as it is known, outside it
+with run as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from day.container_run
+    group by cluster, namespace, pod, pod_uid, container
+),
+
+asked as (
+    select
+        cluster,
+        pod_uid,
+        container,
+        arg_max(requests, observed_at) as requests,
+        arg_max(claims, observed_at) as claims
+    from lake.pod_container
+    group by cluster, pod_uid, container
+),
+
+entry as (
+    select
+        cluster,
+        pod_uid,
+        container,
+        unnest(map_entries(requests)) as request,
+        [claim.resource for claim in claims] as claimed
+    from asked
+),
+
+-- A pod of which kube-state-metrics alone tells.
+series as (
+    select
+        series.cluster,
+        series.namespace,
+        series.pod,
+        series.pod_uid,
+        series.container,
+        name.resource,
+        count(*) over (partition by series.cluster, series.pod_uid, name.resource) as container_count
+    from day.kube_series as series
+    inner join day.accelerator_resource as name
+        on
+            series.cluster = name.cluster
+            and series.resource = name.written_as
+    anti join run
+        on
+            series.cluster = run.cluster
+            and series.pod_uid = run.pod_uid
+    where series.signal = 'kube_pod_container_resource_requests' and series.pod_uid != ''
+    group by series.cluster, series.namespace, series.pod, series.pod_uid, series.container, name.resource
+),
+
+told as (
+    select
+        run.*,
+        name.resource,
+        entry.request.value as units,
+        list_contains(entry.claimed, entry.request.key) as is_claimed
+    from run
+    inner join entry
+        using (cluster, pod_uid, container)
+    inner join day.accelerator_resource as name
+        on
+            entry.cluster = name.cluster
+            and entry.request.key = name.written_as
+    union all by name
+    select
+        series.cluster,
+        series.namespace,
+        series.pod,
+        series.pod_uid,
+        series.container,
+        series.resource,
+        min(ask.start_at) as start_at,
+        max(ask.end_at) as end_at,
+        if(series.container_count = 1, max(ask.container_units), null) as units,
+        false as is_claimed
+    from series
+    inner join day.kube_request as ask
+        using (cluster, pod_uid, resource)
+    where ask.stage = 'placed'
+    group by
+        series.cluster, series.namespace, series.pod, series.pod_uid, series.container, series.resource, series.container_count
+),
+
+ways as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        start_at,
+        end_at,
+        case
+            when is_claimed then 'extended resource'
+            when resource like 'koordinator.sh/%' then 'Koordinator'
+            when contains(resource, '/mig-') then 'MIG resource'
+            else 'device plugin'
+        end as way,
+        resource || coalesce('=' || if(units = floor(units), units::bigint::varchar, units::varchar), '') as requested,
+        '' as claim
+    from told
+    union all by name
+    select
+        run.*,
+        'DRA' as way,
+        '' as requested,
+        unnest([claim.claim for claim in asked.claims if claim.resource = '']) as claim
+    from run
+    inner join asked
+        using (cluster, pod_uid, container)
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    string_agg(distinct way, ', ' order by way) as asked_by,
+    coalesce(string_agg(distinct requested, ', ' order by requested) filter (where requested != ''), '') as requested,
+    coalesce(string_agg(distinct claim, ', ' order by claim) filter (where claim != ''), '') as claims,
+    min(start_at) as start_at,
+    max(end_at) as end_at
+from ways
+group by cluster, namespace, pod, pod_uid, container

@@ -1,0 +1,209 @@
+-- Wait of each pod that requested accelerators: created, placed, running.
+--
+-- Kubernetes gives these times in whole seconds. kube-state-metrics says when a pod runs only from one scrape to the next. A pod that asks for
+-- several resources at once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
+--
+-- grain:  cluster, namespace, pod, pod_uid
+-- reads:  day.claim_request, day.kube_request, day.kube_series, day.snapshot_request, lake.device_label, lake.node, lake.pod, lake.sample
+-- params:
+-- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time, kube_pod_status_phase
+-- columns:
+--   cluster         cluster name
+--   namespace       namespace of the pod
+--   pod             name of the pod; names recur
+--   pod_uid         its uid
+--   resource        what it asked for; of several the one that says most
+--   requested_units  units of it
+--   node_name       node that it was given, '' while none
+--   gpu_model       model of the GPUs there, '' while none, or unknown
+--   created_at      UTC, creation
+--   scheduled_at    UTC, when it was given a place; null while it waits
+--   running_at      UTC, when the first of its containers ran; null where it did not, or unknown
+--   waiting_until_at  UTC, until when it was seen waiting for a place; null where it never was
+--   is_refused      the scheduler found no place for it at some time
+--   source          snapshot or kube-state-metrics
+--   start_at        UTC, start of the wait
+--   end_at          UTC, its end, as far as it is known
+with ask as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        resource,
+        effective_units,
+        node_name,
+        stage,
+        start_at,
+        end_at,
+        'snapshot' as source
+    from day.snapshot_request
+    union all by name
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        resource,
+        claim_units as effective_units,
+        node_name,
+        stage,
+        start_at,
+        end_at,
+        'snapshot' as source
+    from day.claim_request
+    where pod != ''
+    union all by name
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        resource,
+        effective_units,
+        node_name,
+        stage,
+        start_at,
+        end_at,
+        'kube-state-metrics' as source
+    from day.kube_request
+),
+
+pod as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        arg_min(resource, (
+            case
+                when resource similar to 'koordinator.sh/(gpu|gpu-core)' then 1
+                when resource like 'koordinator.sh/gpu-memory%' then 2
+                when resource similar to '.*(rdma|fpga|gpumem|gpucores|memory|mem).*' then 3
+                else 0
+            end,
+            resource
+        )) as resource,
+        max(node_name) as node_name,
+        max(end_at) filter (where stage in ('gated', 'unscheduled', 'refused')) as waiting_until_at,
+        bool_or(coalesce(stage = 'refused', false)) as is_refused,
+        max(source) as source
+    from ask
+    group by all
+),
+
+sized as (
+    select
+        cluster,
+        pod_uid,
+        resource,
+        max(effective_units) as requested_units
+    from ask
+    group by all
+),
+
+looked as (
+    select
+        cluster,
+        pod_uid,
+        min(created_at)::timestamp as created_at,
+        max(scheduled_at)::timestamp as scheduled_at,
+        min(running_at)::timestamp as running_at
+    from lake.pod
+    group by all
+),
+
+told as (
+    select
+        series.cluster,
+        series.pod_uid,
+        min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_created') as created_at,
+        min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_status_scheduled_time') as scheduled_at
+    from day.kube_series as series
+    inner join lake.sample
+        using (cluster, series_id)
+    where series.signal in ('kube_pod_created', 'kube_pod_status_scheduled_time')
+    group by all
+),
+
+-- Seen running for the first time after it was seen pending; of a pod that ran already it is not known since when.
+staged as (
+    select
+        cluster,
+        pod_uid,
+        min(start_at) filter (where stage in ('bound', 'placed')) as seen_bound_at,
+        min(start_at) filter (where stage = 'placed') as seen_running_at,
+        bool_or(coalesce(phase = 'Pending', false)) as was_pending,
+        bool_or(stage in ('unscheduled', 'refused')) as was_unscheduled
+    from day.kube_request
+    group by all
+),
+
+model as (
+    select
+        cluster,
+        node_name,
+        max(gpu_model) as gpu_model
+    from lake.device_label
+    where node_name != '' and gpu_model != ''
+    group by all
+),
+
+labelled as (
+    select
+        cluster,
+        node_name,
+        max(labels['nvidia.com/gpu.product']) as gpu_model
+    from lake.node
+    group by all
+),
+
+timed as (
+    select
+        pod.cluster,
+        pod.namespace,
+        pod.pod,
+        pod.pod_uid,
+        pod.resource,
+        sized.requested_units,
+        pod.node_name,
+        coalesce(model.gpu_model, labelled.gpu_model, '') as gpu_model,
+        coalesce(looked.created_at, told.created_at) as created_at,
+        coalesce(
+            looked.scheduled_at, told.scheduled_at, if(staged.was_unscheduled, staged.seen_bound_at, null)
+        ) as scheduled_at,
+        coalesce(looked.running_at, if(staged.was_pending, staged.seen_running_at, null)) as running_at,
+        pod.waiting_until_at,
+        pod.is_refused,
+        pod.source
+    from pod
+    inner join sized
+        using (cluster, pod_uid, resource)
+    left join looked
+        on
+            pod.cluster = looked.cluster
+            and pod.pod_uid = looked.pod_uid
+    left join told
+        on
+            pod.cluster = told.cluster
+            and pod.pod_uid = told.pod_uid
+    left join staged
+        on
+            pod.cluster = staged.cluster
+            and pod.pod_uid = staged.pod_uid
+    left join model
+        on
+            pod.cluster = model.cluster
+            and pod.node_name = model.node_name
+    left join labelled
+        on
+            pod.cluster = labelled.cluster
+            and pod.node_name = labelled.node_name
+    where coalesce(looked.created_at, told.created_at) is not null
+)
+
+select
+    *,
+    created_at as start_at,
+    greatest(created_at, scheduled_at, running_at, if(scheduled_at is null, waiting_until_at, null)) as end_at
+from timed

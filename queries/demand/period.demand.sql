@@ -1,0 +1,52 @@
+-- Pending and allocatable units of each accelerator resource over the window.
+--
+-- Of each hour one source tells, chosen as in report.scheduler_pressure: looks at Kubernetes' state, or kube-state-metrics where that saw
+-- more than twice the time. A device may be offered under several names: never add resources.
+--
+-- grain:  cluster, resource
+-- reads:  facts.scheduler_hour
+-- params: since_at, until_at
+-- source: facts.scheduler_hour
+-- columns:
+--   cluster                 cluster name
+--   resource                extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   offered_unit_hours      h x units of nodes that were ready and took pods; of all nodes where that is not known
+--   unscheduled_unit_hours  h x units that pods without a place asked for
+with hour as (
+    select
+        *,
+        source = 'snapshot' as is_preferred
+    from facts.scheduler_hour
+    where
+        hour_start_at < $until_at
+        and hour_start_at + interval 1 hour > $since_at
+        and source != 'opencost'
+        and gauge in ('unscheduled_units', 'schedulable_units', 'allocatable_units')
+),
+
+chosen as (
+    select
+        cluster,
+        resource,
+        hour_start_at,
+        source
+    from hour
+    group by cluster, resource, hour_start_at, source, is_preferred
+    qualify row_number() over (
+        partition by cluster, resource, hour_start_at
+        order by max(observed_seconds) * if(is_preferred, 2, 1) desc, is_preferred desc
+    ) = 1
+)
+
+select
+    hour.cluster,
+    hour.resource,
+    coalesce(
+        sum(hour.value_unit_seconds) filter (where hour.gauge = 'schedulable_units'),
+        sum(hour.value_unit_seconds) filter (where hour.gauge = 'allocatable_units')
+    ) / 3600 as offered_unit_hours,
+    sum(hour.value_unit_seconds) filter (where hour.gauge = 'unscheduled_units') / 3600 as unscheduled_unit_hours
+from hour
+inner join chosen
+    using (cluster, resource, hour_start_at, source)
+group by hour.cluster, hour.resource

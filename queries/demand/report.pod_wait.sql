@@ -1,0 +1,45 @@
+-- Waits of pods for accelerators, created to placed and placed to running, by GPU model and size of the request.
+--
+-- Pods that were given a node in the window, and pods that began to run in it. Those that still wait at its end are counted apart and are
+-- in no quantile, so where many wait the quantiles describe the lucky ones. Quantiles are interpolated between pods.
+--
+-- grain:  cluster, gpu_model, resource, requested_units
+-- reads:  period.wait
+-- params:
+-- source: period.wait
+-- columns:
+--   cluster                     cluster name
+--   gpu_model                   model of the GPUs that they were given; '' while they wait, or where unknown
+--   resource                    what they asked for
+--   requested_units             units of it by each pod
+--   placed_pod_count            pods that were given a node in the window
+--   placing_seconds_p50         s from created to placed, half of the pods waited no longer
+--   placing_seconds_p90         the same, nine of ten pods
+--   placing_seconds_p95         the same, nineteen of twenty pods
+--   placing_seconds_max         the same, the longest
+--   started_pod_count           pods that began to run in the window and of which it is known when they were placed
+--   starting_seconds_p50        s from placed to running, half of the pods waited no longer
+--   starting_seconds_p90        the same, nine of ten pods
+--   starting_seconds_p95        the same, nineteen of twenty pods
+--   starting_seconds_max        the same, the longest
+--   waiting_pod_count           pods that were last seen waiting for a node
+--   waiting_seconds_max         s from created until then, the longest
+--   refused_pod_count           those of all these for which the scheduler found no node at some time
+--   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
+select
+    *,
+    -- What no pod did took no time: a quantile of nothing.
+    map_from_entries([
+        { 'key': entry.name, 'value': 'no_pod' } for entry in [
+            { 'name': 'placing_seconds_p50', 'value': placing_seconds_p50 },
+            { 'name': 'placing_seconds_p90', 'value': placing_seconds_p90 },
+            { 'name': 'placing_seconds_p95', 'value': placing_seconds_p95 },
+            { 'name': 'placing_seconds_max', 'value': placing_seconds_max },
+            { 'name': 'starting_seconds_p50', 'value': starting_seconds_p50 },
+            { 'name': 'starting_seconds_p90', 'value': starting_seconds_p90 },
+            { 'name': 'starting_seconds_p95', 'value': starting_seconds_p95 },
+            { 'name': 'starting_seconds_max', 'value': starting_seconds_max },
+            { 'name': 'waiting_seconds_max', 'value': waiting_seconds_max }
+        ] if entry.value is null
+    ]) as unknown_reasons
+from period.wait

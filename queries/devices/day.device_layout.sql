@@ -1,0 +1,47 @@
+-- MIG layout of each GPU and hour; a GPU without MIG instances has no row.
+--
+-- An hour in which the partitioning changed has a layout of its own: the instances of both.
+--
+-- grain:  cluster, device_uuid, hour_start_at
+-- reads:  day.device_run
+-- params:
+-- source: label runs of MIG instances (GPU_I_ID, GPU_I_PROFILE)
+-- columns:
+--   cluster        cluster name
+--   device_uuid    UUID of the physical GPU
+--   hour_start_at  UTC, start of the hour
+--   layout         profiles of its instances, sorted, each as often as it occurs; an unknown profile is ?
+--   slice_count    compute slices of its instances together: the first number of each profile, 1 where it has none
+with instance_hour as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        max(gpu_instance_profile) as gpu_instance_profile,
+        unnest(generate_series(
+            date_trunc('hour', start_at), greatest(start_at, end_at - interval 1 millisecond), interval 1 hour
+        )) as hour_start_at
+    from day.device_run
+    where gpu_instance_id != ''
+    group by cluster, device_uuid, gpu_instance_id, start_at, end_at
+),
+
+instance as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        coalesce(nullif(max(gpu_instance_profile), ''), '?') as profile
+    from instance_hour
+    group by cluster, device_uuid, gpu_instance_id, hour_start_at
+)
+
+select
+    cluster,
+    device_uuid,
+    hour_start_at,
+    string_agg(profile, ',' order by profile) as layout,
+    sum(greatest(1, coalesce(try_cast(regexp_extract(profile, '^(\d+)g', 1) as bigint), 1)))::bigint as slice_count
+from instance
+group by cluster, device_uuid, hour_start_at

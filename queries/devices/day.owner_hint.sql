@@ -1,0 +1,38 @@
+-- Extra evidence in the series of a holder that may share its device: resource claims, and whether every holder is named.
+--
+-- grain:  cluster, device_uuid, namespace, pod, container
+-- reads:  lake.series
+-- params:
+-- source: labels of the device's series (dcgm-exporter: vgpu, dra_claim_namespace, dra_claim_name)
+-- columns:
+--   cluster      cluster name
+--   device_uuid  UUID of the physical GPU
+--   namespace    workload namespace
+--   pod          workload pod
+--   container    workload container
+--   claims       resource claims named beside it, namespace/name, sorted
+--   is_virtual   a copy per holder is exported (KUBERNETES_VIRTUAL_GPUS): whoever holds the device is named
+with hint as (
+    select
+        cluster,
+        device_uuid,
+        namespace,
+        pod,
+        container,
+        labels['dra_claim_namespace'] || '/' || labels['dra_claim_name'] as claim,
+        labels['vgpu'] is not null as is_virtual
+    from lake.series
+    where pod != '' and device_uuid != ''
+)
+
+select
+    cluster,
+    device_uuid,
+    namespace,
+    pod,
+    container,
+    coalesce(list_sort(list(distinct claim) filter (where claim is not null)), []) as claims,
+    bool_or(is_virtual) as is_virtual
+from hint
+where claim is not null or is_virtual
+group by all

@@ -1,0 +1,140 @@
+-- Samples at the edge of energy-counter coverage: the last before, or the first after, a gap or reset.
+--
+-- Only of GPUs that have samples without growth beside the last one. Power tells the energy of their time: before the counter's first
+-- sample and after its last one as it is; over a gap as its parts of the growth, where it would tell more; over a reset in full, for
+-- a counter that began anew tells the least that was used since. The last sample's own time is not measured.
+--
+-- grain:  cluster, device_uuid, start_at
+-- reads:  day.sample_sum, facts.device_hour, lake.device_sample
+-- params:
+-- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
+-- columns:
+--   cluster        cluster name
+--   device_uuid    UUID of the physical GPU
+--   start_at       UTC, the sample
+--   end_at         UTC, until when it is in force, outside it
+--   gap_joules     J, growth over the gap or reset that ended here; null where none did
+--   told_joules    J, energy of the sample's time by power; null where the counter tells it, or nothing does
+--   is_within_gap  a gap or reset ends at a later sample, and began before or here
+--   is_active      some signal of the GPU shows activity; null where none is known
+--   gap_count      gaps and resets that ended up to here
+with counted as (
+    select
+        cluster,
+        device_uuid,
+        coalesce(sum(energy_seen_seconds), 0) = 0 as is_silent,
+        count(energy_gap_joules) > 0 as has_gap
+    from facts.device_hour
+    where gpu_instance_id = ''
+    group by cluster, device_uuid
+    having sum(energy_sample_count) > 0 or has_gap
+),
+
+told as (
+    select distinct
+        cluster,
+        device_uuid
+    from day.sample_sum
+    where powered_seconds is not null and gpu_instance_id = ''
+),
+
+doubtful as (
+    select
+        counted.cluster,
+        counted.device_uuid,
+        counted.is_silent
+    from counted
+    left join told
+        using (cluster, device_uuid)
+    where counted.has_gap or counted.is_silent or told.device_uuid is not null
+),
+
+edge as (
+    select
+        sample.cluster,
+        sample.device_uuid,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as end_at,
+        sample.energy_joules_gap_increase::double as gap_joules,
+        sample.energy_joules_gap_increase >= sample.energy_joules as is_reset,
+        sample.energy_joules is not null as has_counter,
+        sample.energy_joules_increase is null as has_no_growth,
+        if(has_no_growth, sample.power_watts::double * sample.held_seconds, null) as power_joules,
+        -- What is null is left out of it.
+        greatest(
+            sample.gpu_util_ratio > 0,
+            sample.gr_engine_active_ratio >= 0.001,
+            sample.sm_active_ratio >= 0.001,
+            sample.pcie_tx_bytes_per_second >= 1e8,
+            sample.pcie_rx_bytes_per_second >= 1e8
+        ) as is_active,
+        doubtful.is_silent
+    from lake.device_sample as sample
+    inner join doubtful
+        using (cluster, device_uuid)
+    where
+        sample.gpu_instance_id = ''
+        and (sample.energy_joules_gap_increase is not null or sample.energy_joules_increase is null)
+),
+
+placed as (
+    select
+        *,
+        count(gap_joules) over earlier as gap_count,
+        count_if(has_counter and has_no_growth) over earlier > 0 and count(gap_joules) over later > 0 as is_within_gap,
+        count_if(not has_counter) over later > 0 as is_followed
+    from edge
+    window
+        earlier as (
+            partition by cluster, device_uuid
+            order by start_at
+            rows between unbounded preceding and current row
+        ),
+        later as (
+            partition by cluster, device_uuid
+            order by start_at
+            rows between 1 following and unbounded following
+        )
+),
+
+gap as (
+    select
+        cluster,
+        device_uuid,
+        gap_count - 1 as gap_count,
+        gap_joules,
+        is_reset
+    from placed
+    where gap_joules is not null
+),
+
+spread as (
+    select
+        placed.*,
+        if(
+            placed.is_within_gap and not gap.is_reset,
+            least(1, gap.gap_joules / nullif(sum(placed.power_joules) over (
+                partition by placed.cluster, placed.device_uuid, placed.gap_count, placed.is_within_gap
+            ), 0)),
+            1
+        ) as told_ratio
+    from placed
+    left join gap
+        using (cluster, device_uuid, gap_count)
+)
+
+select
+    cluster,
+    device_uuid,
+    start_at,
+    end_at,
+    gap_joules,
+    if(
+        is_within_gap or is_silent or is_followed or not has_counter,
+        power_joules * coalesce(told_ratio, 1),
+        null
+    ) as told_joules,
+    is_within_gap,
+    is_active,
+    gap_count
+from spread

@@ -1,0 +1,43 @@
+-- Growth of a GPU's energy counter over a gap or reset beyond its power: unattributed energy.
+--
+-- Before a gap power is in force for three steps at most; where it goes on over the gap it tells all of it.
+--
+-- grain:  cluster, device_uuid, ended_at
+-- reads:  day.energy_edge
+-- params:
+-- source: day.energy_edge
+-- columns:
+--   cluster             cluster name
+--   device_uuid         UUID of the physical GPU
+--   ended_at            UTC, the first sample after the gap or reset
+--   hour_start_at       UTC, start of its hour
+--   gap_joules          J, growth over the gap
+--   told_joules         J of it, or over a reset, by power
+--   unexplained_joules  J, the growth beyond that
+with bridge as (
+    -- A sample that ends a gap may begin the next.
+    select
+        cluster,
+        device_uuid,
+        gap_count,
+        sum(told_joules) as told_joules
+    from day.energy_edge
+    where is_within_gap
+    group by cluster, device_uuid, gap_count
+)
+
+select
+    edge.cluster,
+    edge.device_uuid,
+    edge.start_at as ended_at,
+    date_trunc('hour', edge.start_at) as hour_start_at,
+    edge.gap_joules,
+    coalesce(bridge.told_joules, 0) as told_joules,
+    greatest(0, edge.gap_joules - coalesce(bridge.told_joules, 0)) as unexplained_joules
+from day.energy_edge as edge
+left join bridge
+    on
+        edge.cluster = bridge.cluster
+        and edge.device_uuid = bridge.device_uuid
+        and edge.gap_count = bridge.gap_count + 1
+where edge.gap_joules is not null

@@ -1,0 +1,142 @@
+-- Idle power of each GPU on a day, by MIG layout, and its source.
+--
+-- The first that there is: configured, for the device, its model or all; observed, the power that it was above for 95 % of its
+-- free time of these four weeks; the median of such values of the same model, of its partitioning before any other. What has
+-- none of them has no row: then day.power_interval takes the lowest power seen. Another device's minimum would be its own fault.
+--
+-- grain:  cluster, device_uuid, layout
+-- reads:  day.device_layout, day.device_run, facts.idle_power_hour
+-- params: idle_watts
+-- source: facts.idle_power_hour of the day and the 27 before it; power.idle_watts of the configuration
+-- columns:
+--   cluster      cluster name
+--   device_uuid  UUID of the physical GPU
+--   layout       profiles of its MIG instances, sorted; '' for the whole GPU
+--   idle_watts   power at idle
+--   idle_source  configured, observed or same_model
+with device as (
+    select
+        cluster,
+        device_uuid,
+        max(gpu_model) as gpu_model
+    from day.device_run
+    group by cluster, device_uuid
+),
+
+wanted as (
+    select
+        cluster,
+        device_uuid,
+        gpu_model,
+        '' as layout
+    from device
+    union
+    select
+        device_layout.cluster,
+        device_layout.device_uuid,
+        device.gpu_model,
+        device_layout.layout
+    from day.device_layout
+    inner join device
+        using (cluster, device_uuid)
+),
+
+bin as (
+    select
+        cluster,
+        device_uuid,
+        layout,
+        bin_watts,
+        max(gpu_model) as gpu_model,
+        sum(idle_seconds) as idle_seconds
+    from facts.idle_power_hour
+    group by cluster, device_uuid, layout, bin_watts
+),
+
+ranked as (
+    select
+        *,
+        sum(idle_seconds) over (
+            partition by cluster, device_uuid, layout
+            order by bin_watts
+        ) as up_to_seconds,
+        sum(idle_seconds) over (partition by cluster, device_uuid, layout) as all_seconds
+    from bin
+),
+
+observed as (
+    select
+        cluster,
+        device_uuid,
+        layout,
+        max(gpu_model) as gpu_model,
+        min(bin_watts) filter (where up_to_seconds >= 0.05 * all_seconds)::double as idle_watts
+    from ranked
+    group by cluster, device_uuid, layout
+),
+
+alike as (
+    select
+        cluster,
+        gpu_model,
+        layout,
+        quantile_disc(idle_watts, 0.5) as idle_watts
+    from observed
+    where gpu_model != ''
+    group by cluster, gpu_model, layout
+),
+
+model as (
+    select
+        cluster,
+        gpu_model,
+        quantile_disc(idle_watts, 0.5) as idle_watts
+    from observed
+    where gpu_model != ''
+    group by cluster, gpu_model
+),
+
+configured as (
+    select
+        key as name,
+        value::double as idle_watts
+    from json_each($idle_watts::json)
+),
+
+found as (
+    select
+        wanted.cluster,
+        wanted.device_uuid,
+        wanted.layout,
+        coalesce(own.idle_watts, by_model.idle_watts, by_all.idle_watts) as configured_watts,
+        observed.idle_watts as observed_watts,
+        coalesce(alike.idle_watts, model.idle_watts) as model_watts
+    from wanted
+    left join configured as own on wanted.device_uuid = own.name
+    left join configured as by_model on wanted.gpu_model = by_model.name
+    left join configured as by_all on by_all.name = 'all'
+    left join observed
+        using (cluster, device_uuid, layout)
+    left join alike
+        on
+            wanted.cluster = alike.cluster
+            and wanted.gpu_model = alike.gpu_model
+            and wanted.layout = alike.layout
+    left join model
+        on
+            wanted.cluster = model.cluster
+            and wanted.gpu_model = model.gpu_model
+)
+
+select
+    cluster,
+    device_uuid,
+    layout,
+    coalesce(configured_watts, observed_watts, model_watts) as idle_watts,
+    case
+        when configured_watts is not null then 'configured'
+        when observed_watts is not null then 'observed'
+        else 'same_model'
+    end as idle_source
+from found
+where coalesce(configured_watts, observed_watts, model_watts) is not null

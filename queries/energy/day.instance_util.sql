@@ -1,0 +1,106 @@
+-- Energy of the sharers of a MIG instance per step, by their own utilization where it is measured.
+--
+-- As on a whole GPU (day.power_util): in equal parts where the utilisation of one of them is unknown, or is 0 for all; for Kepler's
+-- shares a sharer without a value has 0. NVML tells no utilisation of processes on an instance, so this needs another source of it.
+--
+-- grain:  cluster, holder_number
+-- reads:  day.allocated_interval, day.power_activity, day.sharer_series, day.util_reading
+-- params:
+-- source: day.power_activity, day.sharer_series
+-- columns:
+--   cluster                   cluster name
+--   holder_number             of day.allocated_interval
+--   active_joules             J above idle in active spans, its part of the instance's
+--   active_joules_unweighted  J, the same of the instance's part that is not weighted by compute slices
+--   active_joules_kepler      J by Kepler's shares
+--   equal_seconds             s of active spans shared equally within the instance
+--   active_watts_max          largest power above idle in an active span
+--   method                    sm_util_share, process_util_share or kepler_share
+--   scope                     pod or container
+with instance as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        unnest(spans, recursive := true)
+    from day.power_activity
+    where spans is not null
+),
+
+part as (
+    select
+        held.cluster,
+        held.holder_number,
+        held.instance_owner_count,
+        instance.* exclude (cluster)
+    from day.allocated_interval as held
+    inner join instance
+        using (cluster, device_uuid, gpu_instance_id, start_at)
+),
+
+their_reading as (
+    select *
+    from day.util_reading
+    where holder_number in (select holder_number from part)
+),
+
+measured as (
+    select
+        part.*,
+        if(reading.until_at > part.span_at, reading.weight, null) as weight
+    from part
+    asof left join their_reading as reading
+        on
+            part.holder_number = reading.holder_number
+            and part.span_at >= reading.span_at
+),
+
+named as (
+    select
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        max(scope) as scope,
+        min(method) as method
+    from day.sharer_series
+    group by device_uuid, gpu_instance_id, start_at
+),
+
+shared as (
+    select
+        measured.*,
+        sum(measured.weight) over sharers as all_weight,
+        (count(measured.weight) over sharers = measured.instance_owner_count or named.method = 'kepler_share') and all_weight > 0 as is_told,
+        if(is_told, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as share_ratio,
+        if(all_weight > 0, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as kepler_share_ratio
+    from measured
+    inner join named
+        using (device_uuid, gpu_instance_id, start_at)
+    window sharers as (
+        partition by
+            measured.cluster, measured.device_uuid, measured.gpu_instance_id, measured.start_at, measured.span_at
+    )
+),
+
+summed as (
+    select
+        cluster,
+        holder_number,
+        sum(active_joules * share_ratio) as active_joules,
+        sum(active_joules_unweighted * share_ratio) as active_joules_unweighted,
+        sum(active_joules_kepler * kepler_share_ratio) as active_joules_kepler,
+        sum(if(is_told, 0, active_seconds)) as equal_seconds,
+        max(if(active_seconds > 0, active_joules * share_ratio / seconds, null)) as active_watts_max
+    from shared
+    group by cluster, holder_number
+)
+
+select
+    summed.*,
+    named.method,
+    named.scope
+from summed
+inner join day.allocated_interval as held on summed.holder_number = held.holder_number
+inner join named
+    using (device_uuid, gpu_instance_id, start_at)

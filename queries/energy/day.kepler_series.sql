@@ -1,0 +1,20 @@
+-- Kepler's power series of pods; they name no GPU, so they may be stored apart from the GPUs' samples.
+--
+-- grain:  cluster, series_id
+-- reads:  lake.series
+-- params:
+-- source: kepler_pod_gpu_watts with state running
+-- columns:
+--   cluster    cluster name
+--   series_id  of lake.series
+--   namespace  workload namespace
+--   pod        workload pod
+--   pod_uid    its uid; '' where unknown
+select distinct
+    cluster,
+    series_id,
+    namespace,
+    pod,
+    pod_uid
+from lake.series
+where signal = 'kepler_active_watts' and pod != ''

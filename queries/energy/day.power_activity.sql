@@ -1,0 +1,426 @@
+-- Energy of GPUs with allocated MIG instances per step, by the activity of each instance.
+--
+-- Above idle in an active span: by activity x compute slices, activity cut to 0..1. One signal for all instances of a GPU and hour:
+-- engine activity where every instance has it, else SM activity where every one has that, else the one that any has; engine
+-- activity that is 0 for all while the SMs worked is none. What an active instance that nobody holds used is nobody's.
+-- Where the activity of a held instance is unknown, or is 0 for all, all are taken as equally active.
+-- Above idle in other spans: in equal parts to all holders. Of idle an instance has its slices' part, nobody that of a free one.
+--
+-- Kepler's shares: activity neither weighted nor cut, instances without activity or without a holder left out, nobody when none has
+-- any; active or not.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at
+-- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
+-- params:
+-- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
+-- columns:
+--   cluster                   cluster name
+--   device_uuid               UUID of the physical GPU
+--   gpu_instance_id           MIG instance
+--   start_at                  UTC, start of the piece
+--   hour_start_at             UTC, start of the hour
+--   instance_owner_count      its holders; 0 of an instance that nobody holds
+--   slice_count               its compute slices
+--   gpu_ratio                 0..1, its part of the GPU: compute slices of 7 (of 4 on an A30)
+--   observed_seconds          s in which the GPU was seen
+--   measured_seconds          s whose energy is known
+--   active_joules             J above idle in active spans, by activity x compute slices
+--   active_joules_unweighted  J, the same by activity alone
+--   active_joules_kepler      J by Kepler's shares
+--   held_joules               J above idle in spans without activity
+--   idle_joules               J, its part of the idle baseline; null where that is unknown
+--   active_seconds            s of active spans of the GPU
+--   activity_unknown_seconds  s of spans that count as active because no signal says otherwise
+--   equal_seconds             s of active spans whose activity tells no shares
+--   active_watts_max          largest power above idle of the instance in an active span
+--   clamped_count             spans in which its activity was outside 0..1
+--   spans                     the spans of an instance whose sharers' own utilisation is measured; null of others
+--   method                    activity_slice_share, or equal_share where no activity is known of any instance
+with instance_hour as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        greatest(1, coalesce(try_cast(regexp_extract(gpu_instance_profile, '^(\d+)g', 1) as bigint), 1)) as slice_count,
+        if(gpu_model like '%A30%', 4, 7) as whole_slice_count,
+        gr_engine_active_seen_seconds is not null as has_engine,
+        sm_active_seen_seconds is not null as has_sm,
+        coalesce(gr_engine_active_ratio_seconds, 0) as engine_ratio_seconds,
+        coalesce(sm_active_ratio_seconds, 0) as sm_ratio_seconds
+    from facts.device_hour
+    where gpu_instance_id != ''
+),
+
+choice as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        case
+            when bool_and(has_engine) and (sum(engine_ratio_seconds) > 0 or sum(sm_ratio_seconds) = 0) then 'engine'
+            when bool_and(has_sm) then 'sm'
+            when bool_or(has_engine) then 'engine'
+            when bool_or(has_sm) then 'sm'
+            else 'none'
+        end as signal
+    from instance_hour
+    group by cluster, device_uuid, hour_start_at
+),
+
+holder as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        count(*) as instance_owner_count
+    from day.allocated_interval
+    group by cluster, device_uuid, gpu_instance_id, start_at
+),
+
+told as (
+    select distinct
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at
+    from day.sharer_series
+),
+
+named as (
+    select
+        piece.cluster,
+        piece.piece_number,
+        holder.gpu_instance_id
+    from day.power_interval as piece
+    inner join holder
+        using (cluster, device_uuid, start_at)
+    where piece.share = 'activity'
+    union
+    select
+        piece.cluster,
+        piece.piece_number,
+        instance_hour.gpu_instance_id
+    from day.power_interval as piece
+    inner join instance_hour
+        using (cluster, device_uuid, hour_start_at)
+    where piece.share = 'activity'
+),
+
+-- Every instance of a piece, held or not.
+placed as (
+    select
+        piece.cluster,
+        piece.device_uuid,
+        named.gpu_instance_id,
+        piece.piece_number,
+        piece.start_at,
+        piece.end_at,
+        piece.hour_start_at,
+        coalesce(holder.instance_owner_count, 0) as instance_owner_count,
+        told.start_at is not null as has_util,
+        coalesce(instance_hour.slice_count, 1) as slice_count,
+        coalesce(instance_hour.whole_slice_count, 7) as whole_slice_count,
+        coalesce(choice.signal, 'none') as signal,
+        piece.owner_count,
+        coalesce(piece.slice_count, 1) as board_slice_count
+    from named
+    inner join day.power_interval as piece on named.piece_number = piece.piece_number
+    left join holder
+        on
+            piece.cluster = holder.cluster
+            and piece.device_uuid = holder.device_uuid
+            and named.gpu_instance_id = holder.gpu_instance_id
+            and piece.start_at = holder.start_at
+    left join told
+        on
+            piece.cluster = told.cluster
+            and piece.device_uuid = told.device_uuid
+            and named.gpu_instance_id = told.gpu_instance_id
+            and piece.start_at = told.start_at
+    left join instance_hour
+        on
+            piece.cluster = instance_hour.cluster
+            and piece.device_uuid = instance_hour.device_uuid
+            and named.gpu_instance_id = instance_hour.gpu_instance_id
+            and piece.hour_start_at = instance_hour.hour_start_at
+    left join choice
+        on
+            piece.cluster = choice.cluster
+            and piece.device_uuid = choice.device_uuid
+            and piece.hour_start_at = choice.hour_start_at
+),
+
+instance as (
+    select
+        *,
+        row_number() over (order by piece_number, gpu_instance_id)::uinteger as instance_number,
+        count(*) over same_piece as instance_count,
+        sum(if(instance_owner_count > 0, slice_count, 0)) over same_piece as held_slice_count,
+        if(instance_owner_count > 0, slice_count / held_slice_count, 0) as slice_share_ratio,
+        instance_owner_count / owner_count as equal_share_ratio,
+        if(instance_owner_count > 0, slice_count / greatest(held_slice_count, board_slice_count), 0) as idle_share_ratio
+    from placed
+    window same_piece as (partition by piece_number)
+),
+
+reading as (
+    select
+        instance.instance_number,
+        instance.piece_number,
+        instance.instance_owner_count,
+        instance.instance_count,
+        instance.slice_count,
+        greatest(sample.seen_at::timestamp, instance.start_at) as span_at,
+        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as until_at,
+        case
+            when instance.signal = 'sm' then sample.sm_active_ratio
+            when instance.signal = 'engine' then sample.gr_engine_active_ratio
+        end::decimal(18, 6) as activity_ratio,
+        greatest(sample.gr_engine_active_ratio >= 0.001, sample.sm_active_ratio >= 0.001) as is_instance_active,
+        least(1, greatest(0, activity_ratio)) as cut_ratio,
+        if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
+    from lake.device_sample as sample
+    inner join instance
+        on
+            sample.device_uuid = instance.device_uuid
+            and sample.gpu_instance_id = instance.gpu_instance_id
+            and date_trunc('hour', sample.seen_at::timestamp) = instance.hour_start_at
+            and sample.seen_at < instance.end_at
+            and sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) > instance.start_at
+    where sample.gpu_instance_id != ''
+),
+
+-- Nearly all instances are scraped together with their GPU: then their readings begin where its spans do.
+scraped_whole as (
+    select
+        piece_number,
+        span_at,
+        bool_or(is_instance_active) as is_any_active,
+        count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
+        sum(cut_ratio)::double as all_ratio,
+        sum(cut_ratio * slice_count)::double as all_slice_ratio,
+        sum(kepler_ratio)::double as all_kepler_ratio
+    from reading
+    group by piece_number, span_at
+    having count(*) = any_value(instance_count)
+),
+
+scraped_span as (
+    select
+        span.* exclude (cluster, seen_at),
+        scraped_whole.* exclude (piece_number, span_at)
+    from day.power_step as span
+    inner join scraped_whole
+        using (piece_number, span_at)
+),
+
+-- Of the other spans the readings in force count.
+other_span as (
+    select span.*
+    from day.power_step as span
+    anti join scraped_whole
+        using (piece_number, span_at)
+    where span.piece_number in (select instance.piece_number from instance)
+),
+
+other_part as (
+    select
+        other_span.piece_number,
+        other_span.span_at,
+        instance.instance_number,
+        instance.instance_owner_count,
+        instance.slice_count
+    from other_span
+    inner join instance on other_span.piece_number = instance.piece_number
+),
+
+other_reading as (
+    select
+        instance_number,
+        span_at as seen_at,
+        until_at,
+        activity_ratio,
+        is_instance_active,
+        cut_ratio,
+        kepler_ratio
+    from reading
+    where instance_number in (select other_part.instance_number from other_part)
+),
+
+other as (
+    select
+        other_part.*,
+        if(reading.until_at > other_part.span_at, reading.activity_ratio, null) as activity_ratio,
+        if(reading.until_at > other_part.span_at, reading.is_instance_active, null) as is_instance_active,
+        if(reading.until_at > other_part.span_at, reading.cut_ratio, 0) as cut_ratio,
+        if(reading.until_at > other_part.span_at, reading.kepler_ratio, 0) as kepler_ratio
+    from other_part
+    asof left join other_reading as reading
+        on
+            other_part.instance_number = reading.instance_number
+            and other_part.span_at >= reading.seen_at
+),
+
+other_whole as (
+    select
+        piece_number,
+        span_at,
+        bool_or(is_instance_active) as is_any_active,
+        count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
+        sum(cut_ratio)::double as all_ratio,
+        sum(cut_ratio * slice_count)::double as all_slice_ratio,
+        sum(kepler_ratio)::double as all_kepler_ratio
+    from other
+    group by piece_number, span_at
+),
+
+whole as not materialized (
+    select
+        *,
+        true as is_scraped
+    from scraped_span
+    union all by name
+    select
+        other_span.* exclude (cluster, seen_at),
+        other_whole.* exclude (piece_number, span_at),
+        false as is_scraped
+    from other_span
+    inner join other_whole
+        using (piece_number, span_at)
+),
+
+-- What is the same for all instances of a span is worked out once.
+span as (
+    select
+        piece_number,
+        span_at,
+        is_scraped,
+        observed_seconds,
+        measured_seconds,
+        above_joules,
+        idle_joules,
+        all_kepler_ratio,
+        greatest(is_board_active, is_any_active) as is_active,
+        coalesce(is_active, true) as counts_active,
+        is_known and all_ratio > 0 as is_told,
+        if(counts_active, above_joules, begun_joules) as active_joules,
+        if(is_told, active_joules / all_slice_ratio, 0 * active_joules) as joules_per_slice,
+        if(is_told, active_joules / all_ratio, 0 * active_joules) as joules_per_ratio,
+        if(all_kepler_ratio > 0, above_joules / all_kepler_ratio, 0 * above_joules) as joules_per_kepler,
+        if(counts_active and is_told, above_joules / all_slice_ratio / observed_seconds, null) as watts_per_slice,
+        above_joules - active_joules as held_joules
+    from whole
+),
+
+-- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
+piece as (
+    select
+        piece_number,
+        sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
+        sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
+        sum((held_joules * 1e12)::hugeint) / 1e12 as held_joules,
+        sum((idle_joules * 1e12)::hugeint) / 1e12 as idle_joules,
+        sum((if(counts_active, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as active_seconds,
+        sum((if(is_active is null, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as activity_unknown_seconds,
+        sum((if(counts_active and not is_told, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
+        sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
+        sum((if(all_kepler_ratio > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
+        max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
+    from span
+    group by piece_number
+),
+
+part as not materialized (
+    select
+        reading.instance_number,
+        reading.piece_number,
+        reading.span_at,
+        reading.slice_count,
+        reading.activity_ratio,
+        reading.cut_ratio,
+        reading.kepler_ratio,
+        true as is_scraped
+    from reading
+    union all by name
+    select
+        * exclude (is_instance_active, instance_owner_count),
+        false as is_scraped
+    from other
+),
+
+summed as (
+    select
+        part.instance_number,
+        sum((part.cut_ratio * span.joules_per_slice * 1e12)::hugeint) / 1e12 as slice_joules,
+        sum((part.cut_ratio * span.joules_per_ratio * 1e12)::hugeint) / 1e12 as ratio_joules,
+        sum((part.kepler_ratio * span.joules_per_kepler * 1e12)::hugeint) / 1e12 as kepler_joules,
+        max(part.cut_ratio * span.watts_per_slice) as slice_watts_max,
+        count_if(part.activity_ratio != part.cut_ratio) as clamped_count
+    from part
+    inner join span
+        using (piece_number, span_at, is_scraped)
+    group by part.instance_number
+),
+
+listed as (
+    select
+        part.instance_number,
+        list({
+            'span_at': part.span_at,
+            'seconds': span.observed_seconds,
+            'active_seconds': if(span.counts_active, span.measured_seconds, 0),
+            'active_joules': if(
+                span.is_told, part.cut_ratio * part.slice_count * span.joules_per_slice, instance.slice_share_ratio * span.active_joules
+            ),
+            'active_joules_unweighted': if(
+                span.is_told, part.cut_ratio * span.joules_per_ratio, instance.equal_share_ratio * span.active_joules
+            ),
+            'active_joules_kepler': case
+                when span.all_kepler_ratio > 0 then part.kepler_ratio * span.joules_per_kepler
+                when instance.signal = 'none' then instance.equal_share_ratio * span.above_joules
+                else 0
+            end
+        } order by part.span_at) as spans
+    from part
+    inner join instance on part.instance_number = instance.instance_number
+    inner join span
+        on
+            part.piece_number = span.piece_number
+            and part.span_at = span.span_at
+            and part.is_scraped = span.is_scraped
+    where instance.has_util
+    group by part.instance_number
+)
+
+select
+    instance.cluster,
+    instance.device_uuid,
+    instance.gpu_instance_id,
+    instance.start_at,
+    instance.hour_start_at,
+    instance.instance_owner_count,
+    instance.slice_count,
+    least(1, instance.slice_count / instance.whole_slice_count) as gpu_ratio,
+    piece.observed_seconds,
+    piece.measured_seconds,
+    summed.slice_joules * instance.slice_count + piece.untold_joules * instance.slice_share_ratio as active_joules,
+    summed.ratio_joules + piece.untold_joules * instance.equal_share_ratio as active_joules_unweighted,
+    summed.kepler_joules
+    + if(instance.signal = 'none', piece.untold_kepler_joules * instance.equal_share_ratio, 0) as active_joules_kepler,
+    piece.held_joules * instance.equal_share_ratio as held_joules,
+    piece.idle_joules * instance.idle_share_ratio as idle_joules,
+    piece.active_seconds,
+    piece.activity_unknown_seconds,
+    piece.equal_seconds,
+    greatest(
+        summed.slice_watts_max * instance.slice_count, piece.untold_watts_max * instance.slice_share_ratio
+    ) as active_watts_max,
+    summed.clamped_count,
+    listed.spans,
+    if(instance.signal = 'none', 'equal_share', 'activity_slice_share') as method
+from summed
+inner join instance on summed.instance_number = instance.instance_number
+inner join piece on instance.piece_number = piece.piece_number
+left join listed on summed.instance_number = listed.instance_number

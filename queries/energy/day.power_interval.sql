@@ -1,0 +1,298 @@
+-- Energy of each GPU per ownership interval: measured, idle part, and how the rest is split.
+--
+-- Idle is the baseline's part of what was measured, never more than all of it: in active time and in the rest, each as a whole, so
+-- that the noise of samples around the baseline makes no energy. Sums of pieces that are shared out sample by sample stand in
+-- day.power_step instead.
+-- The lowest power seen is the last resort: of a GPU that was busy all the time it is far too high, but no more than measured.
+--
+-- grain:  cluster, device_uuid, start_at
+-- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series
+-- params:
+-- source: day.sample_sum, day.idle_baseline
+-- columns:
+--   cluster                   cluster name
+--   device_uuid               UUID of the physical GPU
+--   hour_start_at             UTC, start of the hour
+--   start_at                  UTC, start of the piece
+--   end_at                    UTC, its end, outside it
+--   piece_number              number of the row: a short key
+--   owner_count               holders of the GPU or of its instances
+--   share                     none, alone, equal; util or activity where it is shared out sample by sample
+--   layout                    profiles of its MIG instances, sorted; '' for the whole GPU
+--   slice_count               compute slices of its instances together; null for the whole GPU
+--   idle_watts                power at idle; null where it is unknown
+--   idle_source               configured, observed, same_model, lowest_seen or unknown
+--   observed_seconds          s in which the GPU was seen
+--   measured_seconds          s whose energy is known; null where none is
+--   measured_joules           J, energy over them
+--   counter_joules            J of it by the energy counter
+--   integral_joules           J, power over the time of counter_joules
+--   idle_joules               J, the baseline's part; null where the baseline is unknown
+--   active_joules             J above idle in active time
+--   held_joules               J above idle in the rest
+--   active_seconds            s of active time
+--   activity_unknown_seconds  s that count as active because no signal says otherwise
+--   active_watts_max          largest power above idle in active time
+--   power_watts_min           smallest power
+--   power_watts_max           largest power
+with board as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        start_at,
+        end_at,
+        observed_seconds,
+        energy_seen_seconds,
+        energy_joules,
+        counter_integral_joules,
+        counter_active_seconds,
+        counter_active_joules,
+        counter_unknown_seconds,
+        begun_joules,
+        powered_seconds,
+        powered_joules,
+        powered_active_seconds,
+        powered_active_joules,
+        powered_unknown_seconds,
+        active_watts_max,
+        power_watts_min,
+        power_watts_max
+    from day.sample_sum
+    where gpu_instance_id = ''
+),
+
+device_hour as (
+    select distinct
+        cluster,
+        device_uuid,
+        hour_start_at
+    from board
+),
+
+piece as (
+    select
+        device_hour.cluster,
+        device_hour.device_uuid,
+        device_hour.hour_start_at,
+        coalesce(piece.start_at, device_hour.hour_start_at) as start_at,
+        coalesce(piece.end_at, device_hour.hour_start_at + interval 1 hour) as end_at
+    from device_hour
+    left join day.ownership_interval as piece
+        using (cluster, device_uuid, hour_start_at)
+),
+
+holder as (
+    select
+        cluster,
+        device_uuid,
+        start_at,
+        count(*) as owner_count,
+        bool_and(gpu_instance_id != '') as is_mig
+    from day.allocated_interval
+    group by cluster, device_uuid, start_at
+),
+
+told as (
+    select distinct
+        cluster,
+        device_uuid,
+        start_at
+    from day.sharer_series
+),
+
+lowest as (
+    select
+        cluster,
+        device_uuid,
+        min(power_watts_min) as idle_watts
+    from board
+    group by cluster, device_uuid
+),
+
+based as (
+    select
+        piece.*,
+        row_number() over (order by piece.cluster, piece.device_uuid, piece.start_at)::uinteger as piece_number,
+        coalesce(holder.owner_count, 0) as owner_count,
+        case
+            when holder.owner_count is null then 'none'
+            when holder.is_mig then 'activity'
+            when holder.owner_count = 1 then 'alone'
+            when told.start_at is not null then 'util'
+            else 'equal'
+        end as share,
+        coalesce(device_layout.layout, '') as layout,
+        device_layout.slice_count,
+        coalesce(baseline.idle_watts, lowest.idle_watts) as idle_watts,
+        case
+            when baseline.idle_watts is not null then baseline.idle_source
+            when lowest.idle_watts is not null then 'lowest_seen'
+            else 'unknown'
+        end as idle_source
+    from piece
+    left join holder
+        using (cluster, device_uuid, start_at)
+    left join told
+        on
+            piece.cluster = told.cluster
+            and piece.device_uuid = told.device_uuid
+            and piece.start_at = told.start_at
+    left join day.device_layout
+        on
+            piece.cluster = device_layout.cluster
+            and piece.device_uuid = device_layout.device_uuid
+            and piece.hour_start_at = device_layout.hour_start_at
+    left join day.idle_baseline as baseline
+        on
+            piece.cluster = baseline.cluster
+            and piece.device_uuid = baseline.device_uuid
+            and coalesce(device_layout.layout, '') = baseline.layout
+    left join lowest
+        on
+            piece.cluster = lowest.cluster
+            and piece.device_uuid = lowest.device_uuid
+),
+
+edged as (
+    select distinct
+        cluster,
+        device_uuid
+    from day.energy_edge
+),
+
+segment as (
+    select
+        board.cluster,
+        board.device_uuid,
+        board.hour_start_at,
+        board.start_at,
+        board.end_at,
+        board.observed_seconds,
+        -- Of a GPU with a counter the samples without it are told by day.energy_edge.
+        if(edged.device_uuid is null, board.powered_seconds, null) as alone_seconds,
+        if(
+            board.energy_seen_seconds is null and alone_seconds is null,
+            null,
+            coalesce(board.energy_seen_seconds, 0) + coalesce(alone_seconds, 0)
+        ) as measured_seconds,
+        if(
+            measured_seconds is null,
+            null,
+            coalesce(board.energy_joules, 0) + if(alone_seconds is null, 0, board.powered_joules)
+        ) as measured_joules,
+        board.energy_joules as counter_joules,
+        board.counter_integral_joules as integral_joules,
+        coalesce(board.counter_active_seconds, 0) + if(alone_seconds is null, 0, coalesce(board.powered_active_seconds, 0)) as active_seconds,
+        coalesce(board.counter_active_joules, 0) + if(alone_seconds is null, 0, coalesce(board.powered_active_joules, 0)) as active_joules,
+        coalesce(board.begun_joules, 0) as begun_joules,
+        coalesce(board.counter_unknown_seconds, 0)
+        + if(alone_seconds is null, 0, coalesce(board.powered_unknown_seconds, 0)) as activity_unknown_seconds,
+        board.active_watts_max,
+        board.power_watts_min,
+        board.power_watts_max
+    from board
+    left join edged
+        using (cluster, device_uuid)
+    union all by name
+    -- Seen already: of an edge only the energy counts.
+    select
+        cluster,
+        device_uuid,
+        date_trunc('hour', start_at) as hour_start_at,
+        start_at,
+        end_at,
+        0 as observed_seconds,
+        epoch_ms(end_at - start_at) / 1000 as measured_seconds,
+        told_joules as measured_joules,
+        if(coalesce(is_active, true), measured_seconds, 0) as active_seconds,
+        if(coalesce(is_active, true), told_joules, 0) as active_joules,
+        0 as begun_joules,
+        if(is_active is null, measured_seconds, 0) as activity_unknown_seconds
+    from day.energy_edge
+    where told_joules is not null and end_at > start_at
+),
+
+-- A segment that a change of owners cuts is shared out by time.
+placed as (
+    select
+        based.piece_number,
+        segment.*,
+        if(
+            segment.start_at >= based.start_at and segment.end_at <= based.end_at,
+            1,
+            epoch(least(segment.end_at, based.end_at) - greatest(segment.start_at, based.start_at))
+            / epoch(segment.end_at - segment.start_at)
+        ) as part_ratio
+    from based
+    inner join segment
+        on
+            based.cluster = segment.cluster
+            and based.device_uuid = segment.device_uuid
+            and based.hour_start_at = segment.hour_start_at
+            and segment.start_at < based.end_at
+            and segment.end_at > based.start_at
+),
+
+summed as (
+    select
+        piece_number,
+        sum(observed_seconds * part_ratio) as observed_seconds,
+        sum(measured_seconds * part_ratio) as measured_seconds,
+        sum(measured_joules * part_ratio) as measured_joules,
+        sum(counter_joules * part_ratio) as counter_joules,
+        sum(integral_joules * part_ratio) as integral_joules,
+        sum(active_seconds * part_ratio) as active_seconds,
+        sum(active_joules * part_ratio) as active_joules,
+        sum(begun_joules * part_ratio) as begun_joules,
+        sum(activity_unknown_seconds * part_ratio) as activity_unknown_seconds,
+        max(active_watts_max) as active_watts_max,
+        min(power_watts_min) as power_watts_min,
+        max(power_watts_max) as power_watts_max
+    from placed
+    group by piece_number
+),
+
+split as (
+    select
+        based.*,
+        summed.* exclude (piece_number),
+        -- Unknown idle leaves all above it.
+        coalesce(based.idle_watts, 0) as known_idle_watts,
+        least(summed.active_joules, known_idle_watts * summed.active_seconds) as active_idle_joules,
+        least(
+            summed.measured_joules - summed.active_joules, known_idle_watts * (summed.measured_seconds - summed.active_seconds)
+        ) as rest_idle_joules,
+        summed.active_joules - active_idle_joules as above_joules,
+        summed.measured_joules - summed.active_joules - rest_idle_joules as rest_joules
+    from based
+    inner join summed on based.piece_number = summed.piece_number
+)
+
+select
+    cluster,
+    device_uuid,
+    hour_start_at,
+    start_at,
+    end_at,
+    piece_number,
+    owner_count,
+    share,
+    layout,
+    slice_count,
+    idle_watts,
+    idle_source,
+    observed_seconds,
+    measured_seconds,
+    measured_joules,
+    counter_joules,
+    integral_joules,
+    if(measured_seconds is null or idle_watts is null, null, active_idle_joules + rest_idle_joules) as idle_joules,
+    if(measured_seconds is null, null, above_joules + least(begun_joules, rest_joules)) as active_joules,
+    if(measured_seconds is null, null, rest_joules - least(begun_joules, rest_joules)) as held_joules,
+    if(measured_seconds is null, null, active_seconds) as active_seconds,
+    if(measured_seconds is null, null, activity_unknown_seconds) as activity_unknown_seconds,
+    if(active_watts_max is null, null, greatest(0, active_watts_max - coalesce(idle_watts, 0))) as active_watts_max,
+    power_watts_min,
+    power_watts_max
+from split

@@ -1,0 +1,132 @@
+-- Idle and active energy per sample of the intervals that are split sample by sample.
+--
+-- The rules of energy in day.sample_sum, span by span; a span that a change of owners cuts is shared out by time.
+--
+-- grain:  cluster, piece_number, span_at
+-- reads:  day.energy_edge, day.power_interval, lake.device_sample
+-- params:
+-- source: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_POWER_USAGE and the activity signals of the whole GPU
+-- columns:
+--   cluster           cluster name
+--   piece_number      of day.power_interval
+--   span_at           UTC, start of the span
+--   seen_at           UTC, the GPU's sample that is in force
+--   is_board_active   the GPU's own signals show activity; null where none is known
+--   observed_seconds  s of the span
+--   measured_seconds  the same where the energy is known
+--   idle_joules       J, the baseline's part of the energy; null where the baseline is unknown
+--   above_joules      J, the rest of it; null where the energy is unknown
+--   begun_joules      J of that which began within the span, if the span shows no activity
+with piece as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        piece_number,
+        start_at,
+        end_at,
+        idle_watts
+    from day.power_interval
+    where share in ('util', 'activity')
+),
+
+device as (
+    select distinct
+        cluster,
+        device_uuid
+    from piece
+),
+
+board as (
+    select
+        sample.cluster,
+        sample.device_uuid,
+        date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
+        sample.seen_at::timestamp as seen_at,
+        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as until_at,
+        sample.held_seconds,
+        sample.power_watts::double as power_watts,
+        sample.energy_joules is not null as has_counter,
+        sample.energy_joules_increase::double as energy_joules_increase,
+        -- What is null is left out of it.
+        greatest(
+            sample.gpu_util_ratio > 0,
+            sample.gr_engine_active_ratio >= 0.001,
+            sample.sm_active_ratio >= 0.001,
+            sample.pcie_tx_bytes_per_second >= 1e8,
+            sample.pcie_rx_bytes_per_second >= 1e8
+        ) as is_active
+    from lake.device_sample as sample
+    semi join device
+        using (cluster, device_uuid)
+    where sample.gpu_instance_id = '' and sample.held_seconds > 0
+),
+
+placed as (
+    select
+        piece.cluster,
+        piece.piece_number,
+        piece.idle_watts,
+        board.device_uuid,
+        board.seen_at,
+        board.is_active,
+        board.power_watts,
+        board.held_seconds,
+        board.has_counter,
+        board.energy_joules_increase,
+        greatest(board.seen_at, piece.start_at) as span_at,
+        if(
+            board.seen_at >= piece.start_at and board.until_at <= piece.end_at,
+            1,
+            epoch(least(board.until_at, piece.end_at) - greatest(board.seen_at, piece.start_at)) / board.held_seconds
+        ) as part_ratio
+    from board
+    inner join piece
+        on
+            board.cluster = piece.cluster
+            and board.device_uuid = piece.device_uuid
+            and board.hour_start_at = piece.hour_start_at
+            and board.seen_at < piece.end_at
+            and board.until_at > piece.start_at
+),
+
+measured as (
+    select
+        placed.*,
+        placed.held_seconds * placed.part_ratio as seconds,
+        case
+            when placed.energy_joules_increase is not null then placed.energy_joules_increase
+            when edge.start_at is not null then edge.told_joules
+            when not placed.has_counter then placed.power_watts * placed.held_seconds
+        end as joules
+    from placed
+    left join day.energy_edge as edge
+        on
+            placed.cluster = edge.cluster
+            and placed.device_uuid = edge.device_uuid
+            and placed.seen_at = edge.start_at
+),
+
+split as (
+    select
+        *,
+        part_ratio * greatest(0, joules - coalesce(idle_watts, 0) * held_seconds) as above_joules
+    from measured
+)
+
+select
+    cluster,
+    piece_number,
+    span_at,
+    seen_at,
+    is_active as is_board_active,
+    seconds as observed_seconds,
+    if(joules is null, null, seconds) as measured_seconds,
+    if(joules is null or idle_watts is null, null, part_ratio * least(joules, idle_watts * held_seconds)) as idle_joules,
+    if(joules is null, null, above_joules) as above_joules,
+    case
+        when energy_joules_increase > 1.1 * power_watts * held_seconds
+            then least(above_joules, part_ratio * (energy_joules_increase - power_watts * held_seconds))
+        when joules is not null then 0
+    end as begun_joules
+from split

@@ -1,0 +1,158 @@
+-- Activity series of each holder of a shared GPU or MIG instance: utilization, else Kepler's watts.
+--
+-- A series without the pod's uid is of the holder of its name at that time. A container's own comes before its pod's.
+-- Kepler tells the watts of a pod on all its GPUs together: of a pod that has one alone they are that one's. They serve where they
+-- tell of every sharer, and utilisation does not.
+--
+-- grain:  cluster, holder_number, series_id
+-- reads:  day.allocated_interval, day.kepler_series, lake.series
+-- params:
+-- source: series of scope pod: DCGM_FI_DEV_GPU_UTIL with a pod beside a series without, hami_*; kepler_pod_gpu_watts
+-- columns:
+--   cluster        cluster name
+--   holder_number  of day.allocated_interval
+--   series_id      of lake.series
+--   device_uuid    UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   start_at       UTC, start of the piece
+--   end_at         UTC, its end, outside it
+--   scope          pod or container, whose it is
+--   method         sm_util_share; process_util_share where another exporter than dcgm-exporter gives utilisation; kepler_share
+--   pod_owner_count  containers of the pod on the GPU or instance: they share a pod's value; 1 for a container's own
+with measured as (
+    select
+        cluster,
+        series_id,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        if(metric ilike 'dcgm%' or container = '', 'pod', 'container') as scope,
+        if(metric ilike 'dcgm%', 'sm_util_share', 'process_util_share') as method
+    from lake.series
+    where scope = 'pod' and device_uuid != '' and pod != '' and signal = 'gpu_util_ratio'
+),
+
+sharer as (
+    select *
+    from day.allocated_interval
+    where if(gpu_instance_id = '', owner_count, instance_owner_count) > 1
+),
+
+by_utilisation as (
+    select
+        held.cluster,
+        held.holder_number,
+        measured.series_id,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.start_at,
+        held.end_at,
+        measured.scope,
+        measured.method,
+        if(measured.scope = 'pod', held.pod_owner_count, 1) as pod_owner_count
+    from sharer as held
+    inner join measured
+        on
+            held.cluster = measured.cluster
+            and held.device_uuid = measured.device_uuid
+            and held.gpu_instance_id = measured.gpu_instance_id
+            and held.namespace = measured.namespace
+            and held.pod = measured.pod
+            and (measured.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
+            and measured.container in ('', held.container)
+    qualify measured.scope = min(measured.scope) over (partition by held.holder_number)
+),
+
+pod_of_kepler as (
+    select distinct
+        cluster,
+        namespace,
+        pod
+    from day.kepler_series
+),
+
+pod_of_one_gpu as (
+    select
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        held.hour_start_at
+    from day.allocated_interval as held
+    semi join pod_of_kepler
+        using (cluster, namespace, pod)
+    group by held.cluster, held.namespace, held.pod, held.pod_uid, held.hour_start_at
+    having min((held.device_uuid, held.gpu_instance_id)) = max((held.device_uuid, held.gpu_instance_id))
+),
+
+by_kepler as (
+    select
+        held.cluster,
+        held.holder_number,
+        kepler.series_id,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.start_at,
+        held.end_at,
+        'pod' as scope,
+        'kepler_share' as method,
+        held.pod_owner_count
+    from sharer as held
+    semi join pod_of_one_gpu
+        using (cluster, namespace, pod, pod_uid, hour_start_at)
+    inner join day.kepler_series as kepler
+        on
+            held.cluster = kepler.cluster
+            and held.namespace = kepler.namespace
+            and held.pod = kepler.pod
+            and (kepler.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
+),
+
+holder_by_utilisation as (
+    select distinct holder_number
+    from by_utilisation
+),
+
+holder_by_kepler as (
+    select distinct holder_number
+    from by_kepler
+),
+
+-- How many of those who share a whole GPU, or an instance, each source tells of.
+known as (
+    select
+        sharer.cluster,
+        sharer.device_uuid,
+        sharer.gpu_instance_id,
+        sharer.start_at,
+        count(*) as sharer_count,
+        count(utilisation.holder_number) as utilisation_count,
+        count(kepler.holder_number) as kepler_count
+    from sharer
+    left join holder_by_utilisation as utilisation on sharer.holder_number = utilisation.holder_number
+    left join holder_by_kepler as kepler on sharer.holder_number = kepler.holder_number
+    group by sharer.cluster, sharer.device_uuid, sharer.gpu_instance_id, sharer.start_at
+),
+
+kepler_serves as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at
+    from known
+    where utilisation_count < sharer_count and kepler_count = sharer_count
+)
+
+select by_utilisation.*
+from by_utilisation
+anti join kepler_serves
+    using (cluster, device_uuid, gpu_instance_id, start_at)
+union all
+select by_kepler.*
+from by_kepler
+semi join kepler_serves
+    using (cluster, device_uuid, gpu_instance_id, start_at)

@@ -1,0 +1,51 @@
+-- Activity readings of each holder of a shared GPU or MIG instance: utilization, or Kepler's watts.
+--
+-- grain:  holder_number, span_at
+-- reads:  day.sharer_series, lake.sample
+-- params:
+-- source: day.sharer_series
+-- columns:
+--   holder_number  of day.allocated_interval
+--   span_at        UTC, the sample; start of the holder's piece where an earlier one is in force then
+--   until_at       UTC, until when it is in force, outside it
+--   weight         share of time with a kernel of the holder running, or W; of a pod's value each of its containers has an equal part
+with line as (
+    select
+        *,
+        count(*) over (partition by holder_number) = 1 as is_alone
+    from day.sharer_series
+),
+
+reading as (
+    select
+        line.holder_number,
+        line.is_alone,
+        greatest(sample.seen_at::timestamp, line.start_at) as span_at,
+        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as until_at,
+        sample.value / line.pod_owner_count as weight
+    from lake.sample
+    inner join line
+        on
+            sample.cluster = line.cluster
+            and sample.series_id = line.series_id
+            and sample.seen_at < line.end_at
+            and sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) > line.start_at
+)
+
+select
+    holder_number,
+    span_at,
+    until_at,
+    weight
+from reading
+where is_alone
+union all
+-- Copies of one instant are one.
+select
+    holder_number,
+    span_at,
+    max(until_at) as until_at,
+    max(weight) as weight
+from reading
+where not is_alone
+group by holder_number, span_at

@@ -1,0 +1,165 @@
+-- Energy of each GPU per hour, and where it went: idle, attributed, unattributed.
+--
+-- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error tells of a mistake.
+-- To nobody goes what was used above idle while nobody held the GPU, by active instances that nobody holds, and over gaps of the counter.
+--
+-- grain:  cluster, device_uuid, hour_start_at
+-- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour
+-- params:
+-- source: day.power_interval, facts.power_hour, day.energy_gap
+-- columns:
+--   cluster               cluster name
+--   device_uuid           UUID of the physical GPU
+--   hour_start_at         UTC, start of the hour
+--   layout                profiles of its MIG instances, sorted; '' for the whole GPU
+--   measured_joules       J, growth of the energy counter, gaps included; power over time where it is silent
+--   counter_joules        J, growth of the counter where power is known too
+--   integral_joules       J, power over the same time
+--   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
+--   attributed_joules     J to holders: above idle, active or merely held
+--   unattributed_joules   J to nobody
+--   gap_joules            J of these over gaps and resets of the counter, beyond what power tells
+--   closing_error_joules  J, measured less the other three, to the microjoule: sums of doubles differ by less
+--   held_idle_joules      J of the idle baseline while somebody held it
+--   reserved_joules       J of what nobody used while a claim had it and no container; null where no claims were looked at
+--   measured_seconds      s whose energy is known
+--   held_seconds          s of them in which somebody held it
+--   idle_watts            power at idle; null where it is unknown
+--   idle_source           configured, observed, same_model, lowest_seen or unknown
+--   power_watts_min       smallest power
+--   power_watts_max       largest power
+with span as (
+    select
+        piece_number,
+        sum(idle_joules) as idle_joules
+    from day.power_step
+    group by piece_number
+),
+
+-- Pieces that are shared out sample by sample have their idle energy from there.
+piece as (
+    select piece.* replace (if(piece.share in ('util', 'activity'), span.idle_joules, piece.idle_joules) as idle_joules)
+    from day.power_interval as piece
+    left join span on piece.piece_number = span.piece_number
+),
+
+seen as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        any_value(layout) as layout,
+        max(idle_watts) as idle_watts,
+        any_value(idle_source) as idle_source,
+        sum(measured_joules) as measured_joules,
+        sum(counter_joules) as counter_joules,
+        sum(integral_joules) as integral_joules,
+        sum(idle_joules) as idle_joules,
+        sum(if(owner_count = 0, active_joules + held_joules, 0)) as free_joules,
+        sum(if(owner_count = 0, null, idle_joules)) as held_idle_joules,
+        sum(measured_seconds) as measured_seconds,
+        sum(if(owner_count = 0, 0, measured_seconds)) as held_seconds,
+        sum(if(owner_count = 0, 0, active_seconds)) as active_seconds,
+        min(power_watts_min) as power_watts_min,
+        max(power_watts_max) as power_watts_max
+    from piece
+    group by cluster, device_uuid, hour_start_at
+),
+
+gap as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(unexplained_joules) as gap_joules
+    from day.energy_gap
+    group by cluster, device_uuid, hour_start_at
+),
+
+held as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(active_joules + held_joules) as attributed_joules
+    from facts.power_hour
+    group by cluster, device_uuid, hour_start_at
+),
+
+bystander as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(active_joules) as active_joules
+    from day.power_activity
+    where instance_owner_count = 0
+    group by cluster, device_uuid, hour_start_at
+),
+
+reserved as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(reserved_joules) as reserved_joules
+    from facts.reserved_power_hour
+    group by cluster, device_uuid, hour_start_at
+),
+
+split as (
+    select
+        seen.*,
+        if(look.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
+        gap.gap_joules,
+        coalesce(seen.measured_joules, 0) + coalesce(gap.gap_joules, 0) as all_joules,
+        coalesce(held.attributed_joules, 0) as attributed_joules,
+        coalesce(seen.free_joules, 0) + coalesce(bystander.active_joules, 0) + coalesce(gap.gap_joules, 0) as unattributed_joules,
+        seen.measured_joules is not null or gap.gap_joules is not null as is_measured
+    from seen
+    left join gap
+        using (cluster, device_uuid, hour_start_at)
+    left join day.claim_snapshot as look on seen.cluster = look.cluster
+    left join reserved
+        on
+            seen.cluster = reserved.cluster
+            and seen.device_uuid = reserved.device_uuid
+            and seen.hour_start_at = reserved.hour_start_at
+    left join held
+        on
+            seen.cluster = held.cluster
+            and seen.device_uuid = held.device_uuid
+            and seen.hour_start_at = held.hour_start_at
+    left join bystander
+        on
+            seen.cluster = bystander.cluster
+            and seen.device_uuid = bystander.device_uuid
+            and seen.hour_start_at = bystander.hour_start_at
+)
+
+select
+    split.cluster,
+    split.device_uuid,
+    split.hour_start_at,
+    split.layout,
+    if(split.is_measured, split.all_joules, null) as measured_joules,
+    split.counter_joules,
+    split.integral_joules,
+    split.idle_joules,
+    if(split.is_measured, split.attributed_joules, null) as attributed_joules,
+    if(split.is_measured, split.unattributed_joules, null) as unattributed_joules,
+    split.gap_joules,
+    if(
+        split.is_measured,
+        round(split.all_joules - coalesce(split.idle_joules, 0) - split.attributed_joules - split.unattributed_joules, 6) + 0,
+        null
+    ) as closing_error_joules,
+    split.held_idle_joules,
+    if(split.is_measured, split.reserved_joules, null) as reserved_joules,
+    split.measured_seconds,
+    if(split.measured_seconds is null, null, split.held_seconds) as held_seconds,
+    split.idle_watts,
+    split.idle_source,
+    split.power_watts_min,
+    split.power_watts_max
+from split

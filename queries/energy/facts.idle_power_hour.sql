@@ -1,0 +1,145 @@
+-- Power of each unallocated GPU per hour: seconds per whole watt, by MIG layout.
+--
+-- The first minute after a holder left is no idle time: clocks and fans come down slowly. Nor is time in which the GPU was at
+-- work all the same: a pod that takes a GPU without asking for it is named nowhere.
+--
+-- grain:  cluster, device_uuid, layout, hour_start_at, bin_watts
+-- reads:  day.device_layout, day.device_run, facts.ownership, lake.device_sample
+-- params:
+-- source: DCGM_FI_DEV_POWER_USAGE outside the spans of facts.ownership
+-- columns:
+--   cluster        cluster name
+--   device_uuid    UUID of the physical GPU
+--   layout         profiles of its MIG instances, sorted; '' for the whole GPU
+--   hour_start_at  UTC, start of the hour
+--   bin_watts      power, rounded to whole watts
+--   idle_seconds   s at that power
+--   gpu_model      model, '' where unknown
+with owned as (
+    select
+        cluster,
+        device_uuid,
+        epoch_ms(start_at) as start_ms,
+        epoch_ms(end_at) + 60000 as end_ms
+    from facts.ownership
+),
+
+opened as (
+    select
+        *,
+        coalesce(start_ms > max(end_ms) over (
+            partition by cluster, device_uuid
+            order by start_ms, end_ms
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from owned
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, device_uuid
+            order by start_ms, end_ms
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+),
+
+taken as (
+    select
+        cluster,
+        device_uuid,
+        min(start_ms) as start_ms,
+        max(end_ms) as end_ms
+    from numbered
+    group by cluster, device_uuid, number
+),
+
+taken_hour as (
+    select
+        *,
+        unnest(generate_series(start_ms // 3600000, (end_ms - 1) // 3600000)) as hour_number
+    from taken
+),
+
+-- An hour without a row is free as a whole; what is taken of the others is disjoint and in order.
+hour as (
+    select
+        cluster,
+        device_uuid,
+        make_timestamp_ms(hour_number * 3600000) as hour_start_at,
+        list({ 'start_ms': start_ms, 'end_ms': end_ms } order by start_ms) as taken_spans,
+        max(start_ms <= hour_number * 3600000 and end_ms >= (hour_number + 1) * 3600000) as is_full
+    from taken_hour
+    group by cluster, device_uuid, hour_number
+),
+
+sampled as (
+    select
+        sample.cluster,
+        sample.device_uuid,
+        date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
+        epoch_ms(sample.seen_at) as seen_ms,
+        sample.held_seconds,
+        sample.power_watts::double as power_watts
+    from lake.device_sample as sample
+    where
+        sample.gpu_instance_id = '' and sample.power_watts is not null
+        and not coalesce(sample.gpu_util_ratio > 0, false)
+        and not coalesce(sample.gr_engine_active_ratio >= 0.001, false)
+        and not coalesce(sample.sm_active_ratio >= 0.001, false)
+),
+
+free as (
+    select
+        sampled.cluster,
+        sampled.device_uuid,
+        sampled.hour_start_at,
+        round(sampled.power_watts)::bigint as bin_watts,
+        sampled.held_seconds - coalesce(list_sum([
+            greatest(0, least(span.end_ms, sampled.seen_ms + 1000 * sampled.held_seconds) - greatest(span.start_ms, sampled.seen_ms))
+            for span in hour.taken_spans
+        ]), 0) / 1000 as idle_seconds
+    from sampled
+    left join hour
+        using (cluster, device_uuid, hour_start_at)
+    where not coalesce(hour.is_full, false)
+),
+
+binned as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        bin_watts,
+        sum(idle_seconds) as idle_seconds
+    from free
+    where idle_seconds > 0
+    group by cluster, device_uuid, hour_start_at, bin_watts
+),
+
+model as (
+    select
+        cluster,
+        device_uuid,
+        max(gpu_model) as gpu_model
+    from day.device_run
+    group by cluster, device_uuid
+)
+
+select
+    binned.cluster,
+    binned.device_uuid,
+    coalesce(device_layout.layout, '') as layout,
+    binned.hour_start_at,
+    binned.bin_watts,
+    binned.idle_seconds,
+    coalesce(model.gpu_model, '') as gpu_model
+from binned
+left join day.device_layout
+    using (cluster, device_uuid, hour_start_at)
+left join model
+    on
+        binned.cluster = model.cluster
+        and binned.device_uuid = model.device_uuid

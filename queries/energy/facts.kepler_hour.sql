@@ -1,0 +1,61 @@
+-- Kepler's own active power of each pod's GPUs per hour.
+--
+-- Kepler shows a pod only while it has more than 0 W, and all its GPUs together. Its joules are left aside: they sum the processes
+-- that live at the moment, so they fall when one ends. Of several series of a pod and hour the fullest serves.
+--
+-- grain:  cluster, namespace, pod, pod_uid, hour_start_at
+-- reads:  lake.sample, lake.series
+-- params:
+-- source: kepler_pod_gpu_watts with state running
+-- columns:
+--   cluster             cluster name
+--   namespace           workload namespace
+--   pod                 workload pod
+--   pod_uid             its uid; '' where unknown
+--   hour_start_at       UTC, start of the hour
+--   kepler_seconds      s in which Kepler showed the pod
+--   kepler_joules       J, its watts over that time
+--   kepler_watts_max    largest of its watts
+with series as (
+    select
+        cluster,
+        series_id,
+        namespace,
+        pod,
+        pod_uid
+    from lake.series
+    where signal = 'kepler_active_watts' and pod != ''
+),
+
+hour as (
+    select
+        series.cluster,
+        series.namespace,
+        series.pod,
+        series.pod_uid,
+        series.series_id,
+        date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
+        count(*) as sample_count,
+        sum(sample.held_seconds) as kepler_seconds,
+        sum(sample.value * sample.held_seconds) as kepler_joules,
+        max(sample.value) as kepler_watts_max
+    from lake.sample
+    inner join series
+        using (cluster, series_id)
+    group by all
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    hour_start_at,
+    kepler_seconds,
+    kepler_joules,
+    kepler_watts_max
+from hour
+qualify row_number() over (
+    partition by cluster, namespace, pod, pod_uid, hour_start_at
+    order by sample_count desc, series_id asc
+) = 1

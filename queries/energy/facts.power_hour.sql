@@ -1,0 +1,175 @@
+-- Energy of each holder on each of its GPUs or MIG instances per hour: active, and idle while allocated.
+--
+-- One holder of a whole GPU has all above idle; several share it, by their own utilisation where that is measured, else by what
+-- Kepler shows of them (day.power_util), else in equal parts; holders of MIG instances by activity (day.power_activity),
+-- several of one as those of a whole GPU (day.instance_util). Where the baseline is unknown all that was measured counts as
+-- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
+-- compute slices.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
+-- reads:  day.allocated_interval, day.instance_util, day.power_activity, day.power_interval, day.power_util
+-- params:
+-- source: day.power_interval, day.power_util, day.power_activity
+-- columns:
+--   cluster                   cluster name
+--   namespace                 workload namespace
+--   pod                       workload pod
+--   pod_uid                   its uid; '' where unknown
+--   container                 workload container
+--   device_uuid               UUID of the physical GPU
+--   gpu_instance_id           MIG instance; '' for the whole GPU
+--   hour_start_at             UTC, start of the hour
+--   observed_seconds          s in which the GPU was seen while held
+--   gpu_seconds               s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
+--   measured_seconds          s of them whose energy is known; null where none is
+--   active_joules             J above idle in active time; null where no energy is known
+--   active_joules_unweighted  J, the same with MIG activity not weighted by compute slices
+--   active_joules_kepler      J by Kepler's shares, active or not
+--   held_joules               J above idle while merely held; null where no energy is known
+--   idle_joules               J, its part of the idle baseline; null where the baseline or the energy is unknown
+--   active_seconds            s of active time
+--   held_seconds              s held and not active
+--   activity_unknown_seconds  s that count as active because no signal says otherwise
+--   equal_seconds             s of active time shared equally for want of a measure
+--   active_watts_max          largest power above idle in active time
+--   clamped_count             samples in which the instance's activity was outside 0..1
+--   idle_watts                the whole GPU's power at idle; null where it is unknown
+--   idle_source               configured, observed, same_model, lowest_seen or unknown
+--   hours_method              how gpu_seconds and idle_joules are shared out (day.allocated_interval): exclusive, granted_share, equal_share; several are listed
+--   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
+--   scope                     whose activity was measured: device, pod or container
+with held as (
+    select
+        held.*,
+        -- Of a GPU; beside holders of its instances, of their part.
+        held.hours_ratio * held.instance_owner_count / held.owner_count as gpu_ratio,
+        piece.share,
+        piece.idle_watts,
+        piece.idle_source,
+        piece.observed_seconds,
+        piece.measured_seconds,
+        piece.active_joules,
+        piece.held_joules,
+        piece.idle_joules,
+        piece.active_seconds,
+        piece.activity_unknown_seconds,
+        piece.active_watts_max
+    from day.allocated_interval as held
+    inner join day.power_interval as piece
+        using (cluster, device_uuid, start_at)
+),
+
+told as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        idle_watts,
+        idle_source,
+        hours_method,
+        observed_seconds,
+        observed_seconds * gpu_ratio as gpu_seconds,
+        measured_seconds,
+        active_joules / owner_count as active_joules,
+        active_joules / owner_count as active_joules_unweighted,
+        (active_joules + held_joules) / owner_count as active_joules_kepler,
+        held_joules / owner_count as held_joules,
+        idle_joules * gpu_ratio as idle_joules,
+        active_seconds,
+        activity_unknown_seconds,
+        if(share = 'equal', active_seconds, 0) as equal_seconds,
+        active_watts_max / owner_count as active_watts_max,
+        0 as clamped_count,
+        if(share = 'equal', 'equal_share', 'exclusive') as method,
+        'device' as scope
+    from held
+    where share in ('alone', 'equal')
+    union all by name
+    select
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        held.container,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.hour_start_at,
+        held.idle_watts,
+        held.idle_source,
+        held.hours_method,
+        util.* exclude (cluster, holder_number),
+        util.observed_seconds * held.gpu_ratio as gpu_seconds,
+        util.active_joules as active_joules_unweighted,
+        0 as clamped_count
+    from held
+    inner join day.power_util as util on held.holder_number = util.holder_number
+    union all by name
+    select
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        held.container,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.hour_start_at,
+        held.idle_watts,
+        held.idle_source,
+        held.hours_method,
+        activity.observed_seconds,
+        activity.observed_seconds * activity.gpu_ratio * held.hours_ratio as gpu_seconds,
+        activity.measured_seconds,
+        coalesce(util.active_joules, activity.active_joules / held.instance_owner_count) as active_joules,
+        coalesce(util.active_joules_unweighted, activity.active_joules_unweighted / held.instance_owner_count) as active_joules_unweighted,
+        coalesce(util.active_joules_kepler, activity.active_joules_kepler / held.instance_owner_count) as active_joules_kepler,
+        activity.held_joules / held.instance_owner_count as held_joules,
+        activity.idle_joules * held.hours_ratio as idle_joules,
+        activity.active_seconds,
+        activity.activity_unknown_seconds,
+        greatest(activity.equal_seconds, util.equal_seconds) as equal_seconds,
+        coalesce(util.active_watts_max, activity.active_watts_max / held.instance_owner_count) as active_watts_max,
+        activity.clamped_count,
+        concat_ws(', ', activity.method, util.method) as method,
+        coalesce(util.scope, 'device') as scope
+    from held
+    inner join day.power_activity as activity
+        using (cluster, device_uuid, gpu_instance_id, start_at)
+    left join day.instance_util as util on held.holder_number = util.holder_number
+    where held.share = 'activity'
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    hour_start_at,
+    sum(observed_seconds) as observed_seconds,
+    sum(gpu_seconds) as gpu_seconds,
+    sum(measured_seconds) as measured_seconds,
+    sum(active_joules) as active_joules,
+    sum(active_joules_unweighted) as active_joules_unweighted,
+    sum(active_joules_kepler) as active_joules_kepler,
+    sum(held_joules) as held_joules,
+    sum(idle_joules) as idle_joules,
+    sum(if(measured_seconds is null, null, active_seconds)) as active_seconds,
+    sum(measured_seconds - active_seconds) as held_seconds,
+    sum(if(measured_seconds is null, null, activity_unknown_seconds)) as activity_unknown_seconds,
+    sum(if(measured_seconds is null, null, equal_seconds)) as equal_seconds,
+    max(active_watts_max) as active_watts_max,
+    sum(clamped_count)::bigint as clamped_count,
+    max(idle_watts) as idle_watts,
+    any_value(idle_source) as idle_source,
+    string_agg(distinct hours_method, ', ' order by hours_method) as hours_method,
+    string_agg(distinct method, ', ' order by method) as method,
+    max(scope) as scope
+from told
+group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at

@@ -1,0 +1,52 @@
+-- Energy of GPUs reserved by a resource claim without a running container, per hour.
+--
+-- It is a part of what nobody used; of several claims on one GPU each has the part that it takes, as all parts are to 1; an equal one where
+-- the part of one of them is not known.
+--
+-- grain:  cluster, device_uuid, namespace, claim_uid, hour_start_at
+-- reads:  day.power_interval, day.reservation
+-- params:
+-- source: day.power_interval in the spans of day.reservation
+-- columns:
+--   cluster           cluster name
+--   device_uuid       UUID of the physical GPU
+--   namespace         namespace of the claim
+--   claim_uid         uid of the claim
+--   hour_start_at     UTC, start of the hour
+--   reserved_joules   J, all that was measured of the GPU meanwhile; null where its energy is unknown
+--   reserved_seconds  s in which the GPU was seen meanwhile
+with reserved as (
+    select
+        reservation.cluster,
+        reservation.device_uuid,
+        reservation.namespace,
+        reservation.claim_uid,
+        piece.hour_start_at,
+        piece.measured_joules,
+        piece.observed_seconds,
+        count(*) over same_piece as claim_count,
+        if(count(reservation.share_ratio) over same_piece = claim_count, nullif(sum(reservation.share_ratio) over same_piece, 0), null)
+            as all_share_ratio,
+        coalesce(reservation.share_ratio / all_share_ratio, 1 / claim_count) as hours_ratio
+    -- Pieces are cut where a reservation begins or ends.
+    from day.power_interval as piece
+    inner join day.reservation
+        on
+            piece.cluster = reservation.cluster
+            and piece.device_uuid = reservation.device_uuid
+            and piece.start_at >= reservation.start_at
+            and piece.end_at <= reservation.end_at
+    where piece.owner_count = 0 and reservation.gpu_instance_id = ''
+    window same_piece as (partition by piece.cluster, piece.piece_number)
+)
+
+select
+    cluster,
+    device_uuid,
+    namespace,
+    claim_uid,
+    hour_start_at,
+    sum(measured_joules * hours_ratio) as reserved_joules,
+    sum(observed_seconds) as reserved_seconds
+from reserved
+group by cluster, device_uuid, namespace, claim_uid, hour_start_at

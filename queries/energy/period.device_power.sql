@@ -1,0 +1,29 @@
+-- Energy of each GPU and where it went, added over the window.
+--
+-- grain:  cluster, device_uuid
+-- reads:  facts.device_power_hour
+-- params: since_at, until_at
+-- source: facts.device_power_hour
+-- columns:
+--   cluster               cluster name
+--   device_uuid           UUID of the physical GPU
+--   measured_joules       J, energy
+--   counter_joules        J of it by the energy counter
+--   integral_joules       J, power over the same time
+--   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown at some time
+--   attributed_joules     J to holders
+--   unattributed_joules   J to nobody
+--   closing_error_joules  J, measured less the other three
+select
+    cluster,
+    device_uuid,
+    sum(measured_joules) as measured_joules,
+    sum(counter_joules) as counter_joules,
+    sum(integral_joules) as integral_joules,
+    if(count(idle_joules) = count(measured_seconds), sum(idle_joules), null) as idle_joules,
+    sum(attributed_joules) as attributed_joules,
+    sum(unattributed_joules) as unattributed_joules,
+    sum(closing_error_joules) as closing_error_joules
+from facts.device_power_hour
+where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+group by cluster, device_uuid

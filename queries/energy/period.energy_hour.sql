@@ -1,0 +1,172 @@
+-- Energy of the GPUs per hour of the window: each holder's on each of its GPUs, and each GPU's unattributed energy.
+--
+-- The rows of a GPU add up to what it measured. Nobody's row has the names '': what stood free drew, and what is unattributed.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
+-- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
+-- params: since_at, until_at
+-- source: facts.power_hour, facts.device_power_hour
+-- columns:
+--   cluster                  cluster name
+--   namespace                workload namespace; '' of nobody's part
+--   pod                      workload pod
+--   pod_uid                  its uid; '' where unknown
+--   container                workload container
+--   device_uuid              UUID of the physical GPU
+--   gpu_instance_id          MIG instance; '' for the whole GPU
+--   hour_start_at            UTC, start of the hour
+--   is_held                  false of nobody's part
+--   node_name                node; '' where unknown
+--   gpu_model                model; '' where unknown
+--   energy_joules            J in all: active, held, idle and unattributed; null where it is unknown
+--   active_joules            J above idle in active time
+--   held_joules              J above idle while held and not active
+--   idle_joules              J of the idle baseline; unknown counts as 0, for then all is above it
+--   unattributed_joules      J above idle that nobody can be told to have used
+--   never_active_joules      J held and idle of a holder on a day on which it never was active on the GPU
+--   measured_seconds         s whose energy is known; of nobody's part the time that nobody held
+--   device_measured_seconds  s of the hour in which the GPU's energy is known
+--   gpu_seconds              s x its part of the GPU; 0 of nobody's part
+--   used_gpu_seconds         gpu_seconds x engine activity, else GPU utilisation; null where neither is known
+--   sm_active_gpu_seconds    gpu_seconds x SM activity; null where that is unknown
+with place as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        max(node_name) as node_name,
+        max(gpu_model) as gpu_model
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, device_uuid, hour_start_at
+),
+
+board as (
+    select
+        device.*,
+        place.node_name,
+        place.gpu_model
+    from facts.device_power_hour as device
+    inner join place
+        using (cluster, device_uuid, hour_start_at)
+),
+
+holder as (
+    select
+        power.*,
+        board.node_name,
+        board.gpu_model,
+        board.measured_seconds as device_measured_seconds,
+        coalesce(
+            activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
+            activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
+        ) as used_ratio,
+        activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds as sm_active_ratio,
+        sum(power.active_seconds) over (
+            partition by
+                power.cluster, power.namespace, power.pod, power.pod_uid, power.container, power.device_uuid,
+                power.gpu_instance_id, power.hour_start_at::date
+        ) = 0 as is_never_active
+    from facts.power_hour as power
+    inner join board
+        using (cluster, device_uuid, hour_start_at)
+    left join facts.container_hour as activity
+        on
+            power.cluster = activity.cluster
+            and power.namespace = activity.namespace
+            and power.pod = activity.pod
+            and power.pod_uid = activity.pod_uid
+            and power.container = activity.container
+            and power.device_uuid = activity.device_uuid
+            and power.gpu_instance_id = activity.gpu_instance_id
+            and power.hour_start_at = activity.hour_start_at
+),
+
+held as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(idle_joules) as idle_joules
+    from facts.power_hour
+    group by cluster, device_uuid, hour_start_at
+),
+
+part as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        true as is_held,
+        node_name,
+        gpu_model,
+        active_joules,
+        held_joules,
+        if(active_joules is null, null, coalesce(idle_joules, 0)) as idle_joules,
+        if(active_joules is null, null, 0) as unattributed_joules,
+        if(is_never_active, held_joules + coalesce(idle_joules, 0), active_joules * 0) as never_active_joules,
+        measured_seconds,
+        device_measured_seconds,
+        gpu_seconds,
+        gpu_seconds * used_ratio as used_gpu_seconds,
+        gpu_seconds * sm_active_ratio as sm_active_gpu_seconds
+    from holder
+    union all by name
+    select
+        board.cluster,
+        '' as namespace,
+        '' as pod,
+        '' as pod_uid,
+        '' as container,
+        board.device_uuid,
+        '' as gpu_instance_id,
+        board.hour_start_at,
+        false as is_held,
+        board.node_name,
+        board.gpu_model,
+        0 as active_joules,
+        0 as held_joules,
+        -- What is left of a difference of sums is no energy.
+        greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(held.idle_joules, 0), 6)) as idle_joules,
+        board.unattributed_joules,
+        0 as never_active_joules,
+        board.measured_seconds - board.held_seconds as measured_seconds,
+        board.measured_seconds as device_measured_seconds,
+        0 as gpu_seconds,
+        0 as used_gpu_seconds,
+        0 as sm_active_gpu_seconds
+    from board
+    left join held
+        using (cluster, device_uuid, hour_start_at)
+    where board.measured_joules is not null
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    hour_start_at,
+    is_held,
+    node_name,
+    gpu_model,
+    active_joules + held_joules + idle_joules + unattributed_joules as energy_joules,
+    active_joules,
+    held_joules,
+    idle_joules,
+    unattributed_joules,
+    never_active_joules,
+    measured_seconds,
+    device_measured_seconds,
+    gpu_seconds,
+    used_gpu_seconds,
+    sm_active_gpu_seconds
+from part

@@ -1,0 +1,90 @@
+-- Energy of each holder on each of its GPUs or MIG instances, added over the window.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+-- reads:  facts.power_hour
+-- params: since_at, until_at
+-- source: facts.power_hour
+-- columns:
+--   cluster                   cluster name
+--   namespace                 workload namespace
+--   pod                       workload pod
+--   pod_uid                   its uid; '' where unknown
+--   container                 workload container
+--   device_uuid               UUID of the physical GPU
+--   gpu_instance_id           MIG instance; '' for the whole GPU
+--   observed_seconds          s in which the GPU was seen while held
+--   measured_seconds          s of them whose energy is known; null where none is
+--   active_joules             J above idle in active time
+--   active_joules_unweighted  J, the same with MIG activity not weighted by compute slices
+--   active_joules_kepler      J by Kepler's shares
+--   held_joules               J above idle while merely held
+--   idle_joules               J, its part of the idle baseline; null where the baseline is unknown at some time
+--   active_seconds            s of active time
+--   held_seconds              s held and not active
+--   activity_unknown_seconds  s that count as active because no signal says otherwise
+--   equal_seconds             s of active time shared equally for want of a measure
+--   active_watts_max          largest power above idle in active time
+--   clamped_count             samples in which the instance's activity was outside 0..1
+--   idle_watts                the whole GPU's power at idle, mean over the time held
+--   idle_source               where that comes from; several are listed
+--   method                    how the energy was shared; several are listed
+--   hours_method              how idle_joules and hours are shared out: exclusive, granted_share, equal_share; several are listed
+--   scope                     whose activity was measured: device, pod or container
+with hour as (
+    select
+        *,
+        unnest(string_split(method, ', ')) as each_method
+    from facts.power_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+),
+
+method as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        string_agg(distinct each_method, ', ' order by each_method) as method
+    from hour
+    group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+)
+
+select
+    hour.cluster,
+    hour.namespace,
+    hour.pod,
+    hour.pod_uid,
+    hour.container,
+    hour.device_uuid,
+    hour.gpu_instance_id,
+    sum(hour.observed_seconds) as observed_seconds,
+    sum(hour.measured_seconds) as measured_seconds,
+    sum(hour.active_joules) as active_joules,
+    sum(hour.active_joules_unweighted) as active_joules_unweighted,
+    sum(hour.active_joules_kepler) as active_joules_kepler,
+    sum(hour.held_joules) as held_joules,
+    if(count(hour.idle_joules) = count(hour.active_joules), sum(hour.idle_joules), null) as idle_joules,
+    sum(hour.active_seconds) as active_seconds,
+    sum(hour.held_seconds) as held_seconds,
+    sum(hour.activity_unknown_seconds) as activity_unknown_seconds,
+    sum(hour.equal_seconds) as equal_seconds,
+    max(hour.active_watts_max) as active_watts_max,
+    sum(hour.clamped_count)::bigint as clamped_count,
+    sum(hour.idle_watts * hour.observed_seconds) / sum(if(hour.idle_watts is null, null, hour.observed_seconds)) as idle_watts,
+    string_agg(distinct hour.idle_source, ', ' order by hour.idle_source) as idle_source,
+    any_value(method.method) as method,
+    concat_ws(
+        ', ',
+        if(bool_or(contains(hour.hours_method, 'equal_share')), 'equal_share', null),
+        if(bool_or(contains(hour.hours_method, 'exclusive')), 'exclusive', null),
+        if(bool_or(contains(hour.hours_method, 'granted_share')), 'granted_share', null)
+    ) as hours_method,
+    max(hour.scope) as scope
+from facts.power_hour as hour
+inner join method
+    using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+where hour.hour_start_at < $until_at and hour.hour_start_at + interval 1 hour > $since_at
+group by hour.cluster, hour.namespace, hour.pod, hour.pod_uid, hour.container, hour.device_uuid, hour.gpu_instance_id

@@ -1,0 +1,170 @@
+-- Energy of each container on each of its devices: active, idle while allocated, and its part of idle energy.
+--
+-- Summed over all containers, together with idle and unattributed energy of the devices, it is what the devices measured.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+-- reads:  period.device_power, period.figure, period.power, period.sum
+-- params: figure_min_coverage_ratio, idle_policy
+-- source: facts.power_hour; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, else DCGM_FI_DEV_POWER_USAGE
+-- columns:
+--   cluster                   cluster name
+--   namespace                 workload namespace
+--   pod                       workload pod
+--   pod_uid                   its uid; '' where unknown
+--   container                 workload container
+--   device_uuid               UUID of the physical GPU
+--   gpu_instance_id           MIG instance; '' for the whole GPU
+--   active_joules             J above idle in active time: its share of the device's
+--   held_joules               J above idle while held and not active: equal parts for all holders
+--   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
+--   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
+--   active_watts_avg          W, active_joules over the seconds whose energy is known
+--   idle_watts                W, the whole device's power at idle
+--   idle_source               configured, observed, same_model, lowest_seen or unknown; several are listed
+--   observed_seconds          s in which the device was seen while held
+--   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share or equal_share; several are listed
+--   hours_method              how idle_joules are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; none
+--   scope                     whose activity was measured to share by: device, pod or container
+--   active_joules_unweighted  J, active_joules with MIG activity not weighted by compute slices (activity_share)
+--   charged_joules            J that count for it by --idle-policy: active and held, with its part of idle (holder) or of the pool's (pool)
+--   active_watts_max          W, its largest share of the power above idle in active time
+--   sm_active_watts           W above idle per unit of SM activity: active_joules over the seconds of full SM activity
+--   measured_seconds          s whose energy is known
+--   active_seconds            s of active time of the device
+--   held_seconds              s held and not active
+--   activity_unknown_seconds  s that count as active because no signal says otherwise
+--   equal_seconds             s of active time shared equally because nothing tells the shares
+--   clamped_count             samples in which the MIG instance's activity was outside 0..1
+--   unknown_reasons           figure name → why it is null (docs/figures.md); one entry for each null figure
+with device as (
+    select
+        power.cluster,
+        power.device_uuid,
+        power.idle_joules,
+        coalesce(total.gpu_model, '') as gpu_model
+    from period.device_power as power
+    left join period.sum as total
+        on
+            power.cluster = total.cluster
+            and power.device_uuid = total.device_uuid
+            and total.gpu_instance_id = ''
+            and total.subject = 'device'
+),
+
+-- A pool is the devices of one model of a cluster: its holders pay for what stood free, in proportion to their own idle energy.
+device_held as (
+    select
+        cluster,
+        device_uuid,
+        sum(idle_joules) as held_idle_joules
+    from period.power
+    group by cluster, device_uuid
+),
+
+pool as (
+    select
+        device.cluster,
+        device.gpu_model,
+        sum(device.idle_joules) / nullif(sum(device_held.held_idle_joules), 0) as pool_ratio
+    from device
+    left join device_held
+        using (cluster, device_uuid)
+    group by device.cluster, device.gpu_model
+),
+
+charged as (
+    select
+        power.*,
+        case $idle_policy
+            when 'holder' then power.active_joules + power.held_joules + power.idle_joules
+            when 'pool' then power.active_joules + power.held_joules + power.idle_joules * pool.pool_ratio
+            else power.active_joules + power.held_joules
+        end as charged_joules
+    from period.power as power
+    left join device
+        using (cluster, device_uuid)
+    left join pool
+        on
+            device.cluster = pool.cluster
+            and device.gpu_model = pool.gpu_model
+),
+
+judged as (
+    select
+        charged.*,
+        total.sm_active_ratio_seconds,
+        if(charged.active_joules is null, 'not_collected', null) as energy_reason,
+        case
+            when charged.active_joules is null then 'not_collected'
+            when charged.idle_joules is null then 'idle_unknown'
+        end as idle_reason,
+        case
+            when charged.active_joules is null then 'not_collected'
+            when charged.measured_seconds < $figure_min_coverage_ratio * charged.observed_seconds then 'low_coverage'
+        end as watts_reason,
+        case
+            when charged.active_joules is null or total.sm_active_ratio_seconds is null then 'not_collected'
+            when total.sm_active_ratio_seconds = 0 then 'not_active'
+        end as sm_reason
+    from charged
+    left join period.sum as total
+        on
+            charged.cluster = total.cluster
+            and charged.namespace = total.namespace
+            and charged.pod = total.pod
+            and charged.pod_uid = total.pod_uid
+            and charged.container = total.container
+            and charged.device_uuid = total.device_uuid
+            and charged.gpu_instance_id = total.gpu_instance_id
+            and total.subject = 'container_device'
+)
+
+select
+    figure.cluster,
+    figure.namespace,
+    figure.pod,
+    figure.pod_uid,
+    figure.container,
+    figure.device_uuid,
+    figure.gpu_instance_id,
+    judged.active_joules,
+    judged.held_joules,
+    judged.idle_joules,
+    judged.active_joules_kepler,
+    if(judged.watts_reason is null, judged.active_joules / judged.measured_seconds, null) as active_watts_avg,
+    judged.idle_watts,
+    coalesce(judged.idle_source, 'unknown') as idle_source,
+    figure.observed_seconds,
+    coalesce(judged.method, 'none') as method,
+    coalesce(judged.hours_method, 'none') as hours_method,
+    coalesce(judged.scope, 'device') as scope,
+    judged.active_joules_unweighted,
+    judged.charged_joules,
+    judged.active_watts_max,
+    if(judged.sm_reason is null, judged.active_joules / judged.sm_active_ratio_seconds, null) as sm_active_watts,
+    coalesce(judged.measured_seconds, 0) as measured_seconds,
+    coalesce(judged.active_seconds, 0) as active_seconds,
+    coalesce(judged.held_seconds, 0) as held_seconds,
+    coalesce(judged.activity_unknown_seconds, 0) as activity_unknown_seconds,
+    coalesce(judged.equal_seconds, 0) as equal_seconds,
+    coalesce(judged.clamped_count, 0) as clamped_count,
+    map_from_entries([entry for entry in [
+        { 'figure': 'active_joules', 'reason': if(judged.active_joules is null, 'not_collected', null) },
+        { 'figure': 'held_joules', 'reason': if(judged.held_joules is null, 'not_collected', null) },
+        { 'figure': 'idle_joules', 'reason': if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null) },
+        { 'figure': 'active_joules_kepler', 'reason': if(judged.active_joules_kepler is null, 'not_collected', null) },
+        { 'figure': 'active_watts_avg', 'reason': if(judged.active_joules is null, 'not_collected', judged.watts_reason) },
+        { 'figure': 'idle_watts', 'reason': if(judged.idle_watts is null, coalesce(judged.idle_reason, 'not_collected'), null) },
+        { 'figure': 'active_joules_unweighted', 'reason': if(judged.active_joules is null, 'not_collected', null) },
+        { 'figure': 'charged_joules', 'reason': if(judged.charged_joules is null, coalesce(judged.idle_reason, 'not_collected'), null) },
+        { 'figure': 'active_watts_max', 'reason': case
+            when judged.active_joules is null then 'not_collected'
+            when judged.active_watts_max is null then if(judged.active_seconds > 0, 'not_collected', 'not_active')
+        end },
+        { 'figure': 'sm_active_watts', 'reason': if(judged.active_joules is null, 'not_collected', judged.sm_reason) }
+    ] if entry.reason is not null]) as unknown_reasons
+from period.figure as figure
+left join judged
+    using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+where figure.subject = 'container_device'
+order by all

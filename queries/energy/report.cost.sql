@@ -1,0 +1,187 @@
+-- Cost and emissions of the GPUs by the configured prices and factors; not made without any of them.
+--
+-- Two bases: allocated is the time a GPU was held, whatever was done with it; used is that time weighted by the GPU's activity.
+-- A sharer holds its part of a GPU, a MIG instance its compute slices of 7 (of 4 on an A30). Energy is its own line, the same on both bases.
+-- Where a grid's intensity changes within an hour, the hour has the mean of its time.
+--
+-- grain:  cluster, day, namespace, gpu_model
+-- reads:  period.energy_hour, period.workload
+-- params: prices, carbon
+-- source: period.energy_hour; prices and carbon of the configuration
+-- columns:
+--   cluster              cluster name
+--   day                  UTC day
+--   namespace            workload namespace; '' for what nobody used
+--   gpu_model            model; '' where unknown
+--   team                 team of the namespace, by its label; '' where unknown
+--   allocated_gpu_hours  GPU-hours held
+--   used_gpu_hours       GPU-hours held x activity of what was held; null where no activity is known
+--   allocated_cost       allocated_gpu_hours x the model's price
+--   used_cost            used_gpu_hours x the model's price
+--   energy_kwh           kWh of the GPUs: active, held, idle and unattributed; null where none of it is known
+--   facility_kwh         energy_kwh x PUE
+--   energy_cost          facility_kwh x the price per kWh
+--   co2e_grams           g CO2e, location-based: facility kWh of each hour x its grams per kWh
+--   co2e_market_grams    g CO2e, market-based
+--   unmeasured_gpu_hours  GPU-hours held whose energy is not known: the kWh, their cost and emissions lack them
+--   unknown_reasons      figure name → why it is null (docs/figures.md); one entry for each null figure
+with price as (
+    select
+        key as gpu_model,
+        value::double as hour_cost
+    from json_each($prices::json, '$.gpu_hour')
+),
+
+factor as (
+    select
+        coalesce(($carbon::json ->> 'pue')::double, 1) as pue_ratio,
+        ($prices::json ->> 'kwh')::double as kwh_cost
+),
+
+given as (
+    select
+        (value ->> 'basis') as basis,
+        (value ->> 'start_at')::timestamp as start_at,
+        (value ->> 'grams_per_kwh')::double as kwh_grams
+    from json_each($carbon::json, '$.grams_per_kwh')
+),
+
+intensity as (
+    select
+        *,
+        lead(start_at, 1, timestamp '9999-01-01') over (
+            partition by basis
+            order by start_at
+        ) as end_at
+    from given
+),
+
+hour as (
+    select distinct hour_start_at
+    from period.energy_hour
+),
+
+-- Only hours that are known from beginning to end.
+emission as (
+    select
+        hour.hour_start_at,
+        intensity.basis,
+        sum(intensity.kwh_grams * epoch(
+            least(intensity.end_at, hour.hour_start_at + interval 1 hour) - greatest(intensity.start_at, hour.hour_start_at)
+        )) / 3600 as kwh_grams
+    from hour
+    inner join intensity
+        on
+            intensity.start_at < hour.hour_start_at + interval 1 hour
+            and intensity.end_at > hour.hour_start_at
+    group by hour.hour_start_at, intensity.basis
+    having min(intensity.start_at) <= hour.hour_start_at
+),
+
+team as (
+    select
+        cluster,
+        namespace,
+        max(team) as team
+    from period.workload
+    group by cluster, namespace
+),
+
+part as (
+    select
+        energy.cluster,
+        energy.hour_start_at::date as day,
+        energy.namespace,
+        energy.gpu_model,
+        energy.gpu_seconds,
+        energy.used_gpu_seconds,
+        if(energy.energy_joules is null, energy.gpu_seconds, 0) as unmeasured_gpu_seconds,
+        energy.energy_joules / 3.6e6 as gpu_kwh,
+        energy.energy_joules / 3.6e6 * factor.pue_ratio as whole_kwh,
+        location.kwh_grams as location_grams,
+        market.kwh_grams as market_grams
+    from period.energy_hour as energy
+    cross join factor
+    left join emission as location on energy.hour_start_at = location.hour_start_at and location.basis = 'location'
+    left join emission as market on energy.hour_start_at = market.hour_start_at and market.basis = 'market'
+),
+
+summed as (
+    select
+        cluster,
+        day,
+        namespace,
+        gpu_model,
+        sum(gpu_seconds) / 3600 as allocated_gpu_hours,
+        if(count(used_gpu_seconds) = count(*), sum(used_gpu_seconds), null) / 3600 as used_gpu_hours,
+        sum(gpu_kwh) as energy_kwh,
+        sum(whole_kwh) as facility_kwh,
+        if(count(location_grams) = count(*), sum(whole_kwh * location_grams), null) as co2e_grams,
+        if(count(market_grams) = count(*), sum(whole_kwh * market_grams), null) as co2e_market_grams,
+        count(location_grams) = count(*) as has_location,
+        count(market_grams) = count(*) as has_market,
+        sum(unmeasured_gpu_seconds) / 3600 as unmeasured_gpu_hours
+    from part
+    group by cluster, day, namespace, gpu_model
+),
+
+priced as (
+    select
+        summed.*,
+        coalesce(team.team, '') as team,
+        summed.allocated_gpu_hours * coalesce(price.hour_cost, every.hour_cost) as allocated_cost,
+        summed.used_gpu_hours * coalesce(price.hour_cost, every.hour_cost) as used_cost,
+        summed.facility_kwh * factor.kwh_cost as energy_cost,
+        factor.kwh_cost
+    from summed
+    cross join factor
+    left join price on summed.gpu_model = price.gpu_model
+    left join price as every on every.gpu_model = 'all'
+    left join team
+        using (cluster, namespace)
+)
+
+select
+    cluster,
+    day,
+    namespace,
+    gpu_model,
+    team,
+    allocated_gpu_hours,
+    used_gpu_hours,
+    allocated_cost,
+    used_cost,
+    energy_kwh,
+    facility_kwh,
+    energy_cost,
+    co2e_grams,
+    co2e_market_grams,
+    unmeasured_gpu_hours,
+    map_from_entries([entry for entry in [
+        { 'figure': 'used_gpu_hours', 'reason': if(used_gpu_hours is null, 'not_collected', null) },
+        { 'figure': 'allocated_cost', 'reason': if(allocated_cost is null, 'not_configured', null) },
+        { 'figure': 'used_cost', 'reason': case
+            when used_cost is not null then null
+            when used_gpu_hours is null then 'not_collected'
+            else 'not_configured'
+        end },
+        { 'figure': 'energy_kwh', 'reason': if(energy_kwh is null, 'not_collected', null) },
+        { 'figure': 'facility_kwh', 'reason': if(energy_kwh is null, 'not_collected', null) },
+        { 'figure': 'energy_cost', 'reason': case
+            when energy_cost is not null then null
+            when kwh_cost is null then 'not_configured'
+            else 'not_collected'
+        end },
+        { 'figure': 'co2e_grams', 'reason': case
+            when co2e_grams is not null then null
+            when has_location then 'not_collected'
+            else 'not_configured'
+        end },
+        { 'figure': 'co2e_market_grams', 'reason': case
+            when co2e_market_grams is not null then null
+            when has_market then 'not_collected'
+            else 'not_configured'
+        end }
+    ] if entry.reason is not null]) as unknown_reasons
+from priced
+order by all

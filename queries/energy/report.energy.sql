@@ -1,0 +1,142 @@
+-- Energy of the GPUs by day, namespace, node and model; namespace '' is energy that belongs to no holder.
+--
+-- The rows add up to what was measured: active, held and idle energy of holders; for nobody, what free GPUs drew, and what is
+-- unattributed. What was reserved for a namespace is part of nobody's rows, and is named beside its own.
+--
+-- grain:  cluster, day, namespace, node_name, gpu_model
+-- reads:  facts.device_power_hour, facts.reserved_power_hour, period.energy_hour, period.workload
+-- params:
+-- source: period.energy_hour, facts.reserved_power_hour
+-- columns:
+--   cluster              cluster name
+--   day                  UTC day
+--   namespace            workload namespace; '' for what nobody used
+--   node_name            node; '' where unknown
+--   gpu_model            model; '' where unknown
+--   team                 team of the namespace, by its label; '' where unknown
+--   energy_joules        J in all: active, held, idle and unattributed
+--   energy_kwh           the same in kWh
+--   active_joules        J above idle in active time
+--   held_joules          J above idle while held and not active
+--   idle_joules          J of the idle baseline: of holders while they held, of nobody while it stood free; unknown counts as 0
+--   unattributed_joules  J above idle that nobody can be told to have used
+--   never_active_joules  J held and idle of holders on days on which they never were active on the GPU
+--   reserved_joules      J of nobody's part that GPUs drew while a claim of the namespace had them and no container held them
+--   power_watts_avg      W, energy_joules over the time that was measured
+--   measured_seconds     s whose energy is known, of each holder on its own; of nobody's the time that nobody held
+--   unknown_reasons      figure name → why it is null (docs/figures.md); one entry for each null figure
+with place as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        any_value(node_name) as node_name,
+        any_value(gpu_model) as gpu_model
+    from period.energy_hour
+    group by cluster, device_uuid, hour_start_at
+),
+
+looked as (
+    select
+        cluster,
+        hour_start_at::date as day,
+        count(reserved_joules) > 0 as is_looked_at
+    from facts.device_power_hour
+    group by all
+),
+
+team as (
+    select
+        cluster,
+        namespace,
+        max(team) as team
+    from period.workload
+    group by cluster, namespace
+),
+
+part as (
+    select
+        cluster,
+        hour_start_at::date as day,
+        namespace,
+        node_name,
+        gpu_model,
+        energy_joules,
+        active_joules,
+        held_joules,
+        idle_joules,
+        unattributed_joules,
+        never_active_joules,
+        0 as reserved_joules,
+        measured_seconds
+    from period.energy_hour
+    where energy_joules is not null
+    union all by name
+    select
+        reserved.cluster,
+        reserved.hour_start_at::date as day,
+        reserved.namespace,
+        place.node_name,
+        place.gpu_model,
+        0 as energy_joules,
+        0 as active_joules,
+        0 as held_joules,
+        0 as idle_joules,
+        0 as unattributed_joules,
+        0 as never_active_joules,
+        reserved.reserved_joules,
+        0 as measured_seconds
+    from facts.reserved_power_hour as reserved
+    inner join place
+        using (cluster, device_uuid, hour_start_at)
+),
+
+summed as (
+    select
+        part.cluster,
+        part.day,
+        part.namespace,
+        part.node_name,
+        part.gpu_model,
+        sum(part.energy_joules) as energy_joules,
+        sum(part.active_joules) as active_joules,
+        sum(part.held_joules) as held_joules,
+        sum(part.idle_joules) as idle_joules,
+        sum(part.unattributed_joules) as unattributed_joules,
+        sum(part.never_active_joules) as never_active_joules,
+        sum(part.reserved_joules) as seen_reserved_joules,
+        coalesce(sum(part.measured_seconds), 0) as measured_seconds
+    from part
+    group by part.cluster, part.day, part.namespace, part.node_name, part.gpu_model
+)
+
+select
+    summed.cluster,
+    summed.day,
+    summed.namespace,
+    summed.node_name,
+    summed.gpu_model,
+    coalesce(team.team, '') as team,
+    summed.energy_joules,
+    summed.energy_joules / 3.6e6 as energy_kwh,
+    summed.active_joules,
+    summed.held_joules,
+    summed.idle_joules,
+    summed.unattributed_joules,
+    summed.never_active_joules,
+    if(looked.is_looked_at, summed.seen_reserved_joules, null) as reserved_joules,
+    summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
+    summed.measured_seconds,
+    map_from_entries([entry for entry in [
+        { 'figure': 'reserved_joules', 'reason': if(looked.is_looked_at, null, 'not_looked_at') },
+        { 'figure': 'power_watts_avg', 'reason': if(summed.measured_seconds = 0, 'no_time', null) }
+    ] if entry.reason is not null]) as unknown_reasons
+from summed
+left join team
+    using (cluster, namespace)
+left join looked
+    on
+        summed.cluster = looked.cluster
+        and summed.day = looked.day
+where summed.measured_seconds > 0 or summed.energy_joules > 0 or summed.seen_reserved_joules > 0
+order by all

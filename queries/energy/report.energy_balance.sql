@@ -1,0 +1,138 @@
+-- Energy balance of the GPUs by cluster, day, node, model, team, namespace, workload, pod and container.
+--
+-- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(nobody)' is what
+-- free GPUs drew and what is unattributed; '(no team)' are namespaces without the label that names teams, '(unknown)' pods whose
+-- workload is not known.
+--
+-- grain:  cluster, dimension, value
+-- reads:  period.energy_hour, period.workload
+-- params:
+-- source: period.energy_hour; label of the namespace that owners.team_label names
+-- columns:
+--   cluster                cluster name
+--   dimension              cluster, day, node_name, gpu_model, team, namespace, workload, pod or container: what the row is for
+--   value                  which of them; workloads as namespace/kind/name, pods as namespace/pod, containers as namespace/pod/container
+--   energy_joules          J in all: active, held, idle and unattributed
+--   energy_kwh             the same in kWh
+--   active_joules          J above idle in active time
+--   held_joules            J above idle while held and not active
+--   idle_joules            J of the idle baseline; unknown counts as 0
+--   unattributed_joules    J above idle that nobody can be told to have used
+--   never_active_joules    J held and idle of holders on days on which they never were active on the GPU
+--   power_watts_avg        W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
+--   hour_power_watts_max   W, the largest of its hours
+--   sm_active_watts        W above idle per unit of SM activity of a whole GPU, where that is known
+--   measured_gpu_hours     GPU-hours whose energy is known, x its part of the GPU; of nobody's part the time that nobody held
+--   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
+with named as (
+    select
+        energy.*,
+        coalesce(owner.team, '') as team,
+        coalesce(owner.workload_kind, '') as workload_kind,
+        coalesce(owner.workload, '') as workload
+    from period.energy_hour as energy
+    left join period.workload as owner
+        using (cluster, namespace, pod, pod_uid)
+    where energy.energy_joules is not null
+),
+
+sided as (
+    select
+        cluster,
+        unnest([
+            { 'dimension': 'cluster', 'value': cluster },
+            { 'dimension': 'day', 'value': hour_start_at::date::varchar },
+            { 'dimension': 'node_name', 'value': if(node_name = '', '(unknown)', node_name) },
+            { 'dimension': 'gpu_model', 'value': if(gpu_model = '', '(unknown)', gpu_model) },
+            { 'dimension': 'team', 'value': case when not is_held then '(nobody)' when team = '' then '(no team)' else team end },
+            { 'dimension': 'namespace', 'value': if(is_held, namespace, '(nobody)') },
+            {
+                'dimension': 'workload',
+                'value': case
+                    when not is_held then '(nobody)'
+                    when workload = '' then namespace || '/(unknown)'
+                    else namespace || '/' || workload_kind || '/' || workload
+                end
+            },
+            { 'dimension': 'pod', 'value': if(is_held, namespace || '/' || pod, '(nobody)') },
+            { 'dimension': 'container', 'value': if(is_held, namespace || '/' || pod || '/' || container, '(nobody)') }
+        ], recursive := true),
+        * exclude (cluster)
+    from named
+),
+
+hour as (
+    select
+        cluster,
+        dimension,
+        value,
+        hour_start_at,
+        sum(energy_joules) as energy_joules,
+        sum(active_joules) as active_joules,
+        sum(held_joules) as held_joules,
+        sum(idle_joules) as idle_joules,
+        sum(unattributed_joules) as unattributed_joules,
+        sum(never_active_joules) as never_active_joules,
+        sum(if(is_held, gpu_seconds, measured_seconds)) as measured_gpu_seconds,
+        max(device_measured_seconds) as measured_seconds,
+        sum(energy_joules / nullif(device_measured_seconds, 0)) as power_watts,
+        sum(if(sm_active_gpu_seconds is null, null, active_joules)) as sm_joules,
+        sum(sm_active_gpu_seconds) as sm_active_gpu_seconds
+    from sided
+    group by cluster, dimension, value, hour_start_at
+),
+
+summed as (
+    select
+        cluster,
+        dimension,
+        value,
+        sum(energy_joules) as energy_joules,
+        sum(active_joules) as active_joules,
+        sum(held_joules) as held_joules,
+        sum(idle_joules) as idle_joules,
+        sum(unattributed_joules) as unattributed_joules,
+        sum(never_active_joules) as never_active_joules,
+        sum(measured_gpu_seconds) / 3600 as measured_gpu_hours,
+        sum(power_watts * measured_seconds) / nullif(sum(measured_seconds), 0) as power_watts_avg,
+        max(power_watts) as hour_power_watts_max,
+        sum(sm_joules) as sm_joules,
+        sum(sm_active_gpu_seconds) as sm_active_gpu_seconds
+    from hour
+    group by cluster, dimension, value
+),
+
+judged as (
+    select
+        *,
+        if(power_watts_avg is null, 'no_time', null) as watts_reason,
+        case
+            when sm_active_gpu_seconds is null then 'not_collected'
+            when sm_active_gpu_seconds = 0 then 'not_active'
+        end as sm_reason
+    from summed
+)
+
+select
+    cluster,
+    dimension,
+    value,
+    energy_joules,
+    energy_joules / 3.6e6 as energy_kwh,
+    active_joules,
+    held_joules,
+    idle_joules,
+    unattributed_joules,
+    never_active_joules,
+    power_watts_avg,
+    hour_power_watts_max,
+    if(sm_reason is null, sm_joules / sm_active_gpu_seconds, null) as sm_active_watts,
+    measured_gpu_hours,
+    map_from_entries([entry for entry in [
+        { 'figure': 'power_watts_avg', 'reason': watts_reason },
+        { 'figure': 'hour_power_watts_max', 'reason': watts_reason },
+        { 'figure': 'sm_active_watts', 'reason': sm_reason }
+    ] if entry.reason is not null]) as unknown_reasons
+from judged
+where energy_joules > 0 or measured_gpu_hours > 0
+order by all

@@ -1,0 +1,104 @@
+-- Kepler's power of each pod beside ours, over the hours in which Kepler's series show the pod.
+--
+-- Ours is everything above idle, active or merely held, on all of the pod's GPUs; beside it the same by Kepler's shares over our
+-- baseline. What remains between these two and Kepler's is its baseline, its two readings a cycle, and the pods that it does not see.
+--
+-- grain:  cluster, namespace, pod, pod_uid
+-- reads:  facts.kepler_hour, facts.power_hour
+-- params: since_at, until_at
+-- source: kepler_pod_gpu_watts with state running; facts.power_hour
+-- columns:
+--   cluster                cluster name
+--   namespace              workload namespace
+--   pod                    workload pod
+--   pod_uid                its uid; '' where unknown
+--   kepler_watts_avg       W by Kepler while it showed the pod
+--   above_idle_watts_avg   W by us: above_idle_joules over the time that was measured
+--   kepler_watts_max       W, Kepler's largest
+--   kepler_joules          J, Kepler's watts over the time it showed the pod
+--   above_idle_joules      J above idle by us, active and held, in the same hours
+--   active_joules_kepler   J above idle by Kepler's shares over our baseline, in the same hours
+--   kepler_ratio           kepler_joules ÷ above_idle_joules
+--   kepler_seconds         s in which Kepler showed the pod
+--   measured_seconds       s in which the energy of its GPUs is known
+--   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
+with shown as (
+    select *
+    from facts.kepler_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+),
+
+-- The pod of a name and time: ours may lack the uid.
+ours as (
+    select
+        shown.cluster,
+        shown.namespace,
+        shown.pod,
+        shown.pod_uid,
+        shown.hour_start_at,
+        sum(power.active_joules + power.held_joules) as above_idle_joules,
+        sum(power.active_joules_kepler) as active_joules_kepler,
+        max(power.measured_seconds) as measured_seconds
+    from shown
+    inner join facts.power_hour as power
+        on
+            shown.cluster = power.cluster
+            and shown.namespace = power.namespace
+            and shown.pod = power.pod
+            and shown.hour_start_at = power.hour_start_at
+            and (shown.pod_uid in ('', power.pod_uid) or power.pod_uid = '')
+    group by all
+),
+
+summed as (
+    select
+        shown.cluster,
+        shown.namespace,
+        shown.pod,
+        shown.pod_uid,
+        sum(shown.kepler_seconds) as kepler_seconds,
+        sum(shown.kepler_joules) as kepler_joules,
+        max(shown.kepler_watts_max) as kepler_watts_max,
+        sum(ours.above_idle_joules) as above_idle_joules,
+        sum(ours.active_joules_kepler) as active_joules_kepler,
+        sum(ours.measured_seconds) as measured_seconds,
+        count(ours.pod) > 0 as is_holder
+    from shown
+    left join ours
+        using (cluster, namespace, pod, pod_uid, hour_start_at)
+    group by shown.cluster, shown.namespace, shown.pod, shown.pod_uid
+),
+
+judged as (
+    select
+        *,
+        case
+            when not is_holder then 'not_a_holder'
+            when above_idle_joules is null then 'not_collected'
+        end as reason,
+        coalesce(reason, if(above_idle_joules = 0, 'not_active', null)) as ratio_reason
+    from summed
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    kepler_joules / kepler_seconds as kepler_watts_avg,
+    above_idle_joules / measured_seconds as above_idle_watts_avg,
+    kepler_watts_max,
+    kepler_joules,
+    above_idle_joules,
+    active_joules_kepler,
+    if(ratio_reason is null, kepler_joules / above_idle_joules, null) as kepler_ratio,
+    kepler_seconds,
+    coalesce(measured_seconds, 0) as measured_seconds,
+    map_from_entries([entry for entry in [
+        { 'figure': 'above_idle_watts_avg', 'reason': reason },
+        { 'figure': 'above_idle_joules', 'reason': reason },
+        { 'figure': 'active_joules_kepler', 'reason': reason },
+        { 'figure': 'kepler_ratio', 'reason': ratio_reason }
+    ] if entry.reason is not null]) as unknown_reasons
+from judged
+order by all

@@ -1,0 +1,74 @@
+-- Findings: containers reported on GPUs that were not allocated to them.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.device_hour, facts.unallocated_use
+-- params: since_at, until_at
+-- source: facts.unallocated_use
+-- columns:
+--   code             which finding; docs/operations.md lists them
+--   detail           ''
+--   cluster          cluster name
+--   namespace        namespace of the workload
+--   pod              its pod
+--   pod_uid          its uid
+--   container        its container
+--   node_name        node
+--   device_uuid      UUID of the GPU on which it is named
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   gpu_model        model
+--   gpu_hours        h for which it was named there
+--   confidence       high, medium or low
+--   evidence         the numbers, as a sentence
+--   first_seen_at    UTC, the first hour of the window that has it
+with place as (
+    select
+        cluster,
+        device_uuid,
+        arg_max(node_name, hour_start_at) as node_name,
+        arg_max(gpu_model, hour_start_at) as gpu_model
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, device_uuid
+),
+
+summed as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        sum(epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp))) / 3600000 as gpu_hours,
+        string_agg(distinct source, ', ' order by source) as source,
+        list_sort(list_distinct(flatten(list(given_devices)))) as given_devices,
+        date_trunc('hour', min(greatest(start_at, $since_at::timestamp))) as first_seen_at
+    from facts.unallocated_use
+    where start_at < $until_at and end_at > $since_at
+    group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container
+)
+
+select
+    'GR107' as code,
+    '' as detail,
+    summed.cluster,
+    summed.namespace,
+    summed.pod,
+    summed.pod_uid,
+    summed.container,
+    coalesce(place.node_name, '') as node_name,
+    summed.device_uuid,
+    summed.gpu_instance_id,
+    coalesce(place.gpu_model, '') as gpu_model,
+    summed.gpu_hours,
+    -- The exporter's own mapping is wrong at times; that is worth a look too.
+    'medium' as confidence,
+    format(
+        'named here for {:.1f} h, while by {} it was given {}', summed.gpu_hours, summed.source,
+        array_to_string(summed.given_devices[:4], ', ')
+    ) as evidence,
+    summed.first_seen_at
+from summed
+left join place
+    using (cluster, device_uuid)

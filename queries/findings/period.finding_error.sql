@@ -1,0 +1,123 @@
+-- Findings: XID errors of GPUs, by the class of their code.
+--
+-- Holders are those of the hour in which the error was first seen. How much work an error cost cannot be told from here.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.device_hour, facts.ownership, facts.xid_event
+-- params: since_at, until_at, xid_classes
+-- source: facts.xid_event; classes: queries/catalog/xid.csv, after NVIDIA's XID catalogue
+-- columns:
+--   code             which finding; docs/operations.md lists them
+--   detail           what more tells it from others of its code; '' mostly
+--   cluster          cluster name
+--   namespace        namespace of the workload; '' where it is about a node or GPU
+--   pod              its pod; '' likewise
+--   pod_uid          its uid; '' likewise, and where unknown
+--   container        its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name        node; several are listed; '' where it is about more
+--   device_uuid      UUID of the physical GPU; '' where it is about several
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   gpu_model        model; several are listed
+--   gpu_hours        h of whole GPUs at stake; null where that cannot be told
+--   confidence       high, medium or low
+--   evidence         the numbers, as a sentence
+--   first_seen_at    UTC, the first hour of the window that has it; its day where the hour is not known
+--   severity         info, warning or critical, as the code's
+with class as (
+    select
+        entry.code::integer as xid_code,
+        entry.class,
+        entry.severity,
+        entry.meaning
+    from (
+        select unnest(from_json(
+            $xid_classes::json, '[{"code": "VARCHAR", "class": "VARCHAR", "severity": "VARCHAR", "meaning": "VARCHAR"}]'
+        )) as entry
+    ) as listed
+),
+
+event as (
+    select
+        xid_event.cluster,
+        xid_event.device_uuid,
+        xid_event.gpu_instance_id,
+        xid_event.xid_code,
+        xid_event.seen_at,
+        xid_event.event_count,
+        ownership.namespace || '/' || ownership.pod as holder
+    from facts.xid_event
+    left join facts.ownership
+        on
+            xid_event.cluster = ownership.cluster
+            and xid_event.device_uuid = ownership.device_uuid
+            and xid_event.seen_at >= ownership.start_at
+            and xid_event.seen_at < ownership.end_at + interval 1 minute
+    where xid_event.seen_at >= $since_at and xid_event.seen_at < $until_at
+),
+
+counted as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        xid_code,
+        seen_at,
+        max(event_count) as event_count,
+        list(distinct holder) filter (where holder is not null) as holders
+    from event
+    group by all
+),
+
+summed as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        xid_code,
+        sum(event_count)::bigint as event_count,
+        min(seen_at) as first_seen_at,
+        list_sort(list_distinct(flatten(list(holders) filter (where holders is not null)))) as holders
+    from counted
+    group by all
+),
+
+device as (
+    select
+        cluster,
+        device_uuid,
+        arg_max(node_name, hour_start_at) as node_name,
+        arg_max(gpu_model, hour_start_at) as gpu_model
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, device_uuid
+)
+
+select
+    case
+        when class.class = 'application' then 'GR402'
+        when class.class is null or class.class = 'driver' then 'GR403'
+        else 'GR401'
+    end as code,
+    summed.xid_code::varchar as detail,
+    summed.cluster,
+    '' as namespace,
+    '' as pod,
+    '' as pod_uid,
+    '' as container,
+    coalesce(device.node_name, '') as node_name,
+    summed.device_uuid,
+    summed.gpu_instance_id,
+    coalesce(device.gpu_model, '') as gpu_model,
+    null::double as gpu_hours,
+    if(class.class is null, 'low', 'high') as confidence,
+    concat(
+        'XID ', summed.xid_code, ' (', coalesce(class.class || ': ' || class.meaning, 'not in the catalogue'), '), at least ',
+        if(summed.event_count = 1, 'once', summed.event_count || ' times'), '; held by ', coalesce(nullif(array_to_string(summed.holders[:3], ', '), ''), 'nobody'),
+        if(len(summed.holders) > 3, ' and ' || (len(summed.holders) - 3) || ' more', '')
+    ) as evidence,
+    summed.first_seen_at,
+    coalesce(class.severity, 'info') as severity
+from summed
+left join class on summed.xid_code = class.xid_code
+left join device
+    using (cluster, device_uuid)

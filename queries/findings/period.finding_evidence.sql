@@ -1,0 +1,162 @@
+-- Findings: weak evidence, such as nodes without data, unnamed holders, signals that cannot be right, effectiveness not measured.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.ownership, period.capacity, period.ledger, period.signal_day
+-- params: findings_gpu_hours, since_at, unseen_ratio, until_at
+-- source: period.ledger, period.capacity, period.signal_day, facts.ownership
+-- columns:
+--   code             which finding; docs/operations.md lists them
+--   detail           what more tells it from others of its code; '' mostly
+--   cluster          cluster name
+--   namespace        namespace of the workload; '' where it is about a node or GPU
+--   pod              its pod; '' likewise
+--   pod_uid          its uid; '' likewise, and where unknown
+--   container        its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name        node; several are listed; '' where it is about more
+--   device_uuid      UUID of the physical GPU; '' where it is about several
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   gpu_model        model; several are listed
+--   gpu_hours        h of whole GPUs at stake; null where that cannot be told
+--   confidence       high, medium or low
+--   evidence         the numbers, as a sentence
+--   first_seen_at    UTC, the first hour of the window that has it; its day where the hour is not known
+with capacity as (
+    select
+        cluster,
+        node_name,
+        string_agg(distinct gpu_model, ', ' order by gpu_model) filter (where gpu_model != '') as gpu_model,
+        sum(capacity_seconds) / 3600 as capacity_gpu_hours
+    from period.capacity
+    group by cluster, node_name
+),
+
+-- Where there is nobody there is no model either.
+unseen as (
+    select
+        cluster,
+        node_name,
+        cause,
+        sum(gpu_hours) as gpu_hours,
+        min(day)::timestamp as first_seen_at
+    from period.ledger
+    where bucket = 'unknown' and cause in ('unseen', 'no_exporter', 'no_driver', 'device_unseen')
+    group by cluster, node_name, cause
+),
+
+ambiguous as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        sum(
+            epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp))
+        ) / 3600000 as gpu_hours,
+        string_agg(distinct sharing_evidence, '; ' order by sharing_evidence) as sharing_evidence,
+        min(greatest(start_at, $since_at::timestamp)) as first_seen_at
+    from facts.ownership
+    where certainty = 'ambiguous' and start_at < $until_at and end_at > $since_at
+    group by cluster, namespace, pod, pod_uid
+),
+
+found as (
+    select
+        'GR001' as code,
+        unseen.cause as detail,
+        unseen.cluster,
+        unseen.node_name,
+        capacity.gpu_model,
+        unseen.gpu_hours,
+        'high' as confidence,
+        format(
+            '{:.1f} of {:.1f} GPU-hours ({:.0f} %) were not seen', unseen.gpu_hours, capacity.capacity_gpu_hours,
+            100 * unseen.gpu_hours / capacity.capacity_gpu_hours
+        ) as evidence,
+        unseen.first_seen_at
+    from unseen
+    inner join capacity
+        using (cluster, node_name)
+    where unseen.gpu_hours >= $findings_gpu_hours and unseen.gpu_hours >= $unseen_ratio * capacity.capacity_gpu_hours
+    union all by name
+    select
+        'GR002' as code,
+        cause as detail,
+        cluster,
+        node_name,
+        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+        sum(gpu_hours) as gpu_hours,
+        'medium' as confidence,
+        format(
+            '{:.1f} GPU-hours on {} GPU{} without a name', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        ) as evidence,
+        min(first_hour_at) as first_seen_at
+    from period.ledger
+    where bucket = 'unknown' and cause in ('no_pod_labels', 'no_permission')
+    group by cluster, node_name, cause
+    having sum(gpu_hours) >= $findings_gpu_hours
+    union all by name
+    select
+        'GR003' as code,
+        signal as detail,
+        cluster,
+        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+        sum(lacking_seconds) / 3600 as gpu_hours,
+        'high' as confidence,
+        format(
+            '{} value{} of {} left out: {}; it lacks for {:.1f} GPU-hours on {} GPU{} or instance{}',
+            sum(left_out_count)::bigint, if(sum(left_out_count) = 1, '', 's'), string_agg(distinct source_metric, ', ' order by source_metric),
+            string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600, count(distinct device_uuid || gpu_instance_id),
+            if(count(distinct device_uuid || gpu_instance_id) = 1, '', 's'), if(count(distinct device_uuid || gpu_instance_id) = 1, '', 's')
+        ) as evidence,
+        min(day)::timestamp as first_seen_at
+    from period.signal_day
+    where cause in ('dead', 'out_of_range', 'over_total', 'ambiguous_unit')
+    group by cluster, signal
+    union all by name
+    select
+        'GR005' as code,
+        gpu_model as detail,
+        cluster,
+        gpu_model,
+        sum(gpu_hours) as gpu_hours,
+        'high' as confidence,
+        format(
+            'active for {:.1f} GPU-hours on {} GPU{} without SM activity', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        ) as evidence,
+        min(first_hour_at) as first_seen_at
+    from period.ledger
+    where bucket = 'allocated_busy'
+    group by cluster, gpu_model
+    having sum(gpu_hours) >= $findings_gpu_hours
+    union all by name
+    select
+        'GR106' as code,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        gpu_hours,
+        'high' as confidence,
+        format('{:.1f} GPU-hours: {}', gpu_hours, sharing_evidence) as evidence,
+        first_seen_at
+    from ambiguous
+    where gpu_hours >= $findings_gpu_hours
+)
+
+select
+    code,
+    coalesce(detail, '') as detail,
+    cluster,
+    coalesce(namespace, '') as namespace,
+    coalesce(pod, '') as pod,
+    coalesce(pod_uid, '') as pod_uid,
+    '' as container,
+    coalesce(node_name, '') as node_name,
+    '' as device_uuid,
+    '' as gpu_instance_id,
+    coalesce(gpu_model, '') as gpu_model,
+    gpu_hours,
+    confidence,
+    evidence,
+    first_seen_at
+from found

@@ -1,0 +1,70 @@
+-- Findings: over-allocated GPUs, by two schedulers or by a node that offers them in several ways.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.device_hour, facts.overallocation
+-- params: since_at, until_at
+-- source: facts.overallocation
+-- columns:
+--   code             which finding; docs/findings.md lists them
+--   detail           what more tells it from others of its code; '' mostly
+--   cluster          cluster name
+--   namespace        namespace of the workload; '' where it is about a node or GPU
+--   pod              its pod; '' likewise
+--   pod_uid          its uid; '' likewise, and where unknown
+--   container        its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name        node; several are listed; '' where it is about more
+--   device_uuid      UUID of the physical GPU; '' where it is about several
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   gpu_model        model; several are listed
+--   gpu_hours        h of whole GPUs at stake; null where that cannot be told
+--   confidence       high, medium or low
+--   evidence         the numbers, as a sentence
+--   first_seen_at    UTC, the first hour of the window that has it; its day where the hour is not known
+with place as (
+    select
+        cluster,
+        device_uuid,
+        max(node_name) as node_name,
+        max(gpu_model) as gpu_model
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, device_uuid
+),
+
+given as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        epoch_ms(least(end_at, $until_at::timestamp) - greatest(start_at, $since_at::timestamp)) / 3600000 as hours,
+        granted_ratio,
+        grants,
+        greatest(start_at, $since_at::timestamp) as start_at
+    from facts.overallocation
+    where start_at < $until_at and end_at > $since_at
+)
+
+select
+    'GR108' as code,
+    '' as detail,
+    given.cluster,
+    '' as namespace,
+    '' as pod,
+    '' as pod_uid,
+    '' as container,
+    coalesce(max(place.node_name), '') as node_name,
+    given.device_uuid,
+    given.gpu_instance_id,
+    coalesce(max(place.gpu_model), '') as gpu_model,
+    -- How large an instance is does not stand here.
+    if(given.gpu_instance_id = '', sum(given.hours), null) as gpu_hours,
+    'high' as confidence,
+    format(
+        'given out {:.1f} times at most, for {:.1f} h: {}', max(given.granted_ratio), sum(given.hours),
+        string_agg(distinct given.grants, '; ' order by given.grants)
+    ) as evidence,
+    min(given.start_at) as first_seen_at
+from given
+left join place
+    using (cluster, device_uuid)
+group by given.cluster, given.device_uuid, given.gpu_instance_id

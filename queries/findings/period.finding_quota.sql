@@ -1,0 +1,113 @@
+-- Findings: quotas with an unmet guarantee, idle borrowed quota, or unused quota.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.quota_hour, period.quota_pod
+-- params: findings_gpu_hours, idle_ratio, since_at, until_at
+-- source: facts.quota_hour, period.quota_pod
+-- columns:
+--   code             which finding; docs/findings.md lists them
+--   detail           scheduler, quota, resource and flavor
+--   cluster          cluster name
+--   namespace        ''
+--   pod              ''
+--   pod_uid          ''
+--   container        ''
+--   node_name        ''
+--   device_uuid      ''
+--   gpu_instance_id  ''
+--   gpu_model        ''
+--   gpu_hours        h of whole GPUs at stake
+--   confidence       high, medium or low
+--   evidence         the numbers, as a sentence
+--   first_seen_at    UTC, the first hour of the window that has it
+with hour as (
+    select
+        *,
+        rtrim(system || ' ' || quota || ' ' || resource || ' ' || flavor) as detail
+    from facts.quota_hour
+    where not is_parent and hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+),
+
+summed as (
+    select
+        cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        detail,
+        sum(guaranteed_native_hours * gpus_per_native) as guaranteed,
+        sum(demanded_native_hours * gpus_per_native) as demanded,
+        sum(delivered_native_hours * gpus_per_native) as delivered,
+        sum(borrowed_native_hours * gpus_per_native) as borrowed,
+        sum(unmet_native_hours * gpus_per_native) as unmet,
+        sum(violated_native_hours * gpus_per_native) as violated,
+        sum(demand_seconds) = sum(observed_seconds) as is_demand_known,
+        min(hour_start_at) as first_hour_at,
+        min(hour_start_at) filter (where violated_native_hours > 0) as first_violated_at
+    from hour
+    group by cluster, system, quota, resource, flavor, detail
+),
+
+found as (
+    select
+        'GR501' as code,
+        cluster,
+        detail,
+        violated as gpu_hours,
+        'medium' as confidence,
+        format(
+            'short of {:.1f} GPU-hours of {:.1f} guaranteed and {:.1f} asked for; free GPUs and others'' borrowing could have covered {:.1f}',
+            unmet, guaranteed, demanded, violated
+        ) as evidence,
+        first_violated_at as first_seen_at
+    from summed
+    where violated >= $findings_gpu_hours and violated > 0
+    union all by name
+    select
+        'GR502' as code,
+        summed.cluster,
+        summed.detail,
+        pod.idle_gpu_hours * summed.borrowed / summed.delivered as gpu_hours,
+        'low' as confidence,
+        format(
+            'borrowed {:.1f} of {:.1f} GPU-hours held; its pods left {:.1f} idle', summed.borrowed, summed.delivered, pod.idle_gpu_hours
+        ) as evidence,
+        pod.first_idle_at as first_seen_at
+    from summed
+    inner join period.quota_pod as pod
+        using (cluster, system, quota, resource, flavor)
+    where
+        summed.delivered > 0
+        and pod.idle_gpu_hours * summed.borrowed / summed.delivered >= $findings_gpu_hours
+        and pod.idle_gpu_hours * summed.borrowed > 0
+    union all by name
+    select
+        'GR503' as code,
+        cluster,
+        detail,
+        guaranteed - demanded as gpu_hours,
+        'high' as confidence,
+        format('guaranteed {:.1f} GPU-hours, asked for {:.1f}', guaranteed, demanded) as evidence,
+        first_hour_at as first_seen_at
+    from summed
+    where is_demand_known and guaranteed - demanded >= $findings_gpu_hours and demanded <= (1 - $idle_ratio) * guaranteed
+)
+
+select
+    code,
+    detail,
+    cluster,
+    '' as namespace,
+    '' as pod,
+    '' as pod_uid,
+    '' as container,
+    '' as node_name,
+    '' as device_uuid,
+    '' as gpu_instance_id,
+    '' as gpu_model,
+    gpu_hours,
+    confidence,
+    evidence,
+    first_seen_at
+from found

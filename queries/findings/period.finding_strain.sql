@@ -1,0 +1,139 @@
+-- Findings: limiting factors of containers on their devices, such as bandwidth, input and output, latency, power, heat, hardware, memory.
+--
+-- None of a device that was seen for less than observed_seconds_min while held.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.container_hour, period.boundness
+-- params: observed_seconds_min, since_at, until_at
+-- source: period.boundness
+-- columns:
+--   code             which finding; docs/operations.md lists them
+--   detail           what more tells it from others of its code; '' mostly
+--   cluster          cluster name
+--   namespace        namespace of the workload; '' where it is about a node or GPU
+--   pod              its pod; '' likewise
+--   pod_uid          its uid; '' likewise, and where unknown
+--   container        its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name        node; several are listed; '' where it is about more
+--   device_uuid      UUID of the physical GPU; '' where it is about several
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   gpu_model        model; several are listed
+--   gpu_hours        h of whole GPUs at stake; null where that cannot be told
+--   confidence       high, medium or low
+--   evidence         the numbers, as a sentence
+--   first_seen_at    UTC, the first hour of the window that has it; its day where the hour is not known
+with first_hour as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        min(hour_start_at) as held_at,
+        min(hour_start_at) filter (where sw_power_cap_seconds > 0 or power_violation_seconds > 0) as power_at,
+        min(hour_start_at) filter (
+            where sw_thermal_seconds > 0 or hw_thermal_seconds > 0 or thermal_violation_seconds > 0
+        ) as heat_at,
+        min(hour_start_at) filter (where hw_slowdown_seconds > 0 or hw_power_brake_seconds > 0) as hardware_at,
+        min(hour_start_at) filter (where memory_pressure_seconds > 0) as memory_at
+    from facts.container_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+),
+
+ruled as (
+    select
+        bound.*,
+        bound.device_seconds / 3600 as held_gpu_hours,
+        unnest([
+            {
+                'code': 'GR201',
+                'holds': bound.is_ineffective,
+                'gpu_hours': bound.device_seconds / 3600,
+                'evidence': format('busy {:.0f} % of the time, SM activity {:.0f} %', 100 * bound.busy_ratio, 100 * bound.sm_active_avg),
+                'first_seen_at': first_hour.held_at
+            },
+            {
+                'code': 'GR202',
+                'holds': bound.is_bandwidth_bound,
+                'gpu_hours': bound.device_seconds / 3600,
+                'evidence': format('DRAM activity {:.0f} %, SM activity {:.0f} %', 100 * bound.dram_active_avg, 100 * bound.sm_active_avg),
+                'first_seen_at': first_hour.held_at
+            },
+            {
+                'code': 'GR203',
+                'holds': bound.is_io_bound,
+                'gpu_hours': bound.device_seconds / 3600,
+                'evidence': format('{:.1f} GB/s over PCIe, SM activity {:.0f} %', bound.pcie_bytes_per_second_avg / 1e9, 100 * bound.sm_active_avg),
+                'first_seen_at': first_hour.held_at
+            },
+            {
+                'code': 'GR204',
+                'holds': bound.is_latency_bound,
+                'gpu_hours': bound.device_seconds / 3600,
+                'evidence': format('engine active {:.0f} % of the time, SM activity {:.0f} %', 100 * bound.busy_ratio, 100 * bound.sm_active_avg),
+                'first_seen_at': first_hour.held_at
+            },
+            {
+                'code': 'GR301',
+                'holds': bound.is_power_limited,
+                'gpu_hours': bound.power_throttle_ratio * bound.device_seconds / 3600,
+                'evidence': format('held back by the power limit {:.1f} % of the time', 100 * bound.power_throttle_ratio),
+                'first_seen_at': first_hour.power_at
+            },
+            {
+                'code': 'GR302',
+                'holds': bound.is_heat_limited,
+                'gpu_hours': bound.thermal_throttle_ratio * bound.device_seconds / 3600,
+                'evidence': format('held back by heat {:.1f} % of the time', 100 * bound.thermal_throttle_ratio),
+                'first_seen_at': first_hour.heat_at
+            },
+            {
+                'code': 'GR303',
+                'holds': bound.is_hardware_limited,
+                'gpu_hours': bound.hw_throttle_ratio * bound.device_seconds / 3600,
+                'evidence': format('slowed down by the hardware {:.1f} % of the time', 100 * bound.hw_throttle_ratio),
+                'first_seen_at': first_hour.hardware_at
+            },
+            {
+                'code': 'GR310',
+                'holds': bound.is_work_rejected,
+                'gpu_hours': bound.memory_pressure_ratio * bound.device_seconds / 3600,
+                'evidence': format(
+                    'memory nearly full {:.1f} % of the time, {} XID error{}: {}', 100 * bound.memory_pressure_ratio, bound.xid_error_count,
+                    if(bound.xid_error_count = 1, '', 's'), array_to_string(bound.xid_codes, ', ')
+                ),
+                'first_seen_at': first_hour.memory_at
+            }
+        ], recursive := true)
+    from period.boundness as bound
+    left join first_hour
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    where bound.device_seconds >= $observed_seconds_min
+)
+
+select
+    code,
+    '' as detail,
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    node_name,
+    device_uuid,
+    gpu_instance_id,
+    gpu_model,
+    gpu_hours,
+    -- On a device that others hold too the figures are everybody's; of a MIG instance those of clocks and errors are the board's.
+    case
+        when sharing_mode = 'exclusive' then 'high'
+        when sharing_mode = 'mig' then if(code < 'GR300', 'high', 'medium')
+        else 'low'
+    end as confidence,
+    evidence,
+    first_seen_at
+from ruled
+where holds

@@ -1,0 +1,51 @@
+-- Findings: GPU models forecast to be fully allocated within the lead time.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  period.demand_runway
+-- params: lead_time_days, until_at
+-- source: period.demand_runway
+-- columns:
+--   code             which finding; docs/operations.md lists them
+--   detail           the model
+--   cluster          cluster name
+--   namespace        ''
+--   pod              ''
+--   pod_uid          ''
+--   container        ''
+--   node_name        ''
+--   device_uuid      ''
+--   gpu_instance_id  ''
+--   gpu_model        model
+--   gpu_hours        h by which expected demand exceeds what there is, over the horizon of the forecast
+--   confidence       high, medium or low
+--   evidence         the numbers, as a sentence
+--   first_seen_at    UTC, the end of the window: it is to come
+select
+    'GR701' as code,
+    gpu_model as detail,
+    cluster,
+    '' as namespace,
+    '' as pod,
+    '' as pod_uid,
+    '' as container,
+    '' as node_name,
+    '' as device_uuid,
+    '' as gpu_instance_id,
+    gpu_model,
+    short_gpu_hours as gpu_hours,
+    -- The forecast has to be better than last week's value, and close, to be relied upon.
+    case
+        when backtest_error_ratio is null or backtest_error_ratio > 0.3 then 'low'
+        when backtest_error_ratio <= 0.1 and backtest_error_ratio <= naive_error_ratio then 'high'
+        else 'medium'
+    end as confidence,
+    format(
+        'expected to reach the {:.0f} GPU-hours a day that there are in {} days, from {:.0f} today; the forecast was off by {:.0f} % before',
+        daily_usable_gpu_hours, runway_day_count, daily_held_gpu_hours, 100 * coalesce(backtest_error_ratio, 1)
+    ) as evidence,
+    $until_at::timestamp as first_seen_at
+from period.demand_runway
+where
+    runway_day_count <= $lead_time_days
+    -- What is held throughout already has no runway to speak of: waits tell what that costs.
+    and daily_held_gpu_hours < 0.99 * daily_usable_gpu_hours

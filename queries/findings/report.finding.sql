@@ -1,0 +1,160 @@
+-- Findings with their rule, numbers, owner, GPU-hours at stake, and action.
+--
+-- A code never changes its meaning. No suggestion is ever to delete something. A suppressed finding is listed, and does not fail a run; it comes
+-- back after its day. Conditions: facts.finding_*.
+--
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  period.finding
+-- params: finding_rules, prices, suppressions, until_at
+-- source: facts.finding_*; rules: queries/catalog/finding.csv
+-- columns:
+--   code              which finding; docs/findings.md lists them
+--   cluster           cluster name
+--   namespace         namespace of the workload; '' where it is about a node or GPU
+--   pod               its pod; '' likewise
+--   pod_uid           its uid; '' likewise, and where unknown
+--   container         its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name         node; several are listed; '' where it is about more
+--   device_uuid       UUID of the physical GPU; '' where it is about several
+--   gpu_instance_id   MIG instance; '' for the whole GPU
+--   detail            what more tells it from others of its code, as the XID or the signal; '' mostly
+--   title             the finding in words
+--   severity          info, warning or critical
+--   confidence        high, medium or low
+--   evidence          the numbers, as a sentence
+--   gpu_hours         h of whole GPUs at stake
+--   at_stake_cost     gpu_hours x the model's price; null without one, or where models of several prices are meant
+--   owner             the namespace; platform where it is about a node or GPU
+--   gpu_model         model; several are listed
+--   rule              when it is said
+--   thresholds        the thresholds in force
+--   action            what to do
+--   first_seen_at     UTC, the first hour of the window that has it; its day where the hour is not known
+--   suppressed_until  day until which it is suppressed; null where it is not
+--   suppression       why it is suppressed; '' where it is not
+--   sql               a statement that shows what it was read from
+--   unknown_reasons   figure name → why it is null (docs/figures.md); one entry for each null figure
+with rule as (
+    select unnest(from_json(
+        $finding_rules::json,
+        '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR", "rule": "VARCHAR", "thresholds": "VARCHAR", "action": "VARCHAR", "sql": "VARCHAR"}]'
+    ), recursive := true)
+),
+
+suppression as (
+    select unnest(from_json(
+        $suppressions::json,
+        '[{"code": "VARCHAR", "until": "DATE", "reason": "VARCHAR", "namespace": "VARCHAR", "pod": "VARCHAR", "node_name": "VARCHAR", "device_uuid": "VARCHAR"}]'
+    ), recursive := true)
+),
+
+price as (
+    select map_from_entries(list({ 'key': key, 'value': value::double })) as by_model
+    from json_each($prices::json, '$.gpu_hour')
+),
+
+valued as (
+    select
+        found.*,
+        -- One price for all models that are meant, or none.
+        list_distinct([
+            coalesce(price.by_model[model], price.by_model['all'], -1) for model in string_split(found.gpu_model, ', ')
+        ]) as hour_costs
+    from period.finding as found
+    cross join price
+),
+
+suppressed as (
+    select
+        found.code,
+        found.cluster,
+        found.namespace,
+        found.pod,
+        found.pod_uid,
+        found.container,
+        found.node_name,
+        found.device_uuid,
+        found.gpu_instance_id,
+        found.detail,
+        arg_max({ 'until': suppression.until, 'reason': suppression.reason }, (suppression.until, suppression.reason)) as why
+    from period.finding as found
+    inner join suppression
+        on
+            found.code = suppression.code
+            and found.namespace glob suppression.namespace
+            and found.pod glob suppression.pod
+            and found.node_name glob suppression.node_name
+            and found.device_uuid glob suppression.device_uuid
+            and suppression.until >= $until_at::date
+    group by all
+)
+
+select
+    found.code,
+    found.cluster,
+    found.namespace,
+    found.pod,
+    found.pod_uid,
+    found.container,
+    found.node_name,
+    found.device_uuid,
+    found.gpu_instance_id,
+    found.detail,
+    rule.title,
+    coalesce(found.severity, rule.severity) as severity,
+    found.confidence,
+    found.evidence,
+    found.gpu_hours,
+    if(len(found.hour_costs) = 1 and found.hour_costs[1] >= 0, found.gpu_hours * found.hour_costs[1], null) as at_stake_cost,
+    coalesce(nullif(found.namespace, ''), 'platform') as owner,
+    found.gpu_model,
+    rule.rule,
+    rule.thresholds,
+    rule.action,
+    found.first_seen_at,
+    suppressed.why.until as suppressed_until,
+    coalesce(suppressed.why.reason, '') as suppression,
+    replace(
+        replace(
+            replace(
+                replace(
+                    replace(
+                        replace(
+                            rule.sql,
+                            '{namespace}',
+                            replace(found.namespace, '''', '''''')
+                        ),
+                        '{pod}',
+                        replace(found.pod, '''', '''''')
+                    ),
+                    '{node_name}',
+                    replace(found.node_name, '''', '''''')
+                ),
+                '{device_uuid}',
+                replace(found.device_uuid, '''', '''''')
+            ),
+            '{gpu_model}',
+            replace(found.gpu_model, '''', '''''')
+        ),
+        '{detail}',
+        replace(found.detail, '''', '''''')
+    ) as sql,
+    if(
+        found.gpu_hours is null,
+        map { 'gpu_hours': 'not_estimated', 'at_stake_cost': 'not_estimated' },
+        if(at_stake_cost is null, map { 'at_stake_cost': 'not_configured' }, map_from_entries([]))
+    ) as unknown_reasons
+from valued as found
+left join rule on found.code = rule.code
+left join suppressed
+    on
+        found.code = suppressed.code
+        and found.cluster = suppressed.cluster
+        and found.namespace = suppressed.namespace
+        and found.pod = suppressed.pod
+        and found.pod_uid = suppressed.pod_uid
+        and found.container = suppressed.container
+        and found.node_name = suppressed.node_name
+        and found.device_uuid = suppressed.device_uuid
+        and found.gpu_instance_id = suppressed.gpu_instance_id
+        and found.detail = suppressed.detail

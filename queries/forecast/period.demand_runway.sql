@@ -1,0 +1,97 @@
+-- Capacity runway of each GPU model: when forecast demand reaches capacity, and how reliable that is.
+--
+-- grain:  cluster, gpu_model
+-- reads:  period.demand_backtest, period.demand_day, period.demand_forecast
+-- params: until_at
+-- source: period.demand_forecast against what was usable in the last week
+-- columns:
+--   cluster                 cluster name
+--   gpu_model               model, '' where unknown
+--   day_count               days that count
+--   left_out_count          days that do not, as too little of them was seen
+--   daily_held_gpu_hours    h held a day, mean of the last week's days
+--   daily_usable_gpu_hours  h usable a day, likewise
+--   weekly_change_gpu_hours  h a day by which a week mostly changed what was held
+--   horizon_day_count       days ahead of which something is said
+--   runway_day_count        days until the expected demand reaches what is usable; null where it does not, or nothing is said
+--   early_runway_day_count  days until the high demand does; null likewise
+--   short_gpu_hours         h by which expected demand exceeds what is usable, added over the horizon
+--   backtest_day_count      days on which the forecast could have been made before
+--   backtest_error_ratio    how far it was off on them: absolute errors over what was held
+--   naive_error_ratio       the same of the week before without more
+--   backtest_within_ratio   share of them between low and high; 0.8 is meant
+with past as (
+    select
+        *,
+        max(day) filter (where is_counted) over (partition by cluster, gpu_model) as last_day
+    from period.demand_day
+    where day + interval 1 day <= $until_at
+),
+
+recent as (
+    select
+        cluster,
+        gpu_model,
+        max(last_day) as last_day,
+        count(*) filter (where is_counted) as day_count,
+        count(*) filter (where not is_counted) as left_out_count,
+        avg(held_gpu_hours) filter (where is_counted and day > last_day - 7) as daily_held_gpu_hours,
+        avg(usable_gpu_hours) filter (where is_counted and day > last_day - 7) as daily_usable_gpu_hours
+    from past
+    group by cluster, gpu_model
+),
+
+ahead as (
+    select
+        recent.cluster,
+        recent.gpu_model,
+        max(forecast.day - recent.last_day) as horizon_day_count,
+        min(forecast.day - recent.last_day) filter (
+            where forecast.expected_gpu_hours >= recent.daily_usable_gpu_hours
+        ) as runway_day_count,
+        min(forecast.day - recent.last_day) filter (
+            where forecast.high_gpu_hours >= recent.daily_usable_gpu_hours
+        ) as early_runway_day_count,
+        sum(greatest(0, forecast.expected_gpu_hours - recent.daily_usable_gpu_hours)) as short_gpu_hours
+    from recent
+    inner join period.demand_forecast as forecast
+        using (cluster, gpu_model)
+    group by recent.cluster, recent.gpu_model
+),
+
+backtest as (
+    select
+        cluster,
+        gpu_model,
+        count(*) as backtest_day_count,
+        median(held_gpu_hours - naive_gpu_hours) as weekly_change_gpu_hours,
+        sum(abs(held_gpu_hours - expected_gpu_hours)) / nullif(sum(held_gpu_hours), 0) as backtest_error_ratio,
+        sum(abs(held_gpu_hours - naive_gpu_hours)) / nullif(sum(held_gpu_hours), 0) as naive_error_ratio,
+        count(*) filter (where is_within) / count(*) as backtest_within_ratio
+    from period.demand_backtest
+    group by cluster, gpu_model
+)
+
+select
+    recent.cluster,
+    recent.gpu_model,
+    recent.day_count,
+    recent.left_out_count,
+    recent.daily_held_gpu_hours,
+    recent.daily_usable_gpu_hours,
+    backtest.weekly_change_gpu_hours,
+    ahead.horizon_day_count,
+    ahead.runway_day_count,
+    ahead.early_runway_day_count,
+    ahead.short_gpu_hours,
+    coalesce(backtest.backtest_day_count, 0) as backtest_day_count,
+    backtest.backtest_error_ratio,
+    backtest.naive_error_ratio,
+    backtest.backtest_within_ratio
+from recent
+left join ahead
+    using (cluster, gpu_model)
+left join backtest
+    on
+        recent.cluster = backtest.cluster
+        and recent.gpu_model = backtest.gpu_model

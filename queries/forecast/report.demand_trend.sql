@@ -1,0 +1,44 @@
+-- Allocated GPUs of each model day by day, and the demand forecast with its 80 % interval.
+--
+-- Held, not asked for: pods that wait are not in it. Observed days that do not count were seen too little.
+--
+-- grain:  cluster, gpu_model, day
+-- reads:  period.demand_day, period.demand_forecast
+-- params:
+-- source: period.demand_day, period.demand_forecast
+-- columns:
+--   cluster             cluster name
+--   gpu_model           model; '' where unknown
+--   day                 UTC day
+--   kind                observed, left out or forecast
+--   held_gpu_hours      h held; of an observed day
+--   usable_gpu_hours    h usable; of an observed day
+--   low_gpu_hours       h, one day in ten is expected to fall below
+--   expected_gpu_hours  h expected
+--   high_gpu_hours      h, one day in ten is expected to rise above
+--   unknown_reasons     figure name → why it is null (docs/figures.md); one entry for each null figure
+select
+    cluster,
+    gpu_model,
+    day,
+    if(is_counted, 'observed', 'left out') as kind,
+    held_gpu_hours,
+    usable_gpu_hours,
+    null::double as low_gpu_hours,
+    null::double as expected_gpu_hours,
+    null::double as high_gpu_hours,
+    map { 'low_gpu_hours': 'is_past', 'expected_gpu_hours': 'is_past', 'high_gpu_hours': 'is_past' } as unknown_reasons
+from period.demand_day
+union all by name
+select
+    cluster,
+    gpu_model,
+    day,
+    'forecast' as kind,
+    null::double as held_gpu_hours,
+    null::double as usable_gpu_hours,
+    low_gpu_hours,
+    expected_gpu_hours,
+    high_gpu_hours,
+    map { 'held_gpu_hours': 'is_future', 'usable_gpu_hours': 'is_future' } as unknown_reasons
+from period.demand_forecast

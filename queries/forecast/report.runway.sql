@@ -1,0 +1,88 @@
+-- Capacity runway of each GPU model from at least four weeks of history, with the error of such forecasts in the past.
+--
+-- Forecast: the same weekday of the last week, plus the middle of what so many weeks changed before (period.demand_forecast).
+--
+-- grain:  cluster, gpu_model
+-- reads:  period.demand_runway
+-- params:
+-- source: period.demand_runway
+-- columns:
+--   cluster                 cluster name
+--   gpu_model               model; '' where unknown
+--   sentence                what it comes to, in words
+--   day_count               days of data that count
+--   left_out_count          days that do not, as too little of them was seen
+--   daily_held_gpu_hours    h held a day, mean of the last week
+--   daily_usable_gpu_hours  h usable a day, likewise
+--   weekly_change_gpu_hours  h a day by which a week mostly changed what was held
+--   runway_day_count        days until the expected demand reaches what is usable; null where it does not within the horizon
+--   early_runway_day_count  days until the high demand does; null likewise
+--   short_gpu_hours         h by which expected demand exceeds what is usable, added over the horizon
+--   horizon_day_count       days ahead of which something is said
+--   backtest_day_count      days on which the forecast could have been made before
+--   backtest_error_ratio    how far it was off on them: absolute errors over what was held
+--   naive_error_ratio       the same of the week before without more
+--   backtest_within_ratio   share of them between low and high; 0.8 is meant
+--   unknown_reasons         figure name → why it is null (docs/figures.md); one entry for each null figure
+select
+    cluster,
+    gpu_model,
+    case
+        when day_count < 28 then format('no forecast: {} of the 28 days of data that it needs are there', day_count)
+        when horizon_day_count is null then 'no forecast: the last week is not whole'
+        when daily_held_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are held already'
+        when runway_day_count is not null
+            then format('all are expected to be held in {} day{}', runway_day_count, if(runway_day_count = 1, '', 's'))
+        when early_runway_day_count is not null
+            then format(
+                'not all are expected to be held within {} days; at the upper end of the band in {} day{}',
+                horizon_day_count, early_runway_day_count, if(early_runway_day_count = 1, '', 's')
+            )
+        else format('not all are expected to be held within {} days', horizon_day_count)
+    end as sentence,
+    day_count,
+    left_out_count,
+    daily_held_gpu_hours,
+    daily_usable_gpu_hours,
+    weekly_change_gpu_hours,
+    runway_day_count,
+    early_runway_day_count,
+    short_gpu_hours,
+    horizon_day_count,
+    backtest_day_count,
+    backtest_error_ratio,
+    naive_error_ratio,
+    backtest_within_ratio,
+    map_from_entries([
+        { 'key': entry.figure, 'value': entry.reason }
+        for entry in [
+            { 'figure': 'daily_held_gpu_hours', 'is_null': daily_held_gpu_hours is null, 'reason': 'too_few_days' },
+            { 'figure': 'daily_usable_gpu_hours', 'is_null': daily_usable_gpu_hours is null, 'reason': 'too_few_days' },
+            { 'figure': 'weekly_change_gpu_hours', 'is_null': weekly_change_gpu_hours is null, 'reason': 'too_few_days' },
+            {
+                'figure': 'runway_day_count',
+                'is_null': runway_day_count is null,
+                'reason': if(horizon_day_count is null, 'too_few_days', 'beyond_horizon')
+            },
+            {
+                'figure': 'early_runway_day_count',
+                'is_null': early_runway_day_count is null,
+                'reason': if(horizon_day_count is null, 'too_few_days', 'beyond_horizon')
+            },
+            { 'figure': 'horizon_day_count', 'is_null': horizon_day_count is null, 'reason': 'too_few_days' },
+            { 'figure': 'short_gpu_hours', 'is_null': short_gpu_hours is null, 'reason': 'too_few_days' },
+            {
+                'figure': 'backtest_error_ratio',
+                'is_null': backtest_error_ratio is null,
+                'reason': if(backtest_day_count = 0, 'too_few_days', 'no_time')
+            },
+            {
+                'figure': 'naive_error_ratio',
+                'is_null': naive_error_ratio is null,
+                'reason': if(backtest_day_count = 0, 'too_few_days', 'no_time')
+            },
+            { 'figure': 'backtest_within_ratio', 'is_null': backtest_within_ratio is null, 'reason': 'too_few_days' }
+        ]
+        if entry.is_null
+    ]) as unknown_reasons
+from period.demand_runway

@@ -1,0 +1,189 @@
+-- Accelerators of each container: make, model, id, memory in bytes, duty cycle in percent, in cAdvisor's shape.
+--
+-- Means are over the time of the window in which the figure was seen, weighted by time. What was measured of the holder itself
+-- stands before what is the whole device's; the scope columns say which it is. Never add rows of scope device over containers:
+-- each sharer has the same whole device. On a MIG instance the duty cycle is 100 x the activity of the instance's engine.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, id, gpu_instance_id
+-- reads:  facts.device_signal, facts.pod_hour, period.sum
+-- params: since_at, until_at, figure_min_coverage_ratio
+-- source: period.sum, facts.pod_hour; fields and units of cAdvisor's AcceleratorStats (0.28 to 0.46)
+-- columns:
+--   cluster                     cluster name
+--   namespace                   workload namespace
+--   pod                         workload pod
+--   pod_uid                     its uid; '' where unknown
+--   container                   workload container
+--   make                        nvidia, amd, intel, google, …; '' where neither a label nor the catalogue tells
+--   model                       model as the exporter writes it; several are listed
+--   id                          what identifies the device, a UUID where it has one; a MIG instance has its parent's
+--   gpu_instance_id             MIG instance; '' for the whole device
+--   memory_total_bytes          memory of the device, the instance, or the holder's limit: see memory_total_scope
+--   memory_used_bytes           mean memory in use of the window
+--   memory_used_bytes_max       largest memory in use of one instant
+--   duty_cycle_percent          0..100, mean share of time with any work on the accelerator
+--   observed_seconds            s in which the device was seen while held
+--   memory_total_scope          whose memory_total_bytes: device, instance, pod or container
+--   memory_scope                whose memory_used_bytes: device, instance, pod or container
+--   duty_cycle_scope            whose duty_cycle_percent: device, instance, pod or container
+--   sharing_mode                exclusive, mig, time-sliced; see facts.ownership
+--   memory_total_source_metric  metric behind memory_total_bytes; several are listed; '' where unknown
+--   memory_used_source_metric   metric behind memory_used_bytes; several are listed; '' where unknown
+--   duty_cycle_source_metric    metric behind duty_cycle_percent; several are listed; '' where unknown
+--   node_name                   node; several are listed
+--   gpu_device                  device name on the node; several are listed
+--   memory_used_seen_seconds    s in which memory in use was known
+--   duty_cycle_seen_seconds     s in which the duty cycle was known
+--   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
+with own as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        bool_or(not is_mapped) as is_unmapped,
+        min(nullif(gpu_util_scope, '')) as duty_scope,
+        string_agg(distinct nullif(gpu_util_metric, ''), ', ' order by nullif(gpu_util_metric, '')) as duty_metric,
+        sum(gpu_util_seen_seconds) filter (where is_mapped) as duty_seen_seconds,
+        sum(gpu_util_ratio_seconds) filter (where is_mapped) as duty_ratio_seconds,
+        min(nullif(fb_used_scope, '')) as used_scope,
+        string_agg(distinct nullif(fb_used_metric, ''), ', ' order by nullif(fb_used_metric, '')) as used_metric,
+        sum(fb_used_seen_seconds) filter (where is_mapped) as used_seen_seconds,
+        sum(fb_used_byte_seconds) filter (where is_mapped) as used_byte_seconds,
+        max(fb_used_bytes_max) filter (where is_mapped) as used_bytes_max,
+        min(nullif(fb_total_scope, '')) as total_scope,
+        string_agg(distinct nullif(fb_total_metric, ''), ', ' order by nullif(fb_total_metric, '')) as total_metric,
+        max(fb_total_bytes_max) as total_bytes_max
+    from facts.pod_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+),
+
+origin as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        string_agg(distinct source_metric, ', ' order by source_metric) filter (where signal = 'gpu_util_ratio') as util_metric,
+        string_agg(distinct source_metric, ', ' order by source_metric) filter (where signal = 'gr_engine_active_ratio') as engine_metric,
+        string_agg(distinct source_metric, ', ' order by source_metric) filter (where signal = 'fb_used_bytes') as used_metric,
+        coalesce(
+            string_agg(distinct source_metric, ', ' order by source_metric) filter (where signal = 'fb_total_bytes'),
+            string_agg(distinct source_metric, ', ' order by source_metric)
+            filter (where signal in ('fb_used_bytes', 'fb_free_bytes', 'fb_reserved_bytes'))
+        ) as total_metric
+    from facts.device_signal
+    where sample_count > 0 and day >= $since_at::date and day < $until_at
+    group by all
+),
+
+chosen as (
+    select
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        held.container,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.make,
+        held.gpu_model,
+        held.node_name,
+        held.gpu_device,
+        held.sharing_mode,
+        held.observed_seconds,
+        coalesce(own.is_unmapped, false) as is_unmapped,
+        if(held.gpu_instance_id = '', 'device', 'instance') as device_scope,
+        coalesce(own.duty_scope, device_scope) as duty_scope,
+        case
+            when own.duty_scope is not null then own.duty_seen_seconds
+            when held.gpu_instance_id = '' then held.gpu_util_seen_seconds
+            else held.gr_engine_active_seen_seconds
+        end as duty_seen_seconds,
+        case
+            when own.duty_scope is not null then own.duty_ratio_seconds
+            when held.gpu_instance_id = '' then held.gpu_util_ratio_seconds
+            else held.gr_engine_active_ratio_seconds
+        end as duty_ratio_seconds,
+        case
+            when own.duty_scope is not null then own.duty_metric
+            when held.gpu_instance_id = '' then origin.util_metric
+            else origin.engine_metric
+        end as duty_metric,
+        held.gpu_instance_id != '' and held.gpu_util_seen_seconds is not null as is_duty_of_board,
+        coalesce(own.used_scope, device_scope) as used_scope,
+        if(own.used_scope is null, held.fb_used_seen_seconds, own.used_seen_seconds) as used_seen_seconds,
+        if(own.used_scope is null, held.fb_used_byte_seconds, own.used_byte_seconds) as used_byte_seconds,
+        if(own.used_scope is null, held.fb_used_bytes_max, own.used_bytes_max) as used_bytes_max,
+        if(own.used_scope is null, origin.used_metric, own.used_metric) as used_metric,
+        coalesce(own.total_scope, device_scope) as total_scope,
+        if(own.total_scope is null, held.fb_total_bytes_max, own.total_bytes_max) as total_bytes_max,
+        if(own.total_scope is null, origin.total_metric, own.total_metric) as total_metric
+    from period.sum as held
+    left join own
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    left join origin
+        on
+            held.cluster = origin.cluster
+            and held.device_uuid = origin.device_uuid
+            and held.gpu_instance_id = origin.gpu_instance_id
+    where held.subject = 'container_device'
+),
+
+judged as (
+    select
+        *,
+        if(total_bytes_max is null, 'not_collected', null) as total_reason,
+        case
+            when coalesce(used_seen_seconds, 0) >= $figure_min_coverage_ratio * observed_seconds and used_seen_seconds > 0 then null
+            when used_scope = 'pod' and is_unmapped then 'pods_not_mapped'
+            when used_seen_seconds is null then 'not_collected'
+            else 'low_coverage'
+        end as used_reason,
+        case
+            when coalesce(duty_seen_seconds, 0) >= $figure_min_coverage_ratio * observed_seconds and duty_seen_seconds > 0 then null
+            when duty_scope = 'pod' and is_unmapped then 'pods_not_mapped'
+            when duty_seen_seconds is null and is_duty_of_board then 'board_scope'
+            when duty_seen_seconds is null then 'not_collected'
+            else 'low_coverage'
+        end as duty_reason
+    from chosen
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    make,
+    gpu_model as model,
+    device_uuid as id,
+    gpu_instance_id,
+    round(total_bytes_max)::bigint as memory_total_bytes,
+    if(used_reason is null, round(used_byte_seconds / used_seen_seconds)::bigint, null) as memory_used_bytes,
+    if(used_reason is null, round(used_bytes_max)::bigint, null) as memory_used_bytes_max,
+    if(duty_reason is null, 100 * duty_ratio_seconds / duty_seen_seconds, null) as duty_cycle_percent,
+    observed_seconds,
+    total_scope as memory_total_scope,
+    used_scope as memory_scope,
+    duty_scope as duty_cycle_scope,
+    sharing_mode,
+    coalesce(total_metric, '') as memory_total_source_metric,
+    coalesce(used_metric, '') as memory_used_source_metric,
+    coalesce(duty_metric, '') as duty_cycle_source_metric,
+    node_name,
+    gpu_device,
+    coalesce(used_seen_seconds, 0) as memory_used_seen_seconds,
+    coalesce(duty_seen_seconds, 0) as duty_cycle_seen_seconds,
+    map_from_entries([entry for entry in [
+        { 'figure': 'memory_total_bytes', 'reason': total_reason },
+        { 'figure': 'memory_used_bytes', 'reason': used_reason },
+        { 'figure': 'memory_used_bytes_max', 'reason': used_reason },
+        { 'figure': 'duty_cycle_percent', 'reason': duty_reason }
+    ] if entry.reason is not null]) as unknown_reasons
+from judged
+order by all

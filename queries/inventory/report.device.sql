@@ -1,0 +1,395 @@
+-- GPUs and MIG instances: identity, use, saturation, energy and health.
+--
+-- Board figures (power, clocks, throttling, errors, PCIe, NVLink) are on the gpu row only; under MIG, memory and
+-- activity are on the rows of the instances.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id
+-- reads:  facts.ownership, period.device_power, period.figure, period.holder_day, period.link, period.sum
+-- params: since_at, until_at, figure_min_coverage_ratio
+-- source: period.figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
+-- columns:
+--   cluster                             cluster name
+--   device_uuid                         UUID of the physical GPU
+--   gpu_instance_id                     MIG instance; '' for the whole GPU
+--   kind                                gpu, or mig for an instance
+--   node_name                           node; several are listed
+--   gpu_index                           index on the node
+--   gpu_device                          device name on the node
+--   gpu_model                           model
+--   gpu_instance_profile                MIG profile; '' for a whole GPU
+--   pci_bus_id                          PCI address
+--   driver_version                      GPU driver
+--   observed_seconds                    s in which the device was seen
+--   coverage_ratio                      seen time over the window's length; whole hours count, so it may exceed 1 where the window cuts one
+--   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
+--   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
+--   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
+--   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
+--   board_limit_violation_ratio         share of time below the wanted clock because of board limits; above 1 is a fault of the source
+--   sw_power_cap_ratio                  0..1, share of time with 0x4, software power cap
+--   hw_slowdown_ratio                   0..1, share of time with 0x8, hardware slowdown
+--   sync_boost_ratio                    0..1, share of time with 0x10, sync boost
+--   sw_thermal_ratio                    0..1, share of time with 0x20, software thermal slowdown
+--   hw_thermal_ratio                    0..1, share of time with 0x40, hardware thermal slowdown
+--   hw_power_brake_ratio                0..1, share of time with 0x80, hardware power brake
+--   any_throttle_ratio                  0..1, share of time with any of the six reasons
+--   memory_used_ratio_avg               0..1, mean of used / (used + free)
+--   memory_used_ratio_max               0..1, largest used / (used + free) of one instant
+--   memory_pressure_ratio               0..1, share of time with used / (used + free) at or above the threshold
+--   xid_error_count                     XID errors, a lower bound: repeats of one code cannot be seen
+--   xid_codes                           their distinct codes, ascending
+--   dram_active_avg                     0..1, mean share of cycles in which device memory moved data
+--   dram_active_max                     0..1, its largest sample
+--   sm_active_avg                       0..1, mean share of time with a warp resident, over the SMs
+--   sm_active_max                       0..1, its largest sample
+--   sm_occupancy_avg                    0..1, mean of resident warps over the most an SM can hold
+--   tensor_active_avg                   0..1, mean share of cycles with the tensor pipe active
+--   pcie_tx_bytes_per_second_avg        bytes/s, mean device to host over PCIe
+--   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
+--   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
+--   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
+--   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
+--   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
+--   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_source                       what says what its NVLinks can carry: configuration or data sheet (of all links); '' for neither
+--   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
+--   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is none
+--   idle_joules                         J of the idle baseline, held or not
+--   attributed_joules                   J to holders: above idle, while active or merely held
+--   unattributed_joules                 J to nobody: above idle while nobody held it, and over gaps of the counter
+--   closing_error_joules                J, energy_joules less the three, unknown idle as 0
+--   counter_joules                      J, growth of the energy counter over the time in which it is known, gaps left out
+--   integral_joules                     J, power integrated over the time of counter_joules
+--   counter_difference_joules           J, counter_joules less integral_joules; more than 1 % of an hour's is warned of
+--   power_watts_avg                     W, mean power
+--   power_watts_max                     W, largest power sample
+--   power_limit_watts_max               W, largest enforced power limit
+--   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running (NVML)
+--   gpu_temp_celsius_avg                degrees Celsius, mean GPU temperature
+--   gpu_temp_celsius_max                degrees Celsius, its largest sample
+--   memory_temp_celsius_avg             degrees Celsius, mean memory temperature
+--   memory_temp_celsius_max             degrees Celsius, its largest sample
+--   sm_clock_hertz_avg                  Hz, mean SM clock
+--   sm_clock_hertz_max                  Hz, its largest sample
+--   memory_clock_hertz_avg              Hz, mean memory clock
+--   memory_clock_hertz_max              Hz, its largest sample
+--   pcie_replay_count                   PCIe retransmissions
+--   memory_total_bytes                  bytes of memory in all
+--   gpu_usage_seen_seconds              s behind gpu_usage_avg
+--   power_violation_seconds             s of violation behind power_violation_ratio
+--   power_violation_seen_seconds        s over which the counter's growth is known
+--   thermal_violation_seconds           s of violation behind thermal_violation_ratio
+--   thermal_violation_seen_seconds      s over which the counter's growth is known
+--   sync_boost_violation_seconds        s of violation behind sync_boost_violation_ratio
+--   sync_boost_violation_seen_seconds   s over which the counter's growth is known
+--   board_limit_violation_seconds       s of violation behind board_limit_violation_ratio
+--   board_limit_violation_seen_seconds  s over which the counter's growth is known
+--   sw_power_cap_seconds                s behind sw_power_cap_ratio
+--   hw_slowdown_seconds                 s behind hw_slowdown_ratio
+--   sync_boost_seconds                  s behind sync_boost_ratio
+--   sw_thermal_seconds                  s behind sw_thermal_ratio
+--   hw_thermal_seconds                  s behind hw_thermal_ratio
+--   hw_power_brake_seconds              s behind hw_power_brake_ratio
+--   any_throttle_seconds                s behind any_throttle_ratio
+--   throttle_seen_seconds               s in which the reasons were known
+--   memory_pressure_seconds             s behind memory_pressure_ratio
+--   memory_seen_seconds                 s in which the memory ratio was known
+--   dram_active_seen_seconds            s in which dram_active was known
+--   sm_active_seen_seconds              s in which sm_active was known
+--   sm_occupancy_seen_seconds           s in which sm_occupancy was known
+--   tensor_active_seen_seconds          s in which tensor_active was known
+--   pcie_tx_seen_seconds                s in which pcie_tx was known
+--   pcie_rx_seen_seconds                s in which pcie_rx was known
+--   nvlink_tx_seen_seconds              s in which nvlink_tx was known
+--   nvlink_rx_seen_seconds              s in which nvlink_rx was known
+--   power_seen_seconds                  s in which power was known
+--   energy_seen_seconds                 s over which the energy counter's growth is known
+--   unheld_seconds                      s in which the device was seen and nobody held it; null where its holders are not known
+--   source_metrics                      signal → metric that it was read from; several are listed
+--   unknown_reasons                     figure name → why it is null (docs/figures.md); one entry for each null figure
+with total as (
+    select
+        *,
+        gpu_instance_id != '' as is_instance,
+        gpu_instance_id = '' and bool_or(gpu_instance_id != '') over (partition by cluster, device_uuid) as is_split,
+        if(gpu_instance_id != '', 'board_scope', 'not_collected') as board_reason
+    from period.sum
+    where subject = 'device'
+),
+
+-- When anybody held it, within the hours that count; holders of a shared device are not added up.
+owned as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        greatest(start_at, date_trunc('hour', $since_at)) as start_at,
+        least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
+    from facts.ownership
+),
+
+followed as (
+    select
+        *,
+        max(end_at) over (
+            partition by cluster, device_uuid, gpu_instance_id
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ) as covered_until_at
+    from owned
+    where start_at < end_at
+),
+
+held as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        sum(epoch_ms(end_at) - epoch_ms(greatest(start_at, coalesce(covered_until_at, start_at)))) / 1000 as held_seconds
+    from followed
+    where covered_until_at is null or end_at > covered_until_at
+    group by all
+),
+
+-- Days on which a device is in use and its series name nobody.
+unnamed as (
+    select
+        cluster,
+        device_uuid,
+        max(cause) as cause
+    from period.holder_day
+    where lacking_seconds > 0
+    group by cluster, device_uuid
+),
+
+judged as (
+    select
+        *,
+        case
+            when power_seen_seconds is null then board_reason
+            when power_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as power_reason,
+        case
+            when gpu_temp_seen_seconds is null then board_reason
+            when gpu_temp_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as gpu_temp_reason,
+        case
+            when memory_temp_seen_seconds is null then board_reason
+            when memory_temp_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as memory_temp_reason,
+        case
+            when sm_clock_seen_seconds is null then board_reason
+            when sm_clock_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sm_clock_reason,
+        case
+            when memory_clock_seen_seconds is null then board_reason
+            when memory_clock_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as memory_clock_reason
+    from total
+),
+
+-- Energy and counts are sums, over gaps too; the limit and the memory's size hardly change: none of them needs to be seen for long.
+health as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        board_reason,
+        power_reason,
+        gpu_temp_reason,
+        memory_temp_reason,
+        sm_clock_reason,
+        memory_clock_reason,
+        -- Without a counter it is power over the time in which that was seen: no energy of the day where it is little.
+        if(energy_joules is null and energy_gap_joules is null, power_reason, null) as energy_reason,
+        case
+            when energy_joules is not null or energy_gap_joules is not null
+                then coalesce(energy_joules, 0) + coalesce(energy_gap_joules, 0)
+            when power_reason is null then power_joules
+        end as energy_joules,
+        case when power_reason is null then power_joules / power_seen_seconds end as power_watts_avg,
+        case when power_reason is null then power_watts_max end as power_watts_max,
+        power_limit_watts_max,
+        case when gpu_temp_reason is null then gpu_temp_celsius_seconds / gpu_temp_seen_seconds end as gpu_temp_celsius_avg,
+        case when gpu_temp_reason is null then gpu_temp_celsius_max end as gpu_temp_celsius_max,
+        case when memory_temp_reason is null then memory_temp_celsius_seconds / memory_temp_seen_seconds end as memory_temp_celsius_avg,
+        case when memory_temp_reason is null then memory_temp_celsius_max end as memory_temp_celsius_max,
+        case when sm_clock_reason is null then sm_clock_hertz_seconds / sm_clock_seen_seconds end as sm_clock_hertz_avg,
+        case when sm_clock_reason is null then sm_clock_hertz_max end as sm_clock_hertz_max,
+        case when memory_clock_reason is null then memory_clock_hertz_seconds / memory_clock_seen_seconds end as memory_clock_hertz_avg,
+        case when memory_clock_reason is null then memory_clock_hertz_max end as memory_clock_hertz_max,
+        if(
+            pcie_replay_count is null and pcie_replay_gap_count is null,
+            null,
+            coalesce(pcie_replay_count, 0) + coalesce(pcie_replay_gap_count, 0)
+        ) as pcie_replay_count,
+        fb_total_bytes_max as memory_total_bytes
+    from judged
+)
+
+select
+    figure.cluster,
+    figure.device_uuid,
+    figure.gpu_instance_id,
+    if(total.is_instance, 'mig', 'gpu') as kind,
+    total.node_name,
+    total.gpu_index,
+    total.gpu_device,
+    total.gpu_model,
+    total.gpu_instance_profile,
+    total.pci_bus_id,
+    total.driver_version,
+    figure.observed_seconds,
+    -- Facts are hourly: of an hour that the window cuts more may be seen than the window holds; then it is 1.
+    least(1, figure.observed_seconds / epoch($until_at::timestamp - $since_at::timestamp)) as coverage_ratio,
+    figure.gpu_usage_avg,
+    figure.power_violation_ratio,
+    figure.thermal_violation_ratio,
+    figure.sync_boost_violation_ratio,
+    figure.board_limit_violation_ratio,
+    figure.sw_power_cap_ratio,
+    figure.hw_slowdown_ratio,
+    figure.sync_boost_ratio,
+    figure.sw_thermal_ratio,
+    figure.hw_thermal_ratio,
+    figure.hw_power_brake_ratio,
+    figure.any_throttle_ratio,
+    figure.memory_used_ratio_avg,
+    figure.memory_used_ratio_max,
+    figure.memory_pressure_ratio,
+    figure.xid_error_count,
+    figure.xid_codes,
+    figure.dram_active_avg,
+    figure.dram_active_max,
+    figure.sm_active_avg,
+    figure.sm_active_max,
+    figure.sm_occupancy_avg,
+    figure.tensor_active_avg,
+    figure.pcie_tx_bytes_per_second_avg,
+    figure.pcie_rx_bytes_per_second_avg,
+    figure.nvlink_tx_bytes_per_second_avg,
+    figure.nvlink_rx_bytes_per_second_avg,
+    figure.pcie_tx_ratio_avg,
+    figure.pcie_rx_ratio_avg,
+    figure.nvlink_tx_ratio_avg,
+    figure.nvlink_rx_ratio_avg,
+    coalesce(link.nvlink_source, '') as nvlink_source,
+    figure.any_throttle_ratio_min,
+    if(health.energy_reason is null, coalesce(power.measured_joules, health.energy_joules), null) as energy_joules,
+    if(health.energy_reason is null, power.idle_joules, null) as idle_joules,
+    if(health.energy_reason is null, power.attributed_joules, null) as attributed_joules,
+    if(health.energy_reason is null, power.unattributed_joules, null) as unattributed_joules,
+    if(health.energy_reason is null, power.closing_error_joules, null) as closing_error_joules,
+    power.counter_joules,
+    power.integral_joules,
+    power.counter_joules - power.integral_joules as counter_difference_joules,
+    health.power_watts_avg,
+    health.power_watts_max,
+    health.power_limit_watts_max,
+    figure.gpu_util_ratio_avg,
+    health.gpu_temp_celsius_avg,
+    health.gpu_temp_celsius_max,
+    health.memory_temp_celsius_avg,
+    health.memory_temp_celsius_max,
+    health.sm_clock_hertz_avg,
+    health.sm_clock_hertz_max,
+    health.memory_clock_hertz_avg,
+    health.memory_clock_hertz_max,
+    health.pcie_replay_count,
+    health.memory_total_bytes,
+    figure.gpu_usage_seen_seconds,
+    figure.power_violation_seconds,
+    figure.power_violation_seen_seconds,
+    figure.thermal_violation_seconds,
+    figure.thermal_violation_seen_seconds,
+    figure.sync_boost_violation_seconds,
+    figure.sync_boost_violation_seen_seconds,
+    figure.board_limit_violation_seconds,
+    figure.board_limit_violation_seen_seconds,
+    figure.sw_power_cap_seconds,
+    figure.hw_slowdown_seconds,
+    figure.sync_boost_seconds,
+    figure.sw_thermal_seconds,
+    figure.hw_thermal_seconds,
+    figure.hw_power_brake_seconds,
+    figure.any_throttle_seconds,
+    figure.throttle_seen_seconds,
+    figure.memory_pressure_seconds,
+    figure.memory_seen_seconds,
+    figure.dram_active_seen_seconds,
+    figure.sm_active_seen_seconds,
+    figure.sm_occupancy_seen_seconds,
+    figure.tensor_active_seen_seconds,
+    figure.pcie_tx_seen_seconds,
+    figure.pcie_rx_seen_seconds,
+    figure.nvlink_tx_seen_seconds,
+    figure.nvlink_rx_seen_seconds,
+    coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
+    coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
+    if(total.is_split or unnamed.cause is not null, null, greatest(0, figure.observed_seconds - coalesce(held.held_seconds, 0))) as unheld_seconds,
+    figure.source_metrics,
+    map_concat(
+        figure.unknown_reasons,
+        map_from_entries([entry for entry in [
+            { 'figure': 'unheld_seconds', 'reason': if(total.is_split, 'instance_scope', unnamed.cause) },
+            { 'figure': 'energy_joules', 'reason': health.energy_reason },
+            { 'figure': 'idle_joules', 'reason': coalesce(health.energy_reason, case
+                when power.measured_joules is null then health.board_reason
+                when power.idle_joules is null then 'idle_unknown'
+            end) },
+            { 'figure': 'attributed_joules', 'reason': coalesce(health.energy_reason, if(power.attributed_joules is null, health.board_reason, null)) },
+            { 'figure': 'unattributed_joules', 'reason': coalesce(health.energy_reason, if(power.unattributed_joules is null, health.board_reason, null)) },
+            { 'figure': 'closing_error_joules', 'reason': coalesce(health.energy_reason, if(power.closing_error_joules is null, health.board_reason, null)) },
+            { 'figure': 'counter_joules', 'reason': if(power.counter_joules is null, health.board_reason, null) },
+            { 'figure': 'integral_joules', 'reason': if(power.integral_joules is null, health.board_reason, null) },
+            { 'figure': 'counter_difference_joules', 'reason': if(power.integral_joules is null, health.board_reason, null) },
+            { 'figure': 'power_watts_avg', 'reason': health.power_reason },
+            { 'figure': 'power_watts_max', 'reason': health.power_reason },
+            { 'figure': 'power_limit_watts_max', 'reason': if(health.power_limit_watts_max is null, health.board_reason, null) },
+            { 'figure': 'gpu_temp_celsius_avg', 'reason': health.gpu_temp_reason },
+            { 'figure': 'gpu_temp_celsius_max', 'reason': health.gpu_temp_reason },
+            { 'figure': 'memory_temp_celsius_avg', 'reason': health.memory_temp_reason },
+            { 'figure': 'memory_temp_celsius_max', 'reason': health.memory_temp_reason },
+            { 'figure': 'sm_clock_hertz_avg', 'reason': health.sm_clock_reason },
+            { 'figure': 'sm_clock_hertz_max', 'reason': health.sm_clock_reason },
+            { 'figure': 'memory_clock_hertz_avg', 'reason': health.memory_clock_reason },
+            { 'figure': 'memory_clock_hertz_max', 'reason': health.memory_clock_reason },
+            { 'figure': 'pcie_replay_count', 'reason': if(health.pcie_replay_count is null, health.board_reason, null) },
+            {
+                'figure': 'memory_total_bytes',
+                'reason': case
+                    when health.memory_total_bytes is null then if(total.is_split, 'instance_scope', 'not_collected')
+                end
+            }
+        ] if entry.reason is not null])
+    ) as unknown_reasons
+from period.figure as figure
+inner join total
+    using (cluster, device_uuid, gpu_instance_id)
+inner join health
+    on
+        figure.cluster = health.cluster
+        and figure.device_uuid = health.device_uuid
+        and figure.gpu_instance_id = health.gpu_instance_id
+left join period.device_power as power
+    on
+        figure.cluster = power.cluster
+        and figure.device_uuid = power.device_uuid
+        and figure.gpu_instance_id = ''
+left join period.link as link
+    on
+        figure.cluster = link.cluster
+        and figure.device_uuid = link.device_uuid
+        and figure.gpu_instance_id = ''
+left join held
+    on
+        figure.cluster = held.cluster
+        and figure.device_uuid = held.device_uuid
+        and figure.gpu_instance_id = held.gpu_instance_id
+left join unnamed
+    on
+        figure.cluster = unnamed.cluster
+        and figure.device_uuid = unnamed.device_uuid
+where figure.subject = 'device'
+order by all

@@ -1,0 +1,381 @@
+-- Device allocations of each container: request, grant and use.
+--
+-- A row per device that it held, and one without a UUID for what it was given or asked for and cannot be found in the telemetry: then
+-- it is unknown which device that was and what it did. A GPU that a node offers in several ways is one device here.
+-- Never add use over containers that share a device: each has the whole device's.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device
+-- reads:  facts.claim_use, facts.container_hour, facts.container_request, facts.device_hour, facts.ownership, facts.power_hour, period.figure, period.sum
+-- params: since_at, until_at
+-- source: facts.container_request, facts.claim_use, facts.ownership; use: period.figure
+-- columns:
+--   cluster                cluster name
+--   namespace              workload namespace
+--   pod                    workload pod
+--   pod_uid                its uid; '' where unknown
+--   container              workload container
+--   device_uuid            UUID of the physical GPU; '' where the telemetry does not know it
+--   gpu_instance_id        MIG instance; '' for the whole GPU
+--   device                 the claim's device, pool/device; several are listed; '' where no claim gave it
+--   asked_by               device plugin, DRA, extended resource, Koordinator, MIG resource; several are listed; '' where nothing tells
+--   requested              resources that the container asked for, with amounts; for all of its devices together
+--   claims                 resource claims that gave it; several are listed
+--   granted_by             who says that it had it: dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, …; several are listed
+--   certainty              certain; inferred or ambiguous as in facts.ownership; '' where the device is not known
+--   sharing_mode           as in facts.ownership; several are listed; '' where the device is not known
+--   is_admin_access        for watching only: it takes nothing
+--   node_name              node; '' where unknown
+--   gpu_model              model; '' where unknown
+--   allocated_seconds      s in which the container had it
+--   observed_seconds       s of them in which the device was seen
+--   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
+--   hours_method           how hours are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; '' where not known
+--   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
+--   gpu_usage_avg          0..1, mean share of time with the graphics or compute engine active
+--   sm_active_avg          0..1, mean SM activity
+--   memory_used_ratio_avg  0..1, mean memory in use
+--   memory_used_bytes      mean memory in use
+--   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
+with owned as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        array_to_string(list_sort(list_distinct(flatten(list(string_split(source, ', '))))), ', ') as granted_by,
+        max(case certainty when 'certain' then 0 when 'inferred' then 1 else 2 end) as doubt,
+        string_agg(distinct sharing_mode, ', ' order by sharing_mode) as sharing_mode,
+        sum(epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp))) / 1000 as allocated_seconds
+    from facts.ownership
+    where start_at < $until_at and end_at > $since_at
+    group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+),
+
+-- A claim that labels alone name is that of the pod which they made own the device meanwhile.
+claimed as (
+    select
+        used.* exclude (pod_uid, start_at, end_at),
+        coalesce(owner.pod_uid, used.pod_uid) as pod_uid,
+        used.pool || '/' || used.device as name,
+        epoch_ms(least(used.end_at, owner.end_at, $until_at::timestamp))
+        - epoch_ms(greatest(used.start_at, owner.start_at, $since_at::timestamp)) as ms
+    from facts.claim_use as used
+    left join facts.ownership as owner
+        on
+            used.pod_uid = ''
+            and used.cluster = owner.cluster
+            and used.namespace = owner.namespace
+            and used.pod = owner.pod
+            and used.container = owner.container
+            and used.device_uuid = owner.device_uuid
+            and used.gpu_instance_id = owner.gpu_instance_id
+            and used.start_at < owner.end_at
+            and used.end_at > owner.start_at
+            and owner.start_at < $until_at
+            and owner.end_at > $since_at
+    where used.start_at < $until_at and used.end_at > $since_at
+),
+
+-- A container may have one device by several requests; it has it once.
+given as (
+    select
+        owned.cluster,
+        owned.namespace,
+        owned.pod,
+        owned.pod_uid,
+        owned.container,
+        owned.device_uuid,
+        owned.gpu_instance_id,
+        string_agg(distinct claimed.name, ', ' order by claimed.name) filter (where claimed.claim_uid != '') as device,
+        string_agg(distinct claimed.claim, ', ' order by claimed.claim) as claims
+    from owned
+    inner join claimed
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    where not claimed.is_admin_access
+    group by all
+),
+
+unfound_request as (
+    select
+        claimed.cluster,
+        claimed.namespace,
+        claimed.pod,
+        claimed.pod_uid,
+        claimed.container,
+        claimed.name,
+        claimed.claim,
+        bool_and(claimed.is_admin_access) as is_admin_access,
+        max(claimed.device_uuid) as device_uuid,
+        sum(claimed.ms) as ms
+    from claimed
+    anti join owned
+        on
+            claimed.cluster = owned.cluster
+            and claimed.namespace = owned.namespace
+            and claimed.pod = owned.pod
+            and claimed.pod_uid = owned.pod_uid
+            and claimed.container = owned.container
+            and claimed.device_uuid = owned.device_uuid
+            and claimed.gpu_instance_id = owned.gpu_instance_id
+            and not claimed.is_admin_access
+    group by
+        claimed.cluster,
+        claimed.namespace,
+        claimed.pod,
+        claimed.pod_uid,
+        claimed.container,
+        claimed.name,
+        claimed.claim,
+        claimed.claim_uid,
+        claimed.share_id,
+        claimed.request
+),
+
+unfound as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        name as device,
+        string_agg(distinct claim, ', ' order by claim) as claims,
+        bool_and(is_admin_access) as is_admin_access,
+        if(bool_and(is_admin_access), max(device_uuid), '') as device_uuid,
+        max(ms) / 1000 as allocated_seconds
+    from unfound_request
+    group by cluster, namespace, pod, pod_uid, container, name
+),
+
+-- Labels may not bear the pod's uid: then the last pod of the name.
+ask as (
+    select
+        cluster,
+        namespace,
+        pod,
+        container,
+        pod_uid,
+        arg_max(asked_by, end_at) as asked_by,
+        arg_max(requested, end_at) as requested,
+        arg_max(claims, end_at) as claims,
+        sum(epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp))) / 1000 as run_seconds,
+        max(end_at) as last_at
+    from facts.container_request
+    where start_at < $until_at and end_at > $since_at
+    group by cluster, namespace, pod, container, pod_uid
+),
+
+named_ask as (
+    select
+        cluster,
+        namespace,
+        pod,
+        container,
+        arg_max(asked_by, last_at) as asked_by,
+        arg_max(requested, last_at) as requested
+    from ask
+    group by cluster, namespace, pod, container
+),
+
+granted as (
+    select
+        owned.*,
+        coalesce(given.device, '') as device,
+        coalesce(given.claims, '') as claims,
+        false as is_admin_access,
+        true as is_found
+    from owned
+    left join given
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    union all by name
+    select
+        unfound.*,
+        '' as gpu_instance_id,
+        'dra-claim' as granted_by,
+        '' as sharing_mode,
+        false as is_found
+    from unfound
+    union all by name
+    select
+        ask.cluster,
+        ask.namespace,
+        ask.pod,
+        ask.pod_uid,
+        ask.container,
+        '' as device_uuid,
+        '' as gpu_instance_id,
+        '' as device,
+        ask.claims,
+        '' as granted_by,
+        '' as sharing_mode,
+        false as is_admin_access,
+        ask.run_seconds as allocated_seconds,
+        false as is_found
+    from ask
+    anti join owned
+        on
+            ask.cluster = owned.cluster
+            and ask.namespace = owned.namespace
+            and ask.pod = owned.pod
+            and owned.pod_uid in ('', ask.pod_uid)
+            and ask.container = owned.container
+    anti join unfound
+        using (cluster, pod_uid, container)
+),
+
+hour as (
+    select
+        power.cluster,
+        power.namespace,
+        power.pod,
+        power.pod_uid,
+        power.container,
+        power.device_uuid,
+        power.gpu_instance_id,
+        sum(power.gpu_seconds) / 3600 as allocated_gpu_hours,
+        concat_ws(
+            ', ',
+            if(bool_or(contains(power.hours_method, 'equal_share')), 'equal_share', null),
+            if(bool_or(contains(power.hours_method, 'exclusive')), 'exclusive', null),
+            if(bool_or(contains(power.hours_method, 'granted_share')), 'granted_share', null)
+        ) as hours_method,
+        sum(power.gpu_seconds * coalesce(
+            activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
+            activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
+        )) / 3600 as used_gpu_hours
+    from facts.power_hour as power
+    left join facts.container_hour as activity
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)
+    where power.hour_start_at < $until_at and power.hour_start_at + interval 1 hour > $since_at
+    group by all
+),
+
+place as (
+    select
+        cluster,
+        device_uuid,
+        max(node_name) as node_name,
+        max(gpu_model) as gpu_model
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, device_uuid
+),
+
+joined as (
+    select
+        granted.*,
+        coalesce(ask.asked_by, named_ask.asked_by, if(granted.claims != '', 'DRA', '')) as asked_by,
+        coalesce(ask.requested, named_ask.requested, '') as requested,
+        coalesce(place.node_name, '') as node_name,
+        coalesce(place.gpu_model, '') as gpu_model,
+        if(granted.is_found, coalesce(figure.observed_seconds, 0), null) as observed_seconds,
+        hour.allocated_gpu_hours,
+        coalesce(hour.hours_method, '') as hours_method,
+        hour.used_gpu_hours,
+        figure.gpu_usage_avg,
+        figure.sm_active_avg,
+        figure.memory_used_ratio_avg,
+        total.fb_used_byte_seconds / total.fb_used_seen_seconds as memory_used_bytes,
+        coalesce(figure.unknown_reasons, map_from_entries([])) as figure_reasons,
+        if(granted.is_admin_access, 'admin_access', 'device_unknown') as reason
+    from granted
+    left join ask
+        using (cluster, namespace, pod, pod_uid, container)
+    left join named_ask
+        on
+            granted.pod_uid = ''
+            and granted.cluster = named_ask.cluster
+            and granted.namespace = named_ask.namespace
+            and granted.pod = named_ask.pod
+            and granted.container = named_ask.container
+    left join place
+        on
+            granted.cluster = place.cluster
+            and granted.device_uuid = place.device_uuid
+    left join hour
+        on
+            granted.cluster = hour.cluster
+            and granted.namespace = hour.namespace
+            and granted.pod = hour.pod
+            and granted.pod_uid = hour.pod_uid
+            and granted.container = hour.container
+            and granted.device_uuid = hour.device_uuid
+            and granted.gpu_instance_id = hour.gpu_instance_id
+    left join period.figure as figure
+        on
+            figure.subject = 'container_device'
+            and granted.cluster = figure.cluster
+            and granted.namespace = figure.namespace
+            and granted.pod = figure.pod
+            and granted.pod_uid = figure.pod_uid
+            and granted.container = figure.container
+            and granted.device_uuid = figure.device_uuid
+            and granted.gpu_instance_id = figure.gpu_instance_id
+    left join period.sum as total
+        on
+            total.subject = 'container_device'
+            and granted.cluster = total.cluster
+            and granted.namespace = total.namespace
+            and granted.pod = total.pod
+            and granted.pod_uid = total.pod_uid
+            and granted.container = total.container
+            and granted.device_uuid = total.device_uuid
+            and granted.gpu_instance_id = total.gpu_instance_id
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    device,
+    asked_by,
+    requested,
+    claims,
+    granted_by,
+    coalesce(['certain', 'inferred', 'ambiguous'][doubt + 1], '') as certainty,
+    sharing_mode,
+    is_admin_access,
+    node_name,
+    gpu_model,
+    allocated_seconds,
+    observed_seconds,
+    allocated_gpu_hours,
+    hours_method,
+    used_gpu_hours,
+    gpu_usage_avg,
+    sm_active_avg,
+    memory_used_ratio_avg,
+    memory_used_bytes,
+    map_from_entries([entry for entry in [
+        { 'figure': 'observed_seconds', 'reason': if(observed_seconds is null, reason, null) },
+        { 'figure': 'allocated_gpu_hours', 'reason': if(allocated_gpu_hours is null, if(is_found, 'not_collected', reason), null) },
+        {
+            'figure': 'used_gpu_hours',
+            'reason': if(used_gpu_hours is null, if(is_found, 'not_collected', reason), null)
+        },
+        {
+            'figure': 'gpu_usage_avg',
+            'reason': if(gpu_usage_avg is null, coalesce(figure_reasons['gpu_usage_avg'], reason), null)
+        },
+        {
+            'figure': 'sm_active_avg',
+            'reason': if(sm_active_avg is null, coalesce(figure_reasons['sm_active_avg'], reason), null)
+        },
+        {
+            'figure': 'memory_used_ratio_avg',
+            'reason': if(memory_used_ratio_avg is null, coalesce(figure_reasons['memory_used_ratio_avg'], reason), null)
+        },
+        {
+            'figure': 'memory_used_bytes',
+            'reason': if(memory_used_bytes is null, coalesce(figure_reasons['memory_used_ratio_avg'], reason), null)
+        }
+    ] if entry.reason is not null]) as unknown_reasons
+from joined
+order by all

@@ -1,0 +1,86 @@
+-- Clusters side by side: capacity, data coverage and unknown time.
+--
+-- A cluster that could not be read on a day is here as long as its devices are expected (period.device_day): all of its time is
+-- unknown then, which is not none. Hours are of whole GPUs; energy is what was measured.
+--
+-- grain:  cluster
+-- reads:  report.coverage, report.device, report.gpu_hour_balance
+-- params:
+-- source: report.gpu_hour_balance, report.coverage, report.device
+-- columns:
+--   cluster                  cluster name
+--   node_count               nodes with accelerators
+--   device_count             GPUs
+--   capacity_gpu_hours       h of whole GPUs
+--   allocated_gpu_hours      h that somebody held, active or not
+--   free_gpu_hours           h that nobody had
+--   unknown_gpu_hours        h of which nothing sure is known
+--   unavailable_gpu_hours    h in which the GPU could not be used
+--   energy_joules            J measured; null where no GPU's energy is known
+--   coverage_ratio           0..1, observed over expected
+--   expected_device_seconds  s in which devices were expected
+--   observed_device_seconds  s of them in which they were seen
+--   unknown_device_seconds   s of them in which they were not
+--   reason                   most likely reason of most of what was not seen, a code; '' where all was
+--   last_seen_day            last UTC day on which anything of it was seen; null where on none
+with seen as (
+    select
+        cluster,
+        count(distinct nullif(node_name, '')) as node_count,
+        sum(expected_device_seconds) as expected_device_seconds,
+        sum(observed_device_seconds) as observed_device_seconds,
+        sum(unknown_device_seconds) as unknown_device_seconds,
+        max(day) filter (where observed_device_seconds > 0) as last_seen_day
+    from report.coverage
+    where signal = 'any'
+    group by cluster
+),
+
+lacking as (
+    select
+        cluster,
+        reason,
+        sum(unknown_device_seconds) as unknown_device_seconds
+    from report.coverage
+    where signal = 'any' and reason != ''
+    group by all
+),
+
+energy as (
+    select
+        cluster,
+        sum(energy_joules) as energy_joules
+    from report.device
+    where gpu_instance_id = ''
+    group by cluster
+),
+
+balance as (
+    from report.gpu_hour_balance
+    where dimension = 'cluster'
+)
+
+select
+    seen.cluster,
+    seen.node_count,
+    balance.device_count,
+    balance.capacity_gpu_hours,
+    balance.effective_gpu_hours + balance.allocated_ineffective_gpu_hours
+    + balance.allocated_busy_gpu_hours + balance.allocated_idle_gpu_hours as allocated_gpu_hours,
+    balance.free_gpu_hours,
+    balance.unknown_gpu_hours,
+    balance.unavailable_gpu_hours,
+    energy.energy_joules,
+    seen.observed_device_seconds / nullif(seen.expected_device_seconds, 0) as coverage_ratio,
+    seen.expected_device_seconds,
+    seen.observed_device_seconds,
+    seen.unknown_device_seconds,
+    coalesce((
+        select arg_max(lacking.reason, struct_pack(seconds := lacking.unknown_device_seconds, code := lacking.reason))
+        from lacking
+        where lacking.cluster = seen.cluster
+    ), '') as reason,
+    seen.last_seen_day
+from seen
+left join balance on seen.cluster = balance.cluster
+left join energy on seen.cluster = energy.cluster

@@ -1,0 +1,122 @@
+-- Request of each container on each of its GPUs beside its use: percent of cores against SM activity, bytes against
+-- framebuffer in use.
+--
+-- A whole device is 100 % (facts.device_request). A share of memory becomes bytes by the device's own total. Use with scope device is
+-- that of the whole device: if several share it, each row shows what all of them did. MIG instances and claims are requested by the
+-- piece, not by percent, and are not here.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
+-- reads:  facts.device_request, report.accelerator, report.container_saturation
+-- params: since_at, until_at
+-- source: facts.device_request; report.container_saturation, report.accelerator
+-- columns:
+--   cluster                  cluster name
+--   namespace                workload namespace
+--   pod                      workload pod
+--   pod_uid                  its uid; '' where unknown
+--   container                workload container
+--   device_uuid              UUID of the physical GPU
+--   asked_as                 the request as it is written
+--   requested_by             container, or pod where the container itself asks for nothing
+--   problem                  why Koordinator refuses the request or can never place it; '' where it does not, or does not schedule it
+--   requested_core_percent   computing power asked for of the device; null where memory alone is
+--   used_core_percent        100 x mean SM activity
+--   requested_memory_bytes   memory asked for of the device, in bytes or by its share of the total
+--   used_memory_bytes        mean framebuffer in use
+--   used_memory_bytes_max    largest framebuffer in use of one instant
+--   memory_total_bytes       memory of the device
+--   core_scope               whose used_core_percent: device, instance, pod or container
+--   memory_scope             whose used memory: device, instance, pod or container
+--   observed_seconds         s in which the device was seen while held
+--   unknown_reasons          figure name → why it is null
+with request as (
+    select *
+    from facts.device_request
+    where device_type = 'gpu' and start_at < $until_at and end_at > $since_at
+    qualify row_number() over (partition by cluster, namespace, pod_uid, container order by end_at desc, start_at desc) = 1
+),
+
+used as (
+    select
+        use.cluster,
+        use.namespace,
+        use.pod,
+        use.pod_uid,
+        use.container,
+        use.device_uuid,
+        use.observed_seconds,
+        use.scope as core_scope,
+        100 * use.sm_active_avg as used_core_percent,
+        use.unknown_reasons['sm_active_avg'] as core_reason,
+        accelerator.memory_used_bytes as used_memory_bytes,
+        accelerator.memory_used_bytes_max as used_memory_bytes_max,
+        accelerator.memory_total_bytes,
+        accelerator.memory_scope,
+        accelerator.unknown_reasons as memory_reasons
+    from report.container_saturation as use
+    left join report.accelerator as accelerator
+        on
+            use.cluster = accelerator.cluster
+            and use.namespace = accelerator.namespace
+            and use.pod = accelerator.pod
+            and use.pod_uid = accelerator.pod_uid
+            and use.container = accelerator.container
+            and use.device_uuid = accelerator.id
+            and accelerator.gpu_instance_id = ''
+    where use.gpu_instance_id = ''
+),
+
+matched as (
+    select
+        used.*,
+        request.asked_as,
+        if(request.container = '', 'pod', 'container') as requested_by,
+        request.problem,
+        request.device_core_percent as requested_core_percent,
+        coalesce(
+            request.device_memory_bytes, floor(request.device_memory_ratio_percent * used.memory_total_bytes / 100)
+        ) as requested_memory_bytes
+    from used
+    inner join request
+        on
+            used.cluster = request.cluster
+            and used.namespace = request.namespace
+            and used.pod = request.pod
+            and used.pod_uid in (request.pod_uid, '')
+            and request.container in (used.container, '')
+    qualify row_number() over (
+        partition by used.cluster, used.namespace, used.pod, used.pod_uid, used.container, used.device_uuid
+        order by request.container desc, request.end_at desc
+    ) = 1
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    asked_as,
+    requested_by,
+    problem,
+    requested_core_percent,
+    used_core_percent,
+    requested_memory_bytes,
+    used_memory_bytes,
+    used_memory_bytes_max,
+    memory_total_bytes,
+    core_scope,
+    coalesce(memory_scope, '') as memory_scope,
+    observed_seconds,
+    map_from_entries([
+        { 'key': entry.name, 'value': entry.reason }
+        for entry in [
+            { 'name': 'used_core_percent', 'value': used_core_percent, 'reason': core_reason },
+            { 'name': 'requested_memory_bytes', 'value': requested_memory_bytes, 'reason': memory_reasons['memory_total_bytes'] },
+            { 'name': 'used_memory_bytes', 'value': used_memory_bytes, 'reason': memory_reasons['memory_used_bytes'] },
+            { 'name': 'used_memory_bytes_max', 'value': used_memory_bytes_max, 'reason': memory_reasons['memory_used_bytes_max'] },
+            { 'name': 'memory_total_bytes', 'value': memory_total_bytes, 'reason': memory_reasons['memory_total_bytes'] }
+        ] if entry.value is null and entry.reason is not null
+    ]) as unknown_reasons
+from matched

@@ -1,0 +1,77 @@
+-- Right-sizing of containers that were alone on one GPU: their needs, and the smallest MIG profile and model of the cluster that fits.
+--
+-- GPU utilisation alone is not enough: a running kernel says nothing about how many SMs it keeps busy, so the need is unknown then.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
+-- reads:  period.fit
+-- params: fit_hours_min
+-- source: period.fit; geometry and models: queries/catalog/mig_profile.csv, gpu_model.csv
+-- columns:
+--   cluster                     cluster name
+--   namespace                   workload namespace
+--   pod                         workload pod
+--   pod_uid                     its uid; '' where unknown
+--   container                   workload container
+--   device_uuid                 UUID of the GPU
+--   node_name                   node
+--   gpu_model                   its model
+--   verdict                     fits, needs it all, too short (held for less than fit_hours_min), or unknown
+--   profile                     MIG profile in which it fits; '' for none
+--   smaller_model               smaller model of the cluster in which it fits; '' for none
+--   instance_count              how many of the profile fit on the GPU; null for none
+--   freed_gpu_hours             h of whole GPUs that others of the profile could have used; null where none fits
+--   held_gpu_hours              h for which the GPU was seen while the container held it
+--   busiest_sm_active_ratio     SM activity of its busiest hour
+--   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour
+--   busiest_dram_active_ratio   DRAM activity of its busiest hour
+--   sm_active_max               largest sample of SM activity
+--   memory_used_bytes_max       largest memory in use
+--   memory_used_ratio_max       the same, of what it and the free memory come to
+--   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    node_name,
+    gpu_model,
+    case
+        when not is_known then 'unknown'
+        when held_gpu_hours < $fit_hours_min then 'too short'
+        when profile != '' or smaller_model != '' then 'fits'
+        else 'needs it all'
+    end as verdict,
+    profile,
+    smaller_model,
+    instance_count,
+    held_gpu_hours * (1 - 1 / instance_count) as freed_gpu_hours,
+    held_gpu_hours,
+    busiest_sm_active_ratio,
+    busiest_sm_occupancy_ratio,
+    busiest_dram_active_ratio,
+    sm_active_ratio_max as sm_active_max,
+    memory_used_bytes_max,
+    memory_used_ratio_max,
+    map_from_entries([
+        { 'key': entry.figure, 'value': entry.reason }
+        for entry in [
+            {
+                'figure': 'instance_count',
+                'reason': case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end
+            },
+            {
+                'figure': 'freed_gpu_hours',
+                'reason': case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end
+            },
+            { 'figure': 'busiest_sm_active_ratio', 'reason': if(busiest_sm_active_ratio is null, 'not_collected', null) },
+            { 'figure': 'busiest_sm_occupancy_ratio', 'reason': if(busiest_sm_occupancy_ratio is null, 'not_collected', null) },
+            { 'figure': 'busiest_dram_active_ratio', 'reason': if(busiest_dram_active_ratio is null, 'not_collected', null) },
+            { 'figure': 'sm_active_max', 'reason': if(sm_active_ratio_max is null, 'not_collected', null) },
+            { 'figure': 'memory_used_bytes_max', 'reason': if(memory_used_bytes_max is null, 'not_collected', null) },
+            { 'figure': 'memory_used_ratio_max', 'reason': if(memory_used_ratio_max is null, 'not_collected', null) }
+        ]
+        if entry.reason is not null
+    ]) as unknown_reasons
+from period.fit

@@ -1,0 +1,109 @@
+-- Devices that Koordinator's scheduler gave each pod, all dimensions filled in from the device's own memory.
+--
+-- Bytes of a share of memory: share x total / 100, whole bytes. Share of bytes: 100 x bytes / total, cut to whole percent. Where both are given they
+-- stay, even where they contradict each other. Which container uses the device Koordinator does not say.
+--
+-- grain:  cluster, node_name, pod_uid, device_type, minor
+-- reads:  day.state_snapshot, facts.device_request, lake.koordinator_device, lake.pod, lake.pod_device
+-- params:
+-- source: Pod annotation scheduling.koordinator.sh/device-allocated; Device spec.devices[].resources
+-- columns:
+--   cluster               cluster name
+--   namespace             namespace of the pod
+--   pod                   name of the pod
+--   pod_uid               its uid
+--   node_name             node
+--   device_type           gpu, rdma or fpga
+--   minor                 device's number on the node
+--   device_id             UUID of a GPU, PCI address of others; '' where neither pod nor node says
+--   core_percent          computing power; of rdma and fpga the percent of the device
+--   memory_bytes          memory
+--   memory_ratio_percent  memory as percent of the device's
+--   problem               why a dimension stays unknown; '' where none does
+--   start_at              UTC, first look at which it was so
+--   end_at                UTC, when the last one no longer stands
+with device as (
+    select
+        cluster,
+        node_name,
+        device_type,
+        minor,
+        max(device_id) as device_id,
+        arg_max(resources['koordinator.sh/gpu-memory'], observed_at) as memory_bytes
+    from lake.koordinator_device
+    group by all
+),
+
+given as (
+    select
+        granted.cluster,
+        granted.namespace,
+        granted.pod,
+        granted.pod_uid,
+        granted.node_name,
+        granted.device_type,
+        granted.minor,
+        max(granted.device_id) as device_id,
+        arg_max(granted.amounts, granted.observed_at) as amounts,
+        min(look.observed_at) as start_at,
+        max(look.stands_until_at) as end_at
+    from lake.pod_device as granted
+    inner join lake.pod
+        on
+            granted.cluster = pod.cluster
+            and granted.pod_uid = pod.pod_uid
+            and granted.observed_at = pod.observed_at
+            and pod.phase not in ('Succeeded', 'Failed')
+    inner join day.state_snapshot as look
+        on
+            granted.cluster = look.cluster
+            and look.kind = 'pods'
+            and granted.observed_at = look.observed_at
+    where granted.source = 'koordinator'
+    group by all
+),
+
+told as (
+    select
+        given.* exclude (amounts, device_id),
+        coalesce(nullif(given.device_id, ''), device.device_id, '') as device_id,
+        device.memory_bytes as total_bytes,
+        coalesce(
+            given.amounts['koordinator.sh/gpu-core'],
+            given.amounts['koordinator.sh/' || given.device_type],
+            request.device_core_percent
+        ) as core_percent,
+        coalesce(given.amounts['koordinator.sh/gpu-memory'], request.device_memory_bytes) as memory_bytes,
+        coalesce(given.amounts['koordinator.sh/gpu-memory-ratio'], request.device_memory_ratio_percent) as memory_ratio_percent
+    from given
+    left join device
+        using (cluster, node_name, device_type, minor)
+    left join facts.device_request as request
+        on
+            given.cluster = request.cluster
+            and given.namespace = request.namespace
+            and given.pod_uid = request.pod_uid
+            and request.container = ''
+            and given.device_type = request.device_type
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    node_name,
+    device_type,
+    minor,
+    device_id,
+    core_percent,
+    coalesce(memory_bytes, floor(memory_ratio_percent * total_bytes / 100)) as memory_bytes,
+    coalesce(memory_ratio_percent, trunc(100 * memory_bytes / nullif(total_bytes, 0))) as memory_ratio_percent,
+    case
+        when device_type = 'gpu' and total_bytes is null and (memory_bytes is null or memory_ratio_percent is null)
+            then 'the node does not say how much memory the device has'
+        else ''
+    end as problem,
+    start_at,
+    end_at
+from told

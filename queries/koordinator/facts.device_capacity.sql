@@ -1,0 +1,165 @@
+-- Allocated and free capacity, health and topology of Koordinator's devices.
+--
+-- Of a device that is not fit nothing is free. A GPU may be offered under other names too (nvidia.com/gpu by the device plugin): what is held
+-- under those Koordinator does not know. Where more is given out than there is, nothing is free.
+--
+-- grain:  cluster, node_name, device_type, minor, device_id, start_at
+-- reads:  day.device_grant, day.state_snapshot, lake.koordinator_device
+-- params:
+-- source: Koordinator's Device objects; day.device_grant
+-- columns:
+--   cluster                  cluster name
+--   node_name                node
+--   device_type              gpu, rdma or fpga
+--   minor                    device's number on the node
+--   device_id                UUID of a GPU, PCI address of others
+--   is_healthy               fit for use
+--   health_reason            why it is not
+--   socket_id                CPU socket; null where not told
+--   numa_node                NUMA node; null where not told
+--   pcie_id                  PCIe switch
+--   pci_bus_id               PCI address
+--   partition_minors         minors of the smallest linked partition (NVLink) of several devices that it is in; '' where not told
+--   core_percent             computing power in all, 100; of rdma and fpga the percent of the device
+--   memory_bytes             memory in all
+--   memory_ratio_percent     memory in all, 100
+--   held_core_percent        given to pods
+--   held_memory_bytes        given to pods
+--   held_memory_ratio_percent  given to pods
+--   free_core_percent        what may still be given; 0 where the device is not fit
+--   free_memory_bytes        what may still be given
+--   free_memory_ratio_percent  what may still be given
+--   pod_count                pods that have a part of it
+--   start_at                 UTC, first look at which it was so
+--   end_at                   UTC, when that no longer stands
+with look as (
+    select
+        cluster,
+        observed_at,
+        stands_until_at,
+        look_number,
+        run_number
+    from day.state_snapshot
+    where kind = 'devices.scheduling.koordinator.sh'
+),
+
+-- {"2": [{"minors": [0, 1], …}, …], …}: by number of devices.
+linked as (
+    select distinct
+        gpu_partitions,
+        unnest(try_cast(gpu_partitions as json) -> '$.*[*].minors')::bigint[] as minors
+    from lake.koordinator_device
+    where gpu_partitions != ''
+),
+
+member as (
+    select
+        gpu_partitions,
+        unnest(minors) as minor,
+        len(minors) as device_count,
+        array_to_string(minors, ',') as minors
+    from linked
+    where len(minors) > 1
+),
+
+linkage as (
+    select *
+    from member
+    qualify row_number() over (partition by gpu_partitions, minor order by device_count, minors) = 1
+),
+
+device as (
+    select
+        device.cluster,
+        device.node_name,
+        device.device_type,
+        device.minor,
+        device.device_id,
+        device.is_healthy,
+        device.health_reason,
+        device.socket_id,
+        device.numa_node,
+        device.pcie_id,
+        device.pci_bus_id,
+        coalesce(if(device.device_type = 'gpu', linkage.minors, null), '') as partition_minors,
+        coalesce(device.resources['koordinator.sh/gpu-core'], device.resources['koordinator.sh/' || device.device_type]) as core_percent,
+        device.resources['koordinator.sh/gpu-memory'] as memory_bytes,
+        device.resources['koordinator.sh/gpu-memory-ratio'] as memory_ratio_percent,
+        look.run_number,
+        look.look_number,
+        look.observed_at
+    from lake.koordinator_device as device
+    inner join look
+        using (cluster, observed_at)
+    left join linkage
+        using (gpu_partitions, minor)
+),
+
+held as (
+    select
+        device.* exclude (observed_at),
+        sum(granted.core_percent) as held_core_percent,
+        sum(granted.memory_bytes) as held_memory_bytes,
+        sum(granted.memory_ratio_percent) as held_memory_ratio_percent,
+        count(granted.pod_uid) as pod_count
+    from device
+    left join day.device_grant as granted
+        on
+            device.cluster = granted.cluster
+            and device.node_name = granted.node_name
+            and device.device_type = granted.device_type
+            and device.minor = granted.minor
+            and device.observed_at >= granted.start_at
+            and device.observed_at < granted.end_at
+    group by all
+),
+
+-- Devices stay as they are for many looks: those of one state first, and in turn only where it came back.
+state as (
+    select
+        * exclude (look_number),
+        list(look_number order by look_number) as look_numbers
+    from held
+    group by all
+),
+
+turn as (
+    select
+        * exclude (look_numbers, run_number),
+        unnest(if(
+            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
+            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
+            [{ 'first': number, 'last': number } for number in look_numbers]
+        )) as turn
+    from state
+),
+
+reckoned as (
+    select
+        turn.* exclude (turn, held_core_percent, held_memory_bytes, held_memory_ratio_percent, pod_count),
+        coalesce(turn.held_core_percent, 0) as held_core_percent,
+        if(turn.memory_bytes is null, null, coalesce(turn.held_memory_bytes, 0)) as held_memory_bytes,
+        if(turn.memory_ratio_percent is null, null, coalesce(turn.held_memory_ratio_percent, 0)) as held_memory_ratio_percent,
+        turn.pod_count,
+        first_look.observed_at as start_at,
+        last_look.stands_until_at as end_at
+    from turn
+    inner join look as first_look
+        on
+            turn.cluster = first_look.cluster
+            and turn.turn.first = first_look.look_number
+    inner join look as last_look
+        on
+            turn.cluster = last_look.cluster
+            and turn.turn.last = last_look.look_number
+)
+
+select
+    * exclude (pod_count, start_at, end_at),
+    core_percent * 0 + if(is_healthy, greatest(0, core_percent - held_core_percent), 0) as free_core_percent,
+    memory_bytes * 0 + if(is_healthy, greatest(0, memory_bytes - held_memory_bytes), 0) as free_memory_bytes,
+    memory_ratio_percent * 0 + if(is_healthy, greatest(0, memory_ratio_percent - held_memory_ratio_percent), 0) as free_memory_ratio_percent,
+    pod_count,
+    start_at,
+    end_at
+from reckoned

@@ -1,0 +1,105 @@
+-- Free capacity of Koordinator's devices: identity, topology, allocated and free, healthy or not.
+--
+-- As they were at the last look in the window, beside means over all of it. A GPU may be offered under other names too; Koordinator does
+-- not know what is held under those.
+--
+-- grain:  cluster, node_name, device_type, minor, device_id
+-- reads:  facts.device_capacity
+-- params: since_at, until_at
+-- source: facts.device_capacity
+-- columns:
+--   cluster                    cluster name
+--   node_name                  node
+--   device_type                gpu, rdma or fpga
+--   minor                      device's number on the node
+--   device_id                  UUID of a GPU, PCI address of others
+--   seen_until_at              UTC, until when the last look stands; what follows is of that look
+--   is_healthy                 fit for use
+--   health_reason              why it is not
+--   socket_id                  CPU socket; null where not told
+--   numa_node                  NUMA node; null where not told
+--   pcie_id                    PCIe switch
+--   pci_bus_id                 PCI address
+--   partition_minors           minors of the smallest linked partition (NVLink) of several devices that it is in; '' where not told
+--   core_percent               computing power in all; of rdma and fpga the percent of the device
+--   memory_bytes               memory in all
+--   memory_ratio_percent       memory in all, 100
+--   held_core_percent          given to pods
+--   held_memory_bytes          given to pods
+--   held_memory_ratio_percent  given to pods
+--   free_core_percent          what may still be given
+--   free_memory_bytes          what may still be given
+--   free_memory_ratio_percent  what may still be given
+--   pod_count                  pods that have a part of it
+--   observed_seconds           s in which it was looked at
+--   healthy_seconds            s in which it was fit
+--   free_core_percent_avg      computing power that was free, mean over time
+--   free_memory_bytes_avg      memory that was free, mean over time
+with cut as (
+    select
+        * exclude (start_at, end_at),
+        greatest(start_at, $since_at) as start_at,
+        least(end_at, $until_at) as end_at
+    from facts.device_capacity
+    where start_at < $until_at and end_at > $since_at
+),
+
+held as (
+    select
+        *,
+        epoch_ms(end_at - start_at) / 1000 as held_seconds
+    from cut
+),
+
+mean as (
+    select
+        cluster,
+        node_name,
+        device_type,
+        minor,
+        device_id,
+        sum(held_seconds) as observed_seconds,
+        coalesce(sum(held_seconds) filter (where is_healthy), 0) as healthy_seconds,
+        sum(free_core_percent * held_seconds) / sum(held_seconds) as free_core_percent_avg,
+        sum(free_memory_bytes * held_seconds) / sum(held_seconds) as free_memory_bytes_avg
+    from held
+    group by all
+),
+
+last_seen as (
+    select *
+    from held
+    qualify row_number() over (partition by cluster, node_name, device_type, minor, device_id order by end_at desc) = 1
+)
+
+select
+    last_seen.cluster,
+    last_seen.node_name,
+    last_seen.device_type,
+    last_seen.minor,
+    last_seen.device_id,
+    last_seen.end_at as seen_until_at,
+    last_seen.is_healthy,
+    last_seen.health_reason,
+    last_seen.socket_id,
+    last_seen.numa_node,
+    last_seen.pcie_id,
+    last_seen.pci_bus_id,
+    last_seen.partition_minors,
+    last_seen.core_percent,
+    last_seen.memory_bytes,
+    last_seen.memory_ratio_percent,
+    last_seen.held_core_percent,
+    last_seen.held_memory_bytes,
+    last_seen.held_memory_ratio_percent,
+    last_seen.free_core_percent,
+    last_seen.free_memory_bytes,
+    last_seen.free_memory_ratio_percent,
+    last_seen.pod_count,
+    mean.observed_seconds,
+    mean.healthy_seconds,
+    mean.free_core_percent_avg,
+    mean.free_memory_bytes_avg
+from last_seen
+inner join mean
+    using (cluster, node_name, device_type, minor, device_id)

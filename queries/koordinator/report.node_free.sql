@@ -1,0 +1,76 @@
+-- Free capacity of Koordinator's nodes at the last snapshot: sums over healthy devices, and the largest request that still fits.
+--
+-- A request above 100 % takes whole devices and is a multiple of 100; one up to 100 % has to fit on one device. The scheduler takes devices in the
+-- order of their numbers, so those that the largest request would be given are known.
+--
+-- grain:  cluster, node_name, device_type
+-- reads:  report.device_free
+-- params:
+-- source: report.device_free
+-- columns:
+--   cluster                    cluster name
+--   node_name                  node
+--   device_type                gpu, rdma or fpga
+--   device_count               devices
+--   healthy_device_count       those that are fit
+--   core_percent               computing power of fit devices, 100 each; of rdma and fpga the percent of the devices
+--   memory_bytes               memory of fit devices
+--   memory_ratio_percent       the same in percent, 100 each
+--   free_core_percent          what of it is free
+--   free_memory_bytes          what of it is free
+--   free_memory_ratio_percent  what of it is free
+--   whole_device_count         fit devices of which nothing is given out
+--   largest_percent            the largest request for computing power and memory alike (koordinator.sh/gpu) that would fit
+--   largest_minors             devices that it would be given, in the scheduler's order; '' where nothing fits
+--   largest_memory_bytes       the most memory that is free on one device
+--   fragmentation_ratio        share of the free percent that the largest request could not have; null where nothing is free
+with device as (
+    select
+        *,
+        least(free_core_percent, coalesce(free_memory_ratio_percent, free_core_percent)) as free_percent,
+        is_healthy and held_core_percent = 0 and coalesce(held_memory_ratio_percent, 0) = 0 as is_whole
+    from report.device_free
+    qualify seen_until_at = max(seen_until_at) over (partition by cluster, node_name)
+),
+
+node as (
+    select
+        cluster,
+        node_name,
+        device_type,
+        count(*) as device_count,
+        count(*) filter (where is_healthy) as healthy_device_count,
+        coalesce(sum(core_percent) filter (where is_healthy), 0) as core_percent,
+        sum(memory_bytes) filter (where is_healthy) as memory_bytes,
+        sum(memory_ratio_percent) filter (where is_healthy) as memory_ratio_percent,
+        sum(free_core_percent) as free_core_percent,
+        sum(free_memory_bytes) as free_memory_bytes,
+        sum(free_memory_ratio_percent) as free_memory_ratio_percent,
+        sum(free_percent) as free_percent,
+        count(*) filter (where is_whole) as whole_device_count,
+        max(free_percent) as most_percent,
+        string_agg(minor::varchar, ',' order by minor) filter (where is_whole) as whole_minors,
+        arg_min(minor, (-free_percent, minor))::varchar as best_minor,
+        max(free_memory_bytes) as largest_memory_bytes
+    from device
+    group by all
+)
+
+select
+    cluster,
+    node_name,
+    device_type,
+    device_count,
+    healthy_device_count,
+    core_percent,
+    memory_bytes,
+    memory_ratio_percent,
+    free_core_percent,
+    free_memory_bytes,
+    free_memory_ratio_percent,
+    whole_device_count,
+    if(whole_device_count > 0, 100 * whole_device_count, most_percent)::double as largest_percent,
+    case when whole_device_count > 0 then whole_minors when most_percent > 0 then best_minor else '' end as largest_minors,
+    largest_memory_bytes,
+    1 - largest_percent / nullif(free_percent, 0) as fragmentation_ratio
+from node

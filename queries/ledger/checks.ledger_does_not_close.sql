@@ -1,0 +1,46 @@
+-- GPU days whose buckets do not add up to capacity: an interval is missing, or counted in two of them.
+--
+-- severity: fail
+-- grain:  cluster, node_name, device_uuid, day
+-- reads:  period.capacity, period.ledger
+-- params:
+-- source: period.capacity, period.ledger
+-- columns:
+--   cluster               cluster name
+--   node_name             node, '' where unknown
+--   device_uuid           UUID of the physical GPU; '' of those that no exporter tells of
+--   day                   UTC day
+--   capacity_gpu_hours    h there were
+--   gpu_hours             h in the buckets
+--   difference_gpu_hours  h, the first less the second
+with part as (
+    select
+        cluster,
+        node_name,
+        device_uuid,
+        day,
+        capacity_seconds / 3600 as capacity_gpu_hours,
+        0 as gpu_hours
+    from period.capacity
+    union all by name
+    select
+        cluster,
+        node_name,
+        device_uuid,
+        day,
+        0 as capacity_gpu_hours,
+        gpu_hours
+    from period.ledger
+)
+
+select
+    cluster,
+    node_name,
+    device_uuid,
+    day,
+    sum(capacity_gpu_hours) as capacity_gpu_hours,
+    sum(gpu_hours) as gpu_hours,
+    sum(capacity_gpu_hours) - sum(gpu_hours) as difference_gpu_hours
+from part
+group by all
+having abs(sum(capacity_gpu_hours) - sum(gpu_hours)) > 0.001

@@ -1,0 +1,393 @@
+-- GPU-seconds of each hour by everything that decides on their bucket: usable, allocated, reserved, pending demand, active, SM activity.
+--
+-- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of stands
+-- beside them as unsliced. Several holders of one unit have their parts of it (day.allocated_interval), several claims on one that nobody holds
+-- the parts that they take of it, or equal ones where that is not known. Hours are cut where holders change and where the GPU becomes
+-- unusable, so that each span has one state of all these; activity comes sample by sample (day.sample_sum).
+--
+-- An instance counts for as long as its labels stood, which is how it is known that one was not seen. What the samples of an instance
+-- go beyond the GPU's own, or beyond its slices while it is partitioned anew, is cut.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
+-- reads:  day.allocated_interval, day.device_outage, day.device_run, day.fragmented_gpu, day.interval_saturation, day.reservation, day.sample_sum, facts.device_hour
+-- params:
+-- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
+--   hour_start_at    UTC, start of the hour
+--   outage           why the GPU could not be used (day.device_outage); '' where it could
+--   is_reserved      a claim has it and no container
+--   is_unsliced      no MIG instance is made of it
+--   stranding        why nobody who waited could have it (day.fragmented_gpu); '' where nobody waited, or one could
+--   activity         inactive, effective, ineffective, busy (SM activity unknown), untold (no signal tells), or unseen
+--   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
+--   pod              holder's pod; '' likewise
+--   pod_uid          its uid; '' where unknown
+--   hours_method     how its hours are shared out: exclusive, granted_share, equal_share; '' where nobody has it
+--   gpu_seconds      s of whole GPUs
+with stretch as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        hour_start_at as start_at,
+        hour_start_at + interval 1 hour as end_at,
+        observed_seconds,
+        inactive_seconds,
+        effective_seconds,
+        ineffective_seconds,
+        busy_seconds,
+        untold_seconds
+    from day.sample_sum
+    where is_whole_hour
+    union all by name
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        start_at,
+        end_at,
+        observed_seconds,
+        inactive_seconds,
+        effective_seconds,
+        ineffective_seconds,
+        busy_seconds,
+        untold_seconds
+    from day.interval_saturation
+),
+
+-- The GPU's own seconds; where only its instances are seen, the longest of theirs, which may add up to more than the hour's.
+hour as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        bool_or(gpu_instance_id = '') as has_board,
+        coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), max(observed_seconds)) as seen_seconds,
+        max(gpu_model) as gpu_model
+    from facts.device_hour
+    group by all
+),
+
+longest as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        start_at,
+        end_at,
+        coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), 0) as board_seconds,
+        max(observed_seconds) as longest_seconds
+    from stretch
+    group by all
+),
+
+piece as (
+    select
+        longest.cluster,
+        longest.device_uuid,
+        longest.hour_start_at,
+        longest.start_at,
+        longest.end_at,
+        hour.gpu_model,
+        if(
+            hour.has_board,
+            longest.board_seconds,
+            longest.longest_seconds * hour.seen_seconds
+            / sum(longest.longest_seconds) over (partition by longest.cluster, longest.device_uuid, longest.hour_start_at)
+        ) as seen_seconds
+    from longest
+    inner join hour
+        using (cluster, device_uuid, hour_start_at)
+),
+
+run as (
+    select
+        piece.cluster,
+        piece.device_uuid,
+        piece.start_at,
+        run.gpu_instance_id,
+        max(run.gpu_instance_profile) as gpu_instance_profile,
+        sum(epoch_ms(least(run.end_at, piece.end_at)) - epoch_ms(greatest(run.start_at, piece.start_at))) / 1000 as lived_seconds
+    from piece
+    inner join day.device_run as run
+        on
+            piece.cluster = run.cluster
+            and piece.device_uuid = run.device_uuid
+            and run.gpu_instance_id != ''
+            and run.start_at < piece.end_at
+            and run.end_at > piece.start_at
+    group by all
+),
+
+instance as (
+    select
+        piece.*,
+        run.gpu_instance_id,
+        greatest(1, coalesce(try_cast(regexp_extract(run.gpu_instance_profile, '^(\d+)g', 1) as bigint), 1))
+        / if(piece.gpu_model like '%A30%', 4, 7) as part_ratio,
+        least(piece.seen_seconds, greatest(run.lived_seconds, coalesce(stretch.observed_seconds, 0))) as due_seconds,
+        least(1, piece.seen_seconds / nullif(stretch.observed_seconds, 0)) as fit_ratio,
+        stretch.* exclude (cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at)
+    from piece
+    inner join run
+        using (cluster, device_uuid, start_at)
+    left join stretch
+        on
+            piece.cluster = stretch.cluster
+            and piece.device_uuid = stretch.device_uuid
+            and piece.start_at = stretch.start_at
+            and run.gpu_instance_id = stretch.gpu_instance_id
+),
+
+fitted as (
+    select
+        *,
+        part_ratio * least(1, seen_seconds / nullif(sum(part_ratio * due_seconds) over (
+            partition by cluster, device_uuid, start_at
+        ), 0)) as share_ratio
+    from instance
+),
+
+rest as (
+    select
+        cluster,
+        device_uuid,
+        start_at,
+        sum(share_ratio * due_seconds) as sliced_seconds
+    from fitted
+    group by all
+),
+
+unit as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        start_at,
+        false as is_unsliced,
+        unnest([
+            { 'activity': 'inactive', 'seconds': share_ratio * fit_ratio * inactive_seconds },
+            { 'activity': 'effective', 'seconds': share_ratio * fit_ratio * effective_seconds },
+            { 'activity': 'ineffective', 'seconds': share_ratio * fit_ratio * ineffective_seconds },
+            { 'activity': 'busy', 'seconds': share_ratio * fit_ratio * busy_seconds },
+            { 'activity': 'untold', 'seconds': share_ratio * fit_ratio * untold_seconds },
+            { 'activity': 'unseen', 'seconds': share_ratio * (due_seconds - coalesce(fit_ratio * observed_seconds, 0)) }
+        ], recursive := true)
+    from fitted
+    union all by name
+    -- What is left of a partitioned GPU: what its instances do is theirs, so of this only the time is known.
+    select
+        piece.cluster,
+        piece.device_uuid,
+        '' as gpu_instance_id,
+        piece.hour_start_at,
+        piece.start_at,
+        true as is_unsliced,
+        'inactive' as activity,
+        piece.seen_seconds - rest.sliced_seconds as seconds
+    from piece
+    inner join rest
+        using (cluster, device_uuid, start_at)
+    union all by name
+    select
+        stretch.cluster,
+        stretch.device_uuid,
+        '' as gpu_instance_id,
+        stretch.hour_start_at,
+        stretch.start_at,
+        false as is_unsliced,
+        unnest([
+            { 'activity': 'inactive', 'seconds': stretch.inactive_seconds },
+            { 'activity': 'effective', 'seconds': stretch.effective_seconds },
+            { 'activity': 'ineffective', 'seconds': stretch.ineffective_seconds },
+            { 'activity': 'busy', 'seconds': stretch.busy_seconds },
+            { 'activity': 'untold', 'seconds': stretch.untold_seconds }
+        ], recursive := true)
+    from stretch
+    anti join run
+        using (cluster, device_uuid, start_at)
+    where stretch.gpu_instance_id = ''
+),
+
+holder as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        namespace,
+        pod,
+        pod_uid,
+        sum(hours_ratio) as hours_ratio,
+        any_value(hours_method) as hours_method
+    from day.allocated_interval
+    group by all
+),
+
+claimant as (
+    select
+        piece.cluster,
+        piece.device_uuid,
+        reservation.gpu_instance_id,
+        piece.start_at,
+        reservation.namespace,
+        reservation.pod,
+        reservation.pod_uid,
+        reservation.share_ratio,
+        count(*) over same_unit as claim_count,
+        if(count(reservation.share_ratio) over same_unit = claim_count, nullif(sum(reservation.share_ratio) over same_unit, 0), null)
+            as all_share_ratio
+    from piece
+    inner join day.reservation
+        on
+            piece.cluster = reservation.cluster
+            and piece.device_uuid = reservation.device_uuid
+            and reservation.start_at < piece.end_at
+            and reservation.end_at > piece.start_at
+    anti join holder
+        on
+            piece.cluster = holder.cluster
+            and piece.device_uuid = holder.device_uuid
+            and reservation.gpu_instance_id = holder.gpu_instance_id
+            and piece.start_at = holder.start_at
+    window same_unit as (partition by piece.cluster, piece.device_uuid, reservation.gpu_instance_id, piece.start_at)
+),
+
+taken as (
+    select
+        *,
+        false as is_reserved
+    from holder
+    union all by name
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        namespace,
+        pod,
+        pod_uid,
+        true as is_reserved,
+        sum(coalesce(share_ratio / all_share_ratio, 1 / claim_count)) as hours_ratio,
+        case
+            when any_value(claim_count) = 1 then 'exclusive'
+            when any_value(all_share_ratio) is null then 'equal_share'
+            else 'granted_share'
+        end as hours_method
+    from claimant
+    group by all
+),
+
+seen as (
+    select
+        unit.cluster,
+        unit.device_uuid,
+        unit.gpu_instance_id,
+        unit.hour_start_at,
+        coalesce(outage.cause, '') as outage,
+        coalesce(taken.is_reserved, false) as is_reserved,
+        unit.is_unsliced,
+        if(taken.pod is null and unit.gpu_instance_id = '' and not unit.is_unsliced, coalesce(stranding.cause, ''), '') as stranding,
+        unit.activity,
+        coalesce(taken.namespace, '') as namespace,
+        coalesce(taken.pod, '') as pod,
+        coalesce(taken.pod_uid, '') as pod_uid,
+        coalesce(taken.hours_method, '') as hours_method,
+        unit.seconds * coalesce(taken.hours_ratio, 1) as gpu_seconds
+    from unit
+    left join day.device_outage as outage
+        on
+            unit.cluster = outage.cluster
+            and unit.device_uuid = outage.device_uuid
+            and unit.start_at >= outage.start_at
+            and unit.start_at < outage.end_at
+    left join day.fragmented_gpu as stranding
+        on
+            unit.cluster = stranding.cluster
+            and unit.device_uuid = stranding.device_uuid
+            and unit.start_at >= stranding.start_at
+            and unit.start_at < stranding.end_at
+    left join taken
+        on
+            unit.cluster = taken.cluster
+            and unit.device_uuid = taken.device_uuid
+            and unit.gpu_instance_id = taken.gpu_instance_id
+            and unit.start_at = taken.start_at
+    -- Less than a microsecond is what sums of parts leave.
+    where unit.seconds > 1e-6
+),
+
+-- Time in which the GPU could not be used and was not seen either.
+outage_hour as (
+    select
+        *,
+        unnest(generate_series(
+            date_trunc('hour', start_at), greatest(start_at, end_at - interval 1 millisecond), interval 1 hour
+        )) as hour_start_at
+    from day.device_outage
+),
+
+lost as (
+    select
+        outage_hour.cluster,
+        outage_hour.device_uuid,
+        outage_hour.hour_start_at,
+        outage_hour.cause as outage,
+        (
+            epoch_ms(least(outage_hour.end_at, outage_hour.hour_start_at + interval 1 hour))
+            - epoch_ms(greatest(outage_hour.start_at, outage_hour.hour_start_at))
+        ) / 1000 as outage_seconds,
+        coalesce(sum(piece.seen_seconds), 0) as seen_seconds
+    from outage_hour
+    left join piece
+        on
+            outage_hour.cluster = piece.cluster
+            and outage_hour.device_uuid = piece.device_uuid
+            and outage_hour.hour_start_at = piece.hour_start_at
+            and piece.start_at >= outage_hour.start_at
+            and piece.start_at < outage_hour.end_at
+    group by all
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    hour_start_at,
+    outage,
+    is_reserved,
+    is_unsliced,
+    stranding,
+    activity,
+    namespace,
+    pod,
+    pod_uid,
+    hours_method,
+    sum(gpu_seconds) as gpu_seconds
+from seen
+group by all
+union all by name
+select
+    cluster,
+    device_uuid,
+    '' as gpu_instance_id,
+    hour_start_at,
+    outage,
+    false as is_reserved,
+    false as is_unsliced,
+    '' as stranding,
+    'unseen' as activity,
+    '' as namespace,
+    '' as pod,
+    '' as pod_uid,
+    '' as hours_method,
+    sum(outage_seconds - seen_seconds) as gpu_seconds
+from lost
+where outage_seconds > seen_seconds
+group by all

@@ -1,0 +1,85 @@
+-- Capacity of each GPU per day of the window: observed time, and expected time without data.
+--
+-- Built from facts.device_hour and not from the ledger, which must add up to it. GPUs that Kubernetes tells of and no exporter does
+-- stand together by node, without a UUID.
+--
+-- grain:  cluster, node_name, device_uuid, day
+-- reads:  facts.device_hour, period.device_day, period.node_gap
+-- params: since_at, until_at
+-- source: facts.device_hour, period.device_day, period.node_gap
+-- columns:
+--   cluster           cluster name
+--   node_name         node, '' where unknown
+--   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of
+--   day               UTC day
+--   gpu_model         model, '' where unknown
+--   device_count      GPUs
+--   capacity_seconds  s of GPUs, seen and unseen together
+--   unseen_seconds    s in which they were expected and not seen
+--   unseen_cause      unseen; of those that no exporter tells of why (period.node_gap)
+with hour as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), max(observed_seconds)) as seen_seconds
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+),
+
+seen as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at::date as day,
+        sum(seen_seconds) as seen_seconds
+    from hour
+    group by all
+),
+
+expected as (
+    select
+        cluster,
+        max(node_name) as node_name,
+        device_uuid,
+        day,
+        max(gpu_model) as gpu_model,
+        max(expected_seconds) as expected_seconds
+    from period.device_day
+    group by all
+),
+
+gpu as (
+    select
+        expected.*,
+        coalesce(seen.seen_seconds, 0) as seen_seconds,
+        greatest(0, round(expected.expected_seconds - coalesce(seen.seen_seconds, 0), 3)) as unseen_seconds
+    from expected
+    left join seen
+        using (cluster, device_uuid, day)
+)
+
+select
+    cluster,
+    node_name,
+    device_uuid,
+    day,
+    gpu_model,
+    1 as device_count,
+    seen_seconds + unseen_seconds as capacity_seconds,
+    unseen_seconds,
+    'unseen' as unseen_cause
+from gpu
+union all by name
+select
+    cluster,
+    node_name,
+    '' as device_uuid,
+    day,
+    '' as gpu_model,
+    device_count,
+    unknown_seconds as capacity_seconds,
+    unknown_seconds as unseen_seconds,
+    reason as unseen_cause
+from period.node_gap

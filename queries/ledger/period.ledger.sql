@@ -1,0 +1,202 @@
+-- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of nine buckets.
+--
+-- Each bucket has its own condition, written out in full; none takes what the others leave. That they are disjoint and complete shows
+-- in report.gpu_hour_balance, which sets their sum against a capacity that is reckoned without them.
+--
+-- unavailable: the GPU could not be used, held or not. unknown: not seen; or held and no signal tells whether it was active;
+-- or active and nobody named; or labels are missing on its node. allocated_idle: held and not active. effective, allocated_ineffective,
+-- allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known. reserved_idle: a claim has it and no
+-- container. stranded: nobody has it, and nothing that is asked for can be placed on it. free: nobody has it.
+--
+-- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
+-- MIG instance counts its compute slices of 7 (of 4 on an A30).
+--
+-- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
+-- reads:  facts.ledger_hour, period.capacity, period.holder_day
+-- params: since_at, until_at
+-- source: facts.ledger_hour; what was not seen: period.capacity; missing labels: period.holder_day
+-- columns:
+--   cluster          cluster name
+--   node_name        node, '' where unknown
+--   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
+--   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
+--   day              UTC day
+--   bucket           unavailable, unknown, allocated_idle, effective, allocated_ineffective, allocated_busy, reserved_idle, stranded or free
+--   cause            why it is unavailable (not_ready, cordoned, …), unknown (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); '' else
+--   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
+--   pod              holder's pod; '' likewise
+--   pod_uid          its uid; '' where unknown
+--   gpu_model        model, '' where unknown
+--   first_hour_at    UTC, the first hour of the day that has any; null for what was not seen
+--   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared); several are listed; '' where nobody holds it
+--   gpu_hours        h of whole GPUs
+with daily as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at::date as day,
+        outage,
+        is_reserved,
+        is_unsliced,
+        stranding,
+        activity,
+        namespace,
+        pod,
+        pod_uid,
+        hours_method,
+        min(hour_start_at) as first_hour_at,
+        sum(gpu_seconds) as gpu_seconds
+    from facts.ledger_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+),
+
+-- Time that was neither seen nor usable is part of what was expected and not seen.
+lost as (
+    select
+        cluster,
+        device_uuid,
+        day,
+        sum(gpu_seconds) as lost_seconds
+    from daily
+    where activity = 'unseen' and gpu_instance_id = ''
+    group by all
+),
+
+capacity as (
+    select
+        capacity.*,
+        least(capacity.unseen_seconds, coalesce(lost.lost_seconds, 0)) as lost_seconds,
+        least(1, capacity.unseen_seconds / nullif(lost.lost_seconds, 0)) as fit_ratio
+    from period.capacity as capacity
+    left join lost
+        using (cluster, device_uuid, day)
+),
+
+placed as (
+    select
+        daily.* exclude (gpu_seconds),
+        coalesce(capacity.node_name, '') as node_name,
+        coalesce(capacity.gpu_model, '') as gpu_model,
+        coalesce(holder_day.cause, '') as label_cause,
+        'unseen' as unseen_cause,
+        daily.gpu_seconds * if(
+            daily.activity = 'unseen' and daily.gpu_instance_id = '', coalesce(capacity.fit_ratio, 0), 1
+        ) as gpu_seconds
+    from daily
+    left join capacity
+        using (cluster, device_uuid, day)
+    left join period.holder_day as holder_day
+        on
+            daily.cluster = holder_day.cluster
+            and daily.device_uuid = holder_day.device_uuid
+            and daily.day = holder_day.day
+    union all by name
+    select
+        cluster,
+        node_name,
+        device_uuid,
+        '' as gpu_instance_id,
+        day,
+        '' as outage,
+        false as is_reserved,
+        false as is_unsliced,
+        '' as stranding,
+        'unseen' as activity,
+        '' as namespace,
+        '' as pod,
+        '' as pod_uid,
+        '' as hours_method,
+        gpu_model,
+        '' as label_cause,
+        unseen_cause,
+        unseen_seconds - lost_seconds as gpu_seconds
+    from capacity
+),
+
+flagged as (
+    select
+        *,
+        outage = '' as is_usable,
+        activity != 'unseen' as is_seen,
+        pod != '' and not is_reserved as is_held,
+        activity in ('effective', 'ineffective', 'busy') as is_active,
+        activity != 'untold' as is_told,
+        is_unsliced or stranding != '' as is_stranded
+    from placed
+    where gpu_seconds > 0
+),
+
+judged as (
+    select
+        *,
+        -- Nobody is a holder too: one that is known where the GPU does nothing and labels are not missing.
+        is_held or (not is_active and (is_reserved or label_cause = '')) as is_owner_known
+    from flagged
+),
+
+bucketed as (
+    select
+        *,
+        unnest([
+            entry.bucket for entry in [
+                { 'bucket': 'unavailable', 'holds': not is_usable },
+                {
+                    'bucket': 'unknown',
+                    'holds': is_usable and (not is_seen or not is_owner_known or (is_held and not is_told))
+                },
+                {
+                    'bucket': 'allocated_idle',
+                    'holds': is_usable and is_seen and is_held and is_told and not is_active
+                },
+                { 'bucket': 'effective', 'holds': is_usable and is_held and activity = 'effective' },
+                { 'bucket': 'allocated_ineffective', 'holds': is_usable and is_held and activity = 'ineffective' },
+                { 'bucket': 'allocated_busy', 'holds': is_usable and is_held and activity = 'busy' },
+                {
+                    'bucket': 'reserved_idle',
+                    'holds': is_usable and is_seen and is_owner_known and not is_held and is_reserved
+                },
+                {
+                    'bucket': 'stranded',
+                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and is_stranded
+                },
+                {
+                    'bucket': 'free',
+                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and not is_stranded
+                }
+            ] if entry.holds
+        ]) as bucket
+    from judged
+)
+
+select
+    cluster,
+    node_name,
+    device_uuid,
+    gpu_instance_id,
+    day,
+    bucket,
+    case
+        when bucket = 'unavailable' then outage
+        when bucket = 'unknown' and not is_seen then unseen_cause
+        when bucket = 'unknown' and is_held then 'no_activity_signal'
+        when bucket = 'unknown' and label_cause != '' then label_cause
+        when bucket = 'unknown' then 'nobody_named'
+        when bucket = 'stranded' then if(is_unsliced, 'unsliced', stranding)
+        else ''
+    end as cause,
+    namespace,
+    pod,
+    pod_uid,
+    any_value(gpu_model) as gpu_model,
+    min(first_hour_at) as first_hour_at,
+    concat_ws(
+        ', ',
+        if(bool_or(hours_method = 'equal_share'), 'equal_share', null),
+        if(bool_or(hours_method = 'exclusive'), 'exclusive', null),
+        if(bool_or(hours_method = 'granted_share'), 'granted_share', null)
+    ) as hours_method,
+    sum(gpu_seconds) / 3600 as gpu_hours
+from bucketed
+group by all

@@ -1,0 +1,126 @@
+-- Ledger against capacity by cluster, day, model and node: GPU-hours of capacity, and GPU-hours per bucket.
+--
+-- Capacity is worked out from what was seen and expected of each GPU (period.capacity), the buckets from the ledger; the
+-- difference is 0 unless the program is wrong. Never add rows of different dimensions: each is the whole.
+--
+-- grain:  cluster, dimension, value
+-- reads:  period.capacity, period.ledger
+-- params:
+-- source: period.capacity, period.ledger
+-- columns:
+--   cluster                          cluster name
+--   dimension                        cluster, day, gpu_model or node_name: what the row is for
+--   value                            which of them; '' where unknown
+--   device_count                     GPUs
+--   capacity_gpu_hours               h of whole GPUs
+--   effective_gpu_hours              h held and active with SM activity of 0.5 or more
+--   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
+--   allocated_busy_gpu_hours         h held and active, SM activity not known
+--   allocated_idle_gpu_hours         h held and not active
+--   reserved_idle_gpu_hours          h that a claim had and no container
+--   stranded_gpu_hours               h that nobody had and nothing could be placed on
+--   free_gpu_hours                   h that nobody had
+--   unknown_gpu_hours                h of which nothing sure is known
+--   unavailable_gpu_hours            h in which the GPU could not be used
+--   difference_gpu_hours             h, capacity less all of them
+with part as (
+    select
+        cluster,
+        node_name,
+        device_uuid,
+        day,
+        gpu_model,
+        if(device_uuid = '', device_count, 0) as unseen_count,
+        capacity_seconds / 3600 as capacity_gpu_hours,
+        null as bucket,
+        null as gpu_hours
+    from period.capacity
+    union all by name
+    select
+        cluster,
+        node_name,
+        device_uuid,
+        day,
+        gpu_model,
+        bucket,
+        gpu_hours
+    from period.ledger
+),
+
+sided as (
+    select
+        cluster,
+        unnest([
+            { 'dimension': 'cluster', 'value': cluster },
+            { 'dimension': 'day', 'value': day::varchar },
+            { 'dimension': 'gpu_model', 'value': gpu_model },
+            { 'dimension': 'node_name', 'value': node_name }
+        ], recursive := true),
+        * exclude (cluster)
+    from part
+),
+
+-- GPUs that no exporter tells of have no name: as many as on the day with the most of them.
+unseen as (
+    select
+        cluster,
+        dimension,
+        value,
+        node_name,
+        max(unseen_count) as unseen_count
+    from sided
+    where unseen_count > 0
+    group by all
+),
+
+counted as (
+    select
+        cluster,
+        dimension,
+        value,
+        sum(unseen_count) as unseen_count
+    from unseen
+    group by all
+),
+
+summed as (
+    select
+        cluster,
+        dimension,
+        value,
+        count(distinct device_uuid) filter (where device_uuid != '') as seen_count,
+        sum(capacity_gpu_hours) as capacity_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_ineffective'), 0) as allocated_ineffective_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_busy'), 0) as allocated_busy_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'stranded'), 0) as stranded_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'free'), 0) as free_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'unknown'), 0) as unknown_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'unavailable'), 0) as unavailable_gpu_hours,
+        coalesce(sum(gpu_hours), 0) as all_gpu_hours
+    from sided
+    group by all
+)
+
+select
+    summed.cluster,
+    summed.dimension,
+    summed.value,
+    (summed.seen_count + coalesce(counted.unseen_count, 0))::bigint as device_count,
+    summed.capacity_gpu_hours,
+    summed.effective_gpu_hours,
+    summed.allocated_ineffective_gpu_hours,
+    summed.allocated_busy_gpu_hours,
+    summed.allocated_idle_gpu_hours,
+    summed.reserved_idle_gpu_hours,
+    summed.stranded_gpu_hours,
+    summed.free_gpu_hours,
+    summed.unknown_gpu_hours,
+    summed.unavailable_gpu_hours,
+    -- Sums of many hours differ in the last places: less than a millisecond is none.
+    round(summed.capacity_gpu_hours - summed.all_gpu_hours, 6) + 0 as difference_gpu_hours
+from summed
+left join counted
+    using (cluster, dimension, value)

@@ -1,0 +1,76 @@
+-- GPUs per hour: capacity, allocated, active and effective.
+--
+-- Only what was seen and could be used: time that was not seen has no hour, and is in report.gpu_hour_balance by day. Active and
+-- allocated_idle are parts of held, effective is a part of active, by the conditions of the ledger; what of held is neither active nor
+-- idle has no signal that tells. Whose a GPU was is not known where it was active and nobody is named, or where labels are missing.
+--
+-- grain:  cluster, gpu_model, hour_start_at
+-- reads:  facts.ledger_hour, period.capacity, period.holder_day
+-- params: since_at, until_at
+-- source: facts.ledger_hour; missing labels: period.holder_day
+-- columns:
+--   cluster                   cluster name
+--   gpu_model                 model, '' where unknown
+--   hour_start_at             UTC, start of the hour
+--   usable_gpu_hours          h seen in which the GPU could be used
+--   held_gpu_hours            h of these held by a container
+--   unnamed_gpu_hours         h of these of which it is not known whether anybody held them
+--   active_gpu_hours          h held and active
+--   effective_gpu_hours       h held and active with SM activity of 0.5 or more; null where none of the active time has SM activity
+--   allocated_idle_gpu_hours  h held and not active
+with model as (
+    select
+        cluster,
+        device_uuid,
+        day,
+        max(gpu_model) as gpu_model
+    from period.capacity
+    group by all
+),
+
+span as (
+    select
+        ledger.cluster,
+        coalesce(model.gpu_model, '') as gpu_model,
+        ledger.hour_start_at,
+        ledger.pod != '' and not ledger.is_reserved as is_held,
+        ledger.activity in ('effective', 'ineffective', 'busy')
+        or (not ledger.is_reserved and coalesce(holder_day.cause, '') != '') as needs_holder,
+        ledger.activity,
+        ledger.gpu_seconds
+    from facts.ledger_hour as ledger
+    left join model
+        on
+            ledger.cluster = model.cluster
+            and ledger.device_uuid = model.device_uuid
+            and ledger.hour_start_at::date = model.day
+    left join period.holder_day as holder_day
+        on
+            ledger.cluster = holder_day.cluster
+            and ledger.device_uuid = holder_day.device_uuid
+            and ledger.hour_start_at::date = holder_day.day
+    where
+        ledger.hour_start_at < $until_at
+        and ledger.hour_start_at + interval 1 hour > $since_at
+        and ledger.outage = ''
+        and ledger.activity != 'unseen'
+)
+
+select
+    cluster,
+    gpu_model,
+    hour_start_at,
+    sum(gpu_seconds) / 3600 as usable_gpu_hours,
+    coalesce(sum(gpu_seconds) filter (where is_held), 0) / 3600 as held_gpu_hours,
+    coalesce(sum(gpu_seconds) filter (where not is_held and needs_holder), 0) / 3600 as unnamed_gpu_hours,
+    coalesce(
+        sum(gpu_seconds) filter (where is_held and activity in ('effective', 'ineffective', 'busy')), 0
+    ) / 3600 as active_gpu_hours,
+    if(
+        bool_or(is_held and activity = 'busy') and not bool_or(is_held and activity in ('effective', 'ineffective')),
+        null,
+        coalesce(sum(gpu_seconds) filter (where is_held and activity = 'effective'), 0) / 3600
+    ) as effective_gpu_hours,
+    coalesce(sum(gpu_seconds) filter (where is_held and activity = 'inactive'), 0) / 3600 as allocated_idle_gpu_hours
+from span
+group by all

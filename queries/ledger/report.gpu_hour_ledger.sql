@@ -1,0 +1,32 @@
+-- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of nine buckets.
+--
+-- The conditions stand in period.ledger; the proof that they are disjoint and complete in report.gpu_hour_balance.
+--
+-- unavailable: the GPU could not be used, held or not. unknown: not seen; or held and no signal tells whether it was active;
+-- or active and nobody named; or labels are missing on its node. allocated_idle: held and not active. effective, allocated_ineffective,
+-- allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known. reserved_idle: a claim has it and no
+-- container. stranded: nobody has it, and nothing that is asked for can be placed on it. free: nobody has it.
+--
+-- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
+-- MIG instance counts its compute slices of 7 (of 4 on an A30).
+--
+-- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
+-- reads:  period.ledger
+-- params:
+-- source: period.ledger
+-- columns:
+--   cluster          cluster name
+--   node_name        node, '' where unknown
+--   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
+--   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
+--   day              UTC day
+--   bucket           unavailable, unknown, allocated_idle, effective, allocated_ineffective, allocated_busy, reserved_idle, stranded or free
+--   cause            why it is unavailable (not_ready, cordoned, …), unknown (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); '' else
+--   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
+--   pod              holder's pod; '' likewise
+--   pod_uid          its uid; '' where unknown
+--   gpu_model        model, '' where unknown
+--   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared); several are listed; '' where nobody holds it
+--   gpu_hours        h of whole GPUs
+select * exclude (first_hour_at)
+from period.ledger

@@ -1,0 +1,30 @@
+-- Allocated and idle GPU-hours by weekday and hour of day, in UTC.
+--
+-- grain:  cluster, weekday, hour_of_day
+-- reads:  report.gpu_hour_course
+-- params:
+-- source: report.gpu_hour_course
+-- columns:
+--   cluster                   cluster name
+--   weekday                   1 Monday to 7 Sunday
+--   hour_of_day               0 to 23, UTC
+--   hour_count                hours of the window that are added up here
+--   usable_gpu_hours          h seen in which GPUs could be used
+--   held_gpu_hours            h of these held by a container
+--   unnamed_gpu_hours         h of these of which it is not known whether anybody held them
+--   allocated_idle_gpu_hours  h held and not active
+--   held_ratio                held ÷ usable without unnamed; null where all of it is unnamed
+--   held_idle_ratio           held and not active ÷ the same
+select
+    cluster,
+    isodow(hour_start_at)::utinyint as weekday,
+    hour(hour_start_at)::utinyint as hour_of_day,
+    count(distinct hour_start_at) as hour_count,
+    sum(usable_gpu_hours) as usable_gpu_hours,
+    sum(held_gpu_hours) as held_gpu_hours,
+    sum(unnamed_gpu_hours) as unnamed_gpu_hours,
+    sum(allocated_idle_gpu_hours) as allocated_idle_gpu_hours,
+    sum(held_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as held_ratio,
+    sum(allocated_idle_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as held_idle_ratio
+from report.gpu_hour_course
+group by all

@@ -1,0 +1,76 @@
+-- Idle GPU-hours by holder, largest first, with its share of all of them.
+--
+-- Namespaces without any such hour are left out. Ineffective hours stand beside them and are not added, because work was done in them.
+--
+-- grain:  cluster, namespace
+-- reads:  period.ledger
+-- params: prices
+-- source: period.ledger; prices.gpu_hour of the configuration
+-- columns:
+--   cluster                          cluster name
+--   namespace                        holder's namespace; of what is reserved the claim's
+--   idle_gpu_hours                   h of whole GPUs held or reserved and not active
+--   allocated_idle_gpu_hours         h of these held by a container
+--   reserved_idle_gpu_hours          h of these that a claim had and no container
+--   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
+--   idle_ratio                       its part of all idle_gpu_hours of the cluster
+--   cumulative_idle_ratio            the part of it and of all that hold more
+--   idle_cost                        idle_gpu_hours x the model's price
+--   unknown_reasons                  figure name → why it is null (docs/figures.md); one entry for each null figure
+with price as (
+    select
+        key as gpu_model,
+        value::double as hour_cost
+    from json_each($prices::json, '$.gpu_hour')
+),
+
+held as (
+    select
+        ledger.cluster,
+        ledger.namespace,
+        coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
+        coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
+        coalesce(
+            sum(ledger.gpu_hours) filter (where ledger.bucket = 'allocated_ineffective'), 0
+        ) as allocated_ineffective_gpu_hours,
+        -- Hours of one model without a price leave the sum unknown.
+        if(
+            bool_and(coalesce(own.hour_cost, common.hour_cost) is not null) filter (
+                where ledger.bucket in ('allocated_idle', 'reserved_idle')
+            ),
+            sum(ledger.gpu_hours * coalesce(own.hour_cost, common.hour_cost)) filter (
+                where ledger.bucket in ('allocated_idle', 'reserved_idle')
+            ),
+            null
+        ) as idle_cost
+    from period.ledger as ledger
+    left join price as own on ledger.gpu_model = own.gpu_model
+    left join price as common on common.gpu_model = 'all'
+    where ledger.namespace != ''
+    group by all
+),
+
+idle as (
+    select
+        *,
+        allocated_idle_gpu_hours + reserved_idle_gpu_hours as idle_gpu_hours
+    from held
+    where allocated_idle_gpu_hours + reserved_idle_gpu_hours > 0
+)
+
+select
+    cluster,
+    namespace,
+    idle_gpu_hours,
+    allocated_idle_gpu_hours,
+    reserved_idle_gpu_hours,
+    allocated_ineffective_gpu_hours,
+    idle_gpu_hours / sum(idle_gpu_hours) over (partition by cluster) as idle_ratio,
+    sum(idle_gpu_hours) over (
+        partition by cluster
+        order by idle_gpu_hours desc, namespace asc
+        rows between unbounded preceding and current row
+    ) / sum(idle_gpu_hours) over (partition by cluster) as cumulative_idle_ratio,
+    idle_cost,
+    if(idle_cost is null, map(['idle_cost'], ['not_configured']), map([]::varchar[], []::varchar[])) as unknown_reasons
+from idle

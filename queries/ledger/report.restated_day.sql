@@ -1,0 +1,38 @@
+-- Days whose facts were computed again from other samples: figures before and after.
+--
+-- Numbers of these days in earlier reports differ from those here.
+--
+-- grain:  cluster, day
+-- reads:  facts.ledger_hour
+-- params: restated_days, since_at, until_at
+-- source: footers of facts; facts.ledger_hour
+-- columns:
+--   cluster                 cluster name
+--   day                     UTC day
+--   earlier_seen_gpu_hours  h of whole GPUs that had been seen of the day at first
+--   seen_gpu_hours          h of whole GPUs that are seen now
+--   earlier_held_gpu_hours  h of these that somebody held, at first
+--   held_gpu_hours          h of these that somebody held, now
+with stated as (
+    select unnest(from_json(
+        $restated_days::json,
+        '[{"cluster": "VARCHAR", "day": "DATE", "earlier_seen_gpu_hours": "DOUBLE", "earlier_held_gpu_hours": "DOUBLE"}]'
+    ), recursive := true)
+)
+
+select
+    stated.cluster,
+    stated.day,
+    stated.earlier_seen_gpu_hours,
+    coalesce(sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen'), 0) / 3600 as seen_gpu_hours,
+    stated.earlier_held_gpu_hours,
+    coalesce(sum(ledger.gpu_seconds) filter (
+        where ledger.activity != 'unseen' and ledger.pod != '' and not ledger.is_reserved
+    ), 0) / 3600 as held_gpu_hours
+from stated
+left join facts.ledger_hour as ledger
+    on
+        stated.cluster = ledger.cluster
+        and stated.day = ledger.hour_start_at::date
+where stated.day + interval 1 day > $since_at and stated.day < $until_at
+group by all

@@ -1,0 +1,122 @@
+-- Holders of each device over time as Kubernetes states them; the best of several sources for a pod.
+--
+-- Resource claims come before Koordinator's annotation, that before the kubelet's checkpoint and PodResources. A source tells of a pod
+-- only where it tells of all its devices: one that is not found in the telemetry would be lost.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+-- reads:  day.reported_use, facts.claim_use
+-- params:
+-- source: facts.claim_use, day.reported_use
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid
+--   container        workload container
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+--   source           dra-claim, koordinator, kubelet-checkpoint or pod-resources
+--   claims           resource claims behind it, namespace/name, sorted
+--   is_ambiguous     it may be another instance of its GPU
+--   life_start_at    UTC, start of the container's first run on the device
+--   life_end_at      UTC, end of its last, as far as it is known
+with unfound as (
+    select distinct
+        cluster,
+        pod_uid
+    from facts.claim_use
+    where not is_admin_access and (device_uuid = '' or gpu_instance_id is null)
+),
+
+stated as (
+    select
+        use.cluster,
+        use.device_uuid,
+        use.gpu_instance_id,
+        use.namespace,
+        use.pod,
+        use.pod_uid,
+        use.container,
+        use.start_at,
+        max(use.end_at) as end_at,
+        'dra-claim' as source,
+        1 as rank,
+        list_sort(list(distinct use.namespace || '/' || use.claim)) as claims,
+        bool_or(use.is_ambiguous) as is_ambiguous
+    from facts.claim_use as use
+    anti join unfound
+        using (cluster, pod_uid)
+    -- What labels alone say is not said again; watching takes nothing.
+    where use.claim_uid != '' and not use.is_admin_access
+    group by all
+    union all by name
+    select
+        * exclude (source),
+        source,
+        case source when 'koordinator' then 2 when 'kubelet-checkpoint' then 3 else 4 end as rank,
+        [] as claims,
+        false as is_ambiguous
+    from day.reported_use
+),
+
+-- Several requests of one claim, and claims of one pod, may give shares of one device: they are held once.
+best as (
+    select worse.*
+    from stated as worse
+    anti join stated as better
+        on
+            worse.cluster = better.cluster
+            and worse.pod_uid = better.pod_uid
+            and worse.rank > better.rank
+            and worse.start_at < better.end_at
+            and worse.end_at > better.start_at
+),
+
+opened as (
+    select
+        *,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, source
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from best
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, source
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+),
+
+stretch as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        source,
+        list_sort(list_distinct(flatten(list(claims)))) as claims,
+        bool_or(is_ambiguous) as is_ambiguous
+    from numbered
+    group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, source, number
+)
+
+select
+    *,
+    min(start_at) over holder as life_start_at,
+    max(end_at) over holder as life_end_at
+from stretch
+window holder as (partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container)

@@ -1,0 +1,135 @@
+-- Nodes that hand out one GPU several times, by their own labels.
+--
+-- A node says so by GPU feature discovery's labels (kube-state-metrics shows them where its allowlist names them). Where it has none,
+-- a node that offers more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times. Replicas are
+-- never devices: nothing here is multiplied by them (gpu-operator 684). A node whose label changed within the day shared on that day.
+--
+-- grain:  cluster, node_name
+-- reads:  day.kube_series, day.node_snapshot, lake.device_label, lake.sample
+-- params:
+-- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
+-- columns:
+--   cluster     cluster name
+--   node_name   node
+--   strategy    time-slicing, mps, none, or shared where it is not told how
+--   evidence    what that is read from
+with label as (
+    select
+        cluster,
+        node_name,
+        sharing_strategy,
+        replicas
+    from day.kube_series
+    where signal = 'kube_node_labels'
+    union all by name
+    select
+        cluster,
+        node_name,
+        labels['label_nvidia_com_gpu_sharing_strategy'] as sharing_strategy,
+        labels['label_nvidia_com_gpu_replicas'] as replicas
+    from day.node_snapshot
+),
+
+told as (
+    select
+        cluster,
+        node_name,
+        case
+            when sharing_strategy is not null then sharing_strategy
+            when try_cast(replicas as integer) > 1 then 'shared'
+            when replicas is not null then 'none'
+        end as strategy
+    from label
+),
+
+labelled as (
+    select
+        cluster,
+        node_name,
+        max_by(strategy, list_position(['none', 'shared', 'mps', 'time-slicing'], strategy)) as strategy
+    from told
+    where strategy is not null
+    group by cluster, node_name
+),
+
+amount as (
+    select
+        series.cluster,
+        series.node_name,
+        sample.value
+    from lake.sample
+    inner join day.kube_series as series
+        using (cluster, series_id)
+    where
+        series.signal in ('kube_node_status_capacity', 'kube_node_status_allocatable')
+        and series.resource = 'nvidia_com_gpu'
+    union all by name
+    select
+        cluster,
+        node_name,
+        capacity['nvidia_com_gpu'] as value
+    from day.node_snapshot
+),
+
+offered as (
+    select
+        cluster,
+        node_name,
+        max(value) as offered_count
+    from amount
+    where value is not null
+    group by cluster, node_name
+),
+
+device as (
+    select
+        cluster,
+        device_uuid,
+        max(node_name) as node_name,
+        greatest(1, count(distinct gpu_instance_id) filter (where gpu_instance_id != '')) as part_count
+    from lake.device_label
+    group by cluster, device_uuid
+),
+
+owned as (
+    select
+        cluster,
+        node_name,
+        sum(part_count) as owned_count
+    from device
+    group by cluster, node_name
+),
+
+node as (
+    select
+        cluster,
+        node_name
+    from labelled
+    union
+    select
+        cluster,
+        node_name
+    from offered
+)
+
+select
+    node.cluster,
+    node.node_name,
+    coalesce(labelled.strategy, if(offered.offered_count > owned.owned_count, 'shared', 'none')) as strategy,
+    case
+        when labelled.strategy is not null then 'node label says ' || labelled.strategy
+        when offered.offered_count > owned.owned_count then 'node offers more GPUs than it has'
+        else 'node offers as many GPUs as it has'
+    end as evidence
+from node
+left join labelled
+    using (cluster, node_name)
+left join offered
+    on
+        node.cluster = offered.cluster
+        and node.node_name = offered.node_name
+left join owned
+    on
+        node.cluster = owned.cluster
+        and node.node_name = owned.node_name
+where node.node_name != '' and (labelled.strategy is not null or owned.owned_count is not null)

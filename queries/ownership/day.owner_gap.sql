@@ -1,0 +1,230 @@
+-- Time between two label runs in which an unnamed holder still held the device.
+--
+-- In turn: somebody else was named meanwhile, for at most three of the device's steps. Without copies per holder the exporter
+-- names one of several at a time (dcgm-exporter 307, 340). Longer, and without a uid, it may have left and come back.
+-- Node silent: nobody was named on any device of the node, for at most 15 minutes, and the same workload is back. The exporter
+-- could not ask the kubelet (dcgm-exporter 342); a holder that is gone does not come back, and where other
+-- devices keep their labels the kubelet was asked.
+-- Pod alive: the same uid before and after. A uid never comes back, and a pod keeps its devices for its life: for any time.
+-- Only what was seen of the device counts: an exporter that is down shows no one.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+-- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample
+-- params:
+-- source: day.owner_label_run; steps of the device's samples
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid; '' where unknown
+--   container        workload container
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+--   source           in turn, node silent or pod alive
+--   life_start_at    as in day.owner_label_run
+--   life_end_at      as in day.owner_label_run
+with stretch as (
+    select
+        *,
+        lead(start_at) over (
+            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container
+            order by start_at
+        ) as next_start_at
+    from day.owner_label_run
+),
+
+absence as (
+    select
+        * exclude (start_at, end_at, next_start_at, source),
+        end_at as start_at,
+        next_start_at as end_at
+    from stretch
+    where next_start_at > end_at
+),
+
+-- Who else was named on the device meanwhile.
+replaced as (
+    select distinct
+        absence.cluster,
+        absence.device_uuid,
+        absence.gpu_instance_id,
+        absence.start_at,
+        absence.end_at
+    from absence
+    inner join day.owner_label_run as other
+        on
+            absence.cluster = other.cluster
+            and absence.device_uuid = other.device_uuid
+            and absence.gpu_instance_id = other.gpu_instance_id
+            and absence.start_at < other.end_at
+            and absence.end_at > other.start_at
+),
+
+-- Half an hour: no exporter is scraped less often than every ten minutes.
+alternating as (
+    select distinct
+        cluster,
+        device_uuid
+    from replaced
+    where end_at <= start_at + interval 30 minutes
+),
+
+step as (
+    select
+        sample.cluster,
+        sample.device_uuid,
+        to_milliseconds(3 * round(median(sample.held_seconds) * 1000)::bigint) as gap_limit
+    from lake.device_sample as sample
+    inner join alternating
+        using (cluster, device_uuid)
+    -- Rows of signals scraped at other instants are shorter than a step.
+    where not sample.is_carried and coalesce(sample.joined_count, 0) = 0
+    group by sample.cluster, sample.device_uuid
+),
+
+node as (
+    select distinct
+        cluster,
+        device_uuid,
+        node_name
+    from lake.device_label
+    where node_name != ''
+),
+
+-- As the labels said, before they were cut: a label that outlived its pod shows too that the kubelet was asked.
+named_on_node as (
+    select distinct
+        node.cluster,
+        node.node_name,
+        run.start_at,
+        run.end_at
+    from day.owner_run as run
+    inner join node
+        using (cluster, device_uuid)
+),
+
+silence as (
+    select
+        absence.cluster,
+        absence.device_uuid,
+        absence.gpu_instance_id,
+        absence.start_at,
+        absence.end_at
+    from absence
+    inner join node
+        using (cluster, device_uuid)
+    left join named_on_node as other
+        on
+            node.cluster = other.cluster
+            and node.node_name = other.node_name
+            and absence.start_at < other.end_at
+            and absence.end_at > other.start_at
+    where absence.end_at <= absence.start_at + interval 15 minutes
+    group by all
+    having count(other.start_at) = 0
+),
+
+judged as (
+    select
+        absence.*,
+        case
+            when
+                replaced.start_at is not null
+                and absence.end_at <= absence.start_at + coalesce(step.gap_limit, interval 3 minutes) then 'in turn'
+            when absence.pod_uid != '' then 'pod alive'
+            when silence.start_at is not null then 'node silent'
+        end as source
+    from absence
+    left join replaced
+        using (cluster, device_uuid, gpu_instance_id, start_at, end_at)
+    left join step
+        on
+            absence.cluster = step.cluster
+            and absence.device_uuid = step.device_uuid
+    left join silence
+        on
+            absence.cluster = silence.cluster
+            and absence.device_uuid = silence.device_uuid
+            and absence.gpu_instance_id = silence.gpu_instance_id
+            and absence.start_at = silence.start_at
+            and absence.end_at = silence.end_at
+),
+
+held as (
+    select *
+    from judged
+    where source is not null
+),
+
+-- When the device was seen meanwhile: by its samples, or by somebody's name on it.
+seen as (
+    select
+        held.* exclude (start_at, end_at),
+        held.start_at as absent_from_at,
+        greatest(held.start_at, sample.seen_at::timestamp) as start_at,
+        least(
+            held.end_at, sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint)
+        ) as end_at
+    from lake.device_sample as sample
+    inner join held
+        on
+            sample.cluster = held.cluster
+            and sample.device_uuid = held.device_uuid
+            and sample.gpu_instance_id in (held.gpu_instance_id, '')
+            and sample.seen_at < held.end_at
+            and sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) > held.start_at
+    union
+    select
+        held.* exclude (start_at, end_at),
+        held.start_at as absent_from_at,
+        greatest(held.start_at, other.start_at) as start_at,
+        least(held.end_at, other.end_at) as end_at
+    from held
+    inner join day.owner_label_run as other
+        on
+            held.cluster = other.cluster
+            and held.device_uuid = other.device_uuid
+            and held.gpu_instance_id = other.gpu_instance_id
+            and held.start_at < other.end_at
+            and held.end_at > other.start_at
+),
+
+opened as (
+    select
+        *,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from seen
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    any_value(source) as source,
+    any_value(life_start_at) as life_start_at,
+    any_value(life_end_at) as life_end_at
+from numbered
+group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at, number

@@ -1,0 +1,148 @@
+-- Holders of each device over time from all sources; what Kubernetes says of a pod replaces what labels say of it.
+--
+-- Never beside it: while a pod is known by a better source, its labels count on no device. Other pods' labels stay as they are.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+-- reads:  day.authoritative_use, day.owner_gap, day.owner_label_run, lake.device_label
+-- params:
+-- source: day.owner_label_run, day.owner_gap; day.authoritative_use
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid; '' where unknown
+--   container        workload container
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+--   source           as in day.owner_label_run, day.owner_gap and day.authoritative_use
+--   is_absence       labels did not name it
+--   is_stated        Kubernetes says so
+--   is_ambiguous     it may be another instance of its GPU
+--   claims           resource claims that Kubernetes names
+--   life_start_at    UTC, start of its life on the device; null where unknown
+--   life_end_at      UTC, end of it; null where life_start_at is
+with labelled as (
+    select
+        *,
+        false as is_absence
+    from day.owner_label_run
+    union all by name
+    select
+        *,
+        true as is_absence
+    from day.owner_gap
+),
+
+stated as (
+    select distinct
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        start_at,
+        end_at
+    from day.authoritative_use
+),
+
+met as (
+    select
+        labelled.*,
+        stated.pod_uid as stated_uid,
+        stated.start_at as stated_start_at,
+        stated.end_at as stated_end_at
+    from labelled
+    inner join stated
+        on
+            labelled.cluster = stated.cluster
+            and labelled.namespace = stated.namespace
+            and labelled.pod = stated.pod
+            and labelled.pod_uid in ('', stated.pod_uid)
+            and labelled.start_at < stated.end_at
+            and labelled.end_at > stated.start_at
+),
+
+-- What is left of a run: before, between and after what is stated.
+cut as (
+    select
+        * exclude (start_at, end_at, stated_uid, stated_start_at, stated_end_at),
+        start_at as run_start_at,
+        end_at as run_end_at,
+        unnest(list_distinct([start_at, least(end_at, stated_end_at)])) as start_at
+    from met
+),
+
+open_end as (
+    select distinct
+        cut.*,
+        least(
+            cut.run_end_at,
+            coalesce(min(met.stated_start_at) filter (where met.stated_start_at >= cut.start_at) over piece, timestamp 'infinity')
+        ) as end_at,
+        -- What is left of a run without a uid is its pod's, where it met one alone.
+        if(min(met.stated_uid) over piece = max(met.stated_uid) over piece, min(met.stated_uid) over piece, cut.pod_uid) as found_uid,
+        coalesce(bool_or(met.stated_start_at <= cut.start_at and met.stated_end_at > cut.start_at) over piece, false) as is_stated
+    from cut
+    inner join met
+        on
+            cut.cluster = met.cluster
+            and cut.device_uuid = met.device_uuid
+            and cut.gpu_instance_id = met.gpu_instance_id
+            and cut.namespace = met.namespace
+            and cut.pod = met.pod
+            and cut.pod_uid = met.pod_uid
+            and cut.container = met.container
+            and cut.run_start_at = met.start_at
+            and cut.is_absence = met.is_absence
+    window piece as (
+        partition by
+            cut.cluster, cut.device_uuid, cut.gpu_instance_id, cut.namespace, cut.pod, cut.pod_uid, cut.container, cut.run_start_at,
+            cut.is_absence, cut.start_at
+    )
+),
+
+seen as (
+    select distinct
+        cluster,
+        device_uuid,
+        gpu_instance_id
+    from lake.device_label
+)
+
+select
+    labelled.cluster,
+    labelled.device_uuid,
+    labelled.gpu_instance_id,
+    labelled.namespace,
+    labelled.pod,
+    labelled.pod_uid,
+    labelled.container,
+    labelled.start_at,
+    labelled.end_at,
+    labelled.source,
+    labelled.is_absence,
+    false as is_stated,
+    false as is_ambiguous,
+    cast([] as varchar[]) as claims,
+    labelled.life_start_at,
+    labelled.life_end_at
+from labelled
+anti join met
+    using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, is_absence)
+union all by name
+select
+    * exclude (run_start_at, run_end_at, is_stated, found_uid) replace (found_uid as pod_uid),
+    false as is_stated,
+    false as is_ambiguous,
+    [] as claims
+from open_end
+where not is_stated and start_at < end_at
+union all by name
+select
+    use.*,
+    false as is_absence,
+    true as is_stated
+from day.authoritative_use as use
+semi join seen
+    using (cluster, device_uuid, gpu_instance_id)

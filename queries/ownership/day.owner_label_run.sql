@@ -1,0 +1,181 @@
+-- Label runs of holders on a device, with the pod's uid, cut where the pod ended.
+--
+-- A run is cut where its labels outlive the pod (dcgm-exporter 140, kubernetes 119423 and 132020). Up to 60 s are the last
+-- scrape's own step, and left. Names recur: a run without a uid belongs to the pods that bore its name meanwhile, each in its time.
+-- Of the pods of a name kube-state-metrics tells, else looks at Kubernetes' state. What neither explains is left as the labels say.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+-- reads:  day.owner_run, day.pod_life, day.snapshot_life
+-- params:
+-- source: exporter labels; kube-state-metrics, else looks at Kubernetes' state, for the pod's uid, start and end
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid; '' where unknown
+--   container        workload container
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+--   source           labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where looks do
+--   life_start_at    UTC, start of the pod, or of its first run on the device where that is earlier; null where unknown
+--   life_end_at      UTC, end of the pod, or of what is known of it; null where life_start_at is
+with life as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        created_at,
+        listed_from_at,
+        listed_until_at,
+        started_at,
+        ended_at,
+        'labels+kube-state' as source
+    from day.pod_life
+    union all by name
+    select
+        looked.*,
+        'labels+snapshot' as source
+    from day.snapshot_life as looked
+    anti join day.pod_life
+        using (cluster, namespace, pod)
+),
+
+named as (
+    select
+        *,
+        coalesce(created_at, listed_from_at) as named_from_at,
+        row_number() over same_name = 1 as is_first,
+        lead(coalesce(created_at, listed_from_at)) over same_name as named_until_at
+    from life
+    window same_name as (
+        partition by cluster, namespace, pod
+        order by coalesce(created_at, listed_from_at), pod_uid
+    )
+),
+
+-- From when to when a name was the pod's. Clocks differ a little; of a pod whose creation is unknown it may be any time before.
+bearer as (
+    select
+        * replace (case
+            when is_first and created_at is null then '-infinity'::timestamp
+            when is_first then named_from_at - interval 1 minute
+            else named_from_at
+        end as named_from_at)
+    from named
+),
+
+matched as (
+    select
+        run.* exclude (pod_uid, start_at, end_at),
+        bearer.pod_uid,
+        run.start_at as run_start_at,
+        bearer.named_from_at,
+        if(run.pod_uid = '', greatest(run.start_at, bearer.named_from_at), run.start_at) as start_at,
+        if(run.pod_uid = '', least(run.end_at, bearer.named_until_at), run.end_at) as end_at,
+        bearer.started_at,
+        bearer.ended_at,
+        bearer.source,
+        -- Looks that ended before the labels did do not tell how long it lived. The last look may reach past the next pod of its name,
+        -- and its life does not.
+        coalesce(
+            bearer.ended_at,
+            if(bearer.source = 'labels+snapshot' and bearer.listed_until_at < run.end_at, null, bearer.listed_until_at)
+        ) as until_at,
+        if(bearer.named_until_at < until_at, bearer.named_until_at, until_at) as known_until_at
+    from day.owner_run as run
+    inner join bearer
+        on
+            run.cluster = bearer.cluster
+            and run.namespace = bearer.namespace
+            and run.pod = bearer.pod
+            and (
+                run.pod_uid = bearer.pod_uid
+                or (
+                    run.pod_uid = ''
+                    and run.end_at > bearer.named_from_at
+                    and run.start_at < coalesce(bearer.named_until_at, 'infinity'::timestamp)
+                )
+            )
+),
+
+cut as (
+    select * replace (if(end_at > ended_at + interval 1 minute, ended_at, end_at) as end_at)
+    from matched
+),
+
+-- Before the first pod that is known by the name: as the labels say.
+explained as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        pod,
+        container,
+        run_start_at,
+        min(start_at) as from_at
+    from matched
+    group by all
+),
+
+unexplained as (
+    select run.* replace (least(run.end_at, explained.from_at) as end_at)
+    from day.owner_run as run
+    left join explained
+        on
+            run.cluster = explained.cluster
+            and run.device_uuid = explained.device_uuid
+            and run.gpu_instance_id = explained.gpu_instance_id
+            and run.namespace = explained.namespace
+            and run.pod = explained.pod
+            and run.container = explained.container
+            and run.start_at = explained.run_start_at
+    where explained.from_at is null or explained.from_at > run.start_at
+),
+
+found as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        start_at,
+        end_at,
+        source,
+        started_at,
+        known_until_at
+    from cut
+    where start_at < end_at
+    union all
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        start_at,
+        end_at,
+        'labels' as source,
+        null as started_at,
+        null as known_until_at
+    from unexplained
+)
+
+select
+    * exclude (started_at, known_until_at),
+    if(
+        known_until_at is null,
+        null,
+        least(started_at, if(started_at is null, null, min(start_at) over holder))
+    ) as life_start_at,
+    if(life_start_at is null, null, greatest(known_until_at, max(end_at) over holder)) as life_end_at
+from found
+window holder as (partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container)

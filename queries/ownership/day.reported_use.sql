@@ -1,0 +1,198 @@
+-- Containers that ran with a device by Koordinator's annotation or the kubelet, over time.
+--
+-- A pod keeps the devices that it was given, so one look at them tells of all runs of its containers. Koordinator gives devices to pods: the
+-- containers of it that ask for an extended resource hold them, all where none does. Only devices that are found in the
+-- telemetry or by UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device.
+-- The kubelet gives a device to one container at a time, replicas aside: a run of which only a look tells that it was over ended when
+-- the device's next began.
+--
+-- grain:  cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
+-- reads:  day.container_run, lake.device, lake.device_label, lake.pod_device
+-- params:
+-- source: Koordinator's device-allocated annotation, kubelet device checkpoint, PodResources
+-- columns:
+--   cluster          cluster name
+--   source           koordinator, kubelet-checkpoint or pod-resources
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid
+--   container        workload container
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   start_at         UTC, start of the run
+--   end_at           UTC, its end, outside it
+with run as (
+    select
+        *,
+        len(resources) > 0 as is_asking,
+        bool_or(len(resources) > 0) over (partition by cluster, pod_uid) as is_pod_asking
+    from day.container_run
+),
+
+told as (
+    select distinct
+        cluster,
+        source,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_id,
+        driver,
+        pool,
+        device,
+        replica != '' or source = 'koordinator' as is_shared,
+        -- A name is not an identity: it stands for the pod of then.
+        if(pod_uid = '', observed_at::timestamp, null) as named_at
+    from lake.pod_device
+    where device_type in ('gpu', '')
+),
+
+met as (
+    select
+        told.* exclude (namespace, pod, pod_uid, container, named_at),
+        told.container as told_container,
+        run.* exclude (cluster)
+    from told
+    inner join run
+        using (cluster, pod_uid)
+    union all by name
+    select
+        told.* exclude (namespace, pod, pod_uid, container, named_at),
+        told.container as told_container,
+        run.* exclude (cluster)
+    from told
+    inner join run
+        on
+            told.cluster = run.cluster
+            and told.namespace = run.namespace
+            and told.pod = run.pod
+            and told.named_at >= run.start_at
+            and told.named_at < run.end_at
+    where told.pod_uid = ''
+),
+
+given as (
+    select distinct
+        cluster,
+        source,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        node_name,
+        device_id,
+        driver,
+        pool,
+        device,
+        is_shared,
+        start_at,
+        end_at,
+        end_at - to_milliseconds(round(end_uncertainty_seconds * 1000)::bigint) as sure_until_at
+    from met
+    where told_container = container or (told_container = '' and is_asking = is_pod_asking)
+),
+
+label as (
+    select distinct
+        cluster,
+        device_uuid,
+        node_name,
+        gpu_device
+    from lake.device_label
+    where gpu_device != ''
+),
+
+seen as (
+    select distinct
+        cluster,
+        device_uuid
+    from lake.device_label
+),
+
+offered as (
+    select
+        cluster,
+        driver,
+        pool,
+        device,
+        max(device_uuid) as device_uuid
+    from lake.device
+    where device_type != 'mig' and device_uuid != ''
+    group by all
+),
+
+-- An id: GPU-…, MIG-GPU-…/3/0 (instance 3), nvidia0, nvidia0/gi3.
+found as (
+    select
+        given.*,
+        coalesce(
+            nullif(regexp_extract(given.device_id, '^(?:MIG-)?(GPU-[^/]+)', 1), ''),
+            label.device_uuid,
+            seen.device_uuid,
+            offered.device_uuid
+        ) as device_uuid,
+        coalesce(
+            nullif(regexp_extract(given.device_id, '^MIG-GPU-[^/]+/(\d+)/', 1), ''),
+            regexp_extract(given.device_id, '/gi(\d+)$', 1)
+        ) as gpu_instance_id
+    from given
+    left join label
+        on
+            given.cluster = label.cluster
+            and given.node_name = label.node_name
+            and split_part(given.device_id, '/', 1) = label.gpu_device
+    left join seen
+        on
+            given.cluster = seen.cluster
+            and given.device_id = seen.device_uuid
+    left join offered
+        on
+            given.cluster = offered.cluster
+            and given.driver = offered.driver
+            and given.pool = offered.pool
+            and given.device = offered.device
+),
+
+held as (
+    select
+        cluster,
+        source,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        bool_or(is_shared) as is_shared,
+        max(end_at) as end_at,
+        max(sure_until_at) as sure_until_at
+    from found
+    where device_uuid is not null
+    group by cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
+),
+
+followed as (
+    select
+        *,
+        min(start_at) over (
+            partition by cluster, source, device_uuid, gpu_instance_id
+            order by start_at
+            range between interval 1 millisecond following and unbounded following
+        ) as next_start_at
+    from held
+)
+
+select
+    cluster,
+    source,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    start_at,
+    if(not is_shared and next_start_at >= sure_until_at, least(end_at, next_start_at), end_at) as end_at
+from followed

@@ -1,0 +1,204 @@
+-- Time in which a GPU or MIG instance was over-allocated: whole to two, or shares that add up to more than one.
+--
+-- Grants are resource claims and, of pods without them, what Koordinator or the kubelet says. Parts are of a capacity: 60 percent of the memory and
+-- 60 of the cores go together. Whoever has the whole has all of each; beside it any other is too much, be its part unknown: a share of
+-- unknown size, a replica of a shared device, an instance of the GPU. Watching takes no part.
+-- Only time in which each grant surely stood counts: one that ended between two looks ended at the first.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at
+-- reads:  day.authoritative_use, day.claim_share, day.container_run, day.device_grant, facts.claim_device, lake.pod_device
+-- params:
+-- source: facts.claim_device, day.claim_share, day.authoritative_use, day.device_grant
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+--   granted_ratio    what was given of it, of the capacity of which most was: 2 is twice; parts of unknown size count 0
+--   grants           who had it, by whose word, sorted
+with run as (
+    select
+        cluster,
+        pod_uid,
+        max(end_at - to_milliseconds(round(end_uncertainty_seconds * 1000)::bigint)) as sure_until_at
+    from day.container_run
+    group by cluster, pod_uid
+),
+
+replica as (
+    select distinct
+        cluster,
+        pod_uid
+    from lake.pod_device
+    where replica != '' and pod_uid != ''
+),
+
+named_replica as (
+    select distinct
+        cluster,
+        namespace,
+        pod
+    from lake.pod_device
+    where replica != '' and pod_uid = ''
+),
+
+part as (
+    select
+        cluster,
+        pod_uid,
+        device_id as device_uuid,
+        if(
+            count(core_percent) + count(memory_ratio_percent) > 0,
+            map(['core', 'memory'], [coalesce(max(core_percent), 0) / 100, coalesce(max(memory_ratio_percent), 0) / 100]),
+            null
+        ) as capacity_ratios
+    from day.device_grant
+    where device_type = 'gpu'
+    group by cluster, pod_uid, device_id
+),
+
+given as (
+    select
+        held.cluster,
+        held.device_uuid,
+        held.gpu_instance_id,
+        held.claim_uid as grant_key,
+        held.share_id,
+        'claim ' || held.namespace || '/' || held.claim as grant_name,
+        if(held.share_id = '', map([''], [1.0::double]), coalesce(share.capacity_ratios, map([''], [0.0::double]))) as capacity_ratios,
+        held.start_at,
+        held.end_at - to_milliseconds(round(held.end_uncertainty_seconds * 1000)::bigint) as end_at
+    from facts.claim_device as held
+    left join day.claim_share as share
+        using (cluster, namespace, claim_uid, driver, pool, device, share_id, request)
+    where held.claim_uid != '' and held.device_uuid != '' and held.gpu_instance_id is not null and not held.is_admin_access
+    union all by name
+    select
+        use.cluster,
+        use.device_uuid,
+        use.gpu_instance_id,
+        use.pod_uid as grant_key,
+        '' as share_id,
+        use.source || ' ' || use.namespace || '/' || use.pod as grant_name,
+        case
+            when bool_or(replica.pod_uid is not null or named_replica.pod is not null) then map([''], [0.0::double])
+            when use.source = 'koordinator' then coalesce(any_value(part.capacity_ratios), map([''], [0.0::double]))
+            else map([''], [1.0::double])
+        end as capacity_ratios,
+        min(use.start_at) as start_at,
+        least(max(use.end_at), max(run.sure_until_at)) as end_at
+    from day.authoritative_use as use
+    left join run
+        using (cluster, pod_uid)
+    left join replica
+        on
+            use.cluster = replica.cluster
+            and use.pod_uid = replica.pod_uid
+    left join named_replica
+        on
+            use.cluster = named_replica.cluster
+            and use.namespace = named_replica.namespace
+            and use.pod = named_replica.pod
+    left join part
+        on
+            use.cluster = part.cluster
+            and use.pod_uid = part.pod_uid
+            and use.device_uuid = part.device_uuid
+    where use.source != 'dra-claim'
+    group by use.cluster, use.device_uuid, use.gpu_instance_id, use.pod_uid, use.source, use.namespace, use.pod
+),
+
+-- An instance is some part of its GPU too.
+unit as (
+    select *
+    from given
+    where start_at < end_at
+    union all by name
+    select * replace ('' as gpu_instance_id, map([''], [0.0::double]) as capacity_ratios)
+    from given
+    where start_at < end_at and gpu_instance_id != ''
+),
+
+change as (
+    select distinct
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        unnest([start_at, end_at]) as start_at
+    from unit
+),
+
+piece as (
+    select
+        *,
+        lead(start_at) over (
+            partition by cluster, device_uuid, gpu_instance_id
+            order by start_at
+        ) as end_at
+    from change
+),
+
+taken as (
+    select
+        piece.cluster,
+        piece.device_uuid,
+        piece.gpu_instance_id,
+        piece.start_at,
+        piece.end_at,
+        unit.grant_key,
+        unit.grant_name,
+        unit.share_id,
+        unnest(map_entries(unit.capacity_ratios), recursive := true)
+    from piece
+    inner join unit
+        on
+            piece.cluster = unit.cluster
+            and piece.device_uuid = unit.device_uuid
+            and piece.gpu_instance_id = unit.gpu_instance_id
+            and piece.start_at >= unit.start_at
+            and piece.end_at <= unit.end_at
+),
+
+-- By capacity, '' is the whole: several requests of one claim have it once.
+held_part as (
+    select
+        * exclude (value),
+        max(value) as part_ratio
+    from taken
+    group by all
+),
+
+capacity as (
+    select
+        *,
+        sum(part_ratio) over (partition by cluster, device_uuid, gpu_instance_id, start_at, key) as given_ratio
+    from held_part
+),
+
+given_out as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        end_at,
+        coalesce(max(given_ratio) filter (where key = ''), 0) as whole_ratio,
+        whole_ratio + coalesce(max(given_ratio) filter (where key != ''), 0) as granted_ratio,
+        bool_or(key = '' and part_ratio = 0 and share_id = '') as has_some_part,
+        count(distinct grant_key) as grant_count,
+        string_agg(distinct grant_name, ', ' order by grant_name) as grants
+    from capacity
+    group by cluster, device_uuid, gpu_instance_id, start_at, end_at
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    start_at,
+    end_at,
+    granted_ratio::double as granted_ratio,
+    grants
+from given_out
+where granted_ratio > 1 + 1e-9 or (granted_ratio >= 1 and has_some_part) or (whole_ratio >= 1 and grant_count > 1)

@@ -1,0 +1,227 @@
+-- Holders of each device over time: the one table that every later figure reads.
+--
+-- Sharing mode, by the first that holds, with its evidence:
+-- named in turn on one device: time-sliced?, for labels alone do not tell from when to when; several at once: shared-claim where they
+-- name one resource claim, mps or time-sliced as their node says, else time-sliced (MPS looks the same); a MIG instance, or
+-- a request for one: mig; one holder of a device that its node or its own request says is handed out several times, on an exporter
+-- that names one holder at most (no virtual GPUs): mps, or time-sliced?, for others may hold it unnamed; else exclusive.
+-- A node that shares with virtual GPUs names whoever is there: one holder is then exclusive.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+-- reads:  day.node_sharing, day.owner_hint, day.owner_interval, day.pod_request, lake.device_label
+-- params:
+-- source: resource claims, Koordinator's annotation, the kubelet's word; exporter labels, made right with kube-state-metrics
+-- columns:
+--   cluster           cluster name
+--   device_uuid       UUID of the physical GPU
+--   gpu_instance_id   MIG instance; '' for the whole GPU
+--   namespace         workload namespace
+--   pod               workload pod
+--   pod_uid           its uid; '' where unknown
+--   container         workload container
+--   start_at          UTC, start of the span
+--   end_at            UTC, its end, outside it
+--   source            dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, labels+snapshot, in turn, node silent, pod alive; several are listed
+--   certainty         certain; inferred where it was not named; ambiguous where others held the device too, or may have
+--   sharing_mode      exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
+--   sharing_evidence  what that is read from
+--   life_start_at     UTC, start of the pod, or of its first run on the device where that is earlier; null where unknown
+--   life_end_at       UTC, end of the pod, or of what is known of it; null where life_start_at is
+with hinted as (
+    select
+        run.* exclude (claims),
+        if(run.is_stated, run.claims, coalesce(hint.claims, [])) as claims
+    from day.owner_interval as run
+    left join day.owner_hint as hint
+        using (cluster, device_uuid, namespace, pod, container)
+),
+
+-- Runs during which somebody else held the same device.
+shared as (
+    select
+        run.cluster,
+        run.device_uuid,
+        run.gpu_instance_id,
+        run.namespace,
+        run.pod,
+        run.pod_uid,
+        run.container,
+        run.start_at,
+        bool_or(run.is_absence != other.is_absence) as is_alternating,
+        bool_or(list_has_any(run.claims, other.claims)) as is_one_claim
+    from hinted as run
+    inner join hinted as other
+        on
+            run.cluster = other.cluster
+            and run.device_uuid = other.device_uuid
+            and run.gpu_instance_id = other.gpu_instance_id
+            and run.start_at < other.end_at
+            and run.end_at > other.start_at
+            and (run.namespace, run.pod, run.pod_uid, run.container)
+            != (other.namespace, other.pod, other.pod_uid, other.container)
+    group by all
+),
+
+place as (
+    select
+        cluster,
+        device_uuid,
+        max(node_name) as node_name
+    from lake.device_label
+    group by cluster, device_uuid
+),
+
+-- Copies per holder are an exporter's setting, so a node's.
+virtual as (
+    select distinct
+        place.cluster,
+        place.node_name
+    from day.owner_hint as hint
+    inner join place
+        using (cluster, device_uuid)
+    where hint.is_virtual
+),
+
+node as (
+    select
+        place.cluster,
+        place.device_uuid,
+        coalesce(sharing.strategy, '') as strategy,
+        sharing.evidence,
+        virtual.node_name is not null as is_virtual
+    from place
+    left join day.node_sharing as sharing
+        using (cluster, node_name)
+    left join virtual
+        on
+            place.cluster = virtual.cluster
+            and place.node_name = virtual.node_name
+),
+
+request as (
+    select
+        cluster,
+        namespace,
+        pod,
+        container,
+        list_bool_or([resource = 'nvidia_com_gpu_shared' for resource in flatten(list(resources))]) as is_shared,
+        list_bool_or([resource like 'nvidia\_com\_mig\_%' escape '\' for resource in flatten(list(resources))]) as is_mig
+    from day.pod_request
+    group by all
+),
+
+judged as (
+    select
+        run.* exclude (claims),
+        coalesce(shared.is_alternating, false) as is_alternating,
+        shared.start_at is not null as is_shared,
+        coalesce(shared.is_one_claim, false) as is_one_claim,
+        -- Kubernetes names every holder, as virtual GPUs do.
+        run.is_stated or coalesce(node.is_virtual, false) as is_virtual,
+        coalesce(node.strategy, '') as strategy,
+        case
+            when node.strategy not in ('', 'none') then node.evidence
+            when request.is_shared then 'requests nvidia.com/gpu.shared'
+        end as shares_evidence,
+        run.gpu_instance_id != '' or coalesce(request.is_mig, false) as is_mig
+    from hinted as run
+    left join shared
+        using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at)
+    left join node
+        on
+            run.cluster = node.cluster
+            and run.device_uuid = node.device_uuid
+    left join request
+        on
+            run.cluster = request.cluster
+            and run.namespace = request.namespace
+            and run.pod = request.pod
+            and run.container = request.container
+),
+
+told as (
+    select
+        *,
+        case
+            when is_alternating then 'time-sliced?'
+            when is_one_claim then 'shared-claim'
+            when is_shared and strategy = 'mps' then 'mps'
+            when is_shared then 'time-sliced'
+            when is_mig then 'mig'
+            when is_virtual or shares_evidence is null then 'exclusive'
+            when strategy = 'mps' then 'mps'
+            else 'time-sliced?'
+        end as sharing_mode,
+        case
+            when is_alternating then 'owners named in turn'
+            when is_one_claim then 'several owners of one resource claim'
+            when is_shared and strategy in ('mps', 'time-slicing') then 'several owners named at once; node label says ' || strategy
+            when is_shared then 'several owners named at once'
+            when gpu_instance_id != '' then 'GPU instance id on the series'
+            when is_mig then 'requests a MIG device'
+            when shares_evidence is null then 'one owner named at a time'
+            when is_stated then 'one owner named; Kubernetes would name others'
+            when is_virtual then 'one owner named; virtual GPUs would name others'
+            else shares_evidence || '; without virtual GPUs others may be unnamed'
+        end as sharing_evidence,
+        not is_shared and not is_mig and not is_virtual and shares_evidence is not null as is_unsure
+    from judged
+),
+
+certain as (
+    select
+        *,
+        case
+            when is_alternating or is_unsure or is_ambiguous then 'ambiguous'
+            when is_absence then 'inferred'
+            else 'certain'
+        end as certainty
+    from told
+),
+
+-- Runs and absences that follow each other and say the same are one: labels that alternate scrape by scrape make thousands.
+opened as (
+    select
+        *,
+        coalesce(start_at > lag(end_at) over (
+            partition by
+                cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
+                certainty, sharing_mode, sharing_evidence
+            order by start_at
+        ), true) as is_new
+    from certain
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by
+                cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
+                certainty, sharing_mode, sharing_evidence
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    string_agg(distinct source, ', ' order by source) as source,
+    certainty,
+    sharing_mode,
+    sharing_evidence,
+    any_value(life_start_at) as life_start_at,
+    any_value(life_end_at) as life_end_at
+from numbered
+group by
+    cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
+    certainty, sharing_mode, sharing_evidence, number

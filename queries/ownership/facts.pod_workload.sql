@@ -1,0 +1,64 @@
+-- Workload and namespace labels of each holder; one label may name its team.
+--
+-- A ReplicaSet that a Deployment made bears its name and a hash: then the Deployment is the workload. Where nothing tells of the pod
+-- the workload is ''. A holder without a uid is the pod of its name.
+--
+-- grain:  cluster, namespace, pod, pod_uid
+-- reads:  day.namespace_label, day.pod_controller, facts.ownership
+-- params:
+-- source: day.pod_controller, day.namespace_label
+-- columns:
+--   cluster           cluster name
+--   namespace         workload namespace
+--   pod               workload pod
+--   pod_uid           its uid; '' where unknown
+--   workload_kind     Deployment, StatefulSet, Job, …; Pod of one that nobody made; '' where unknown
+--   workload          its name; '' where unknown
+--   namespace_labels  label → value
+with holder as (
+    select distinct
+        cluster,
+        namespace,
+        pod,
+        pod_uid
+    from facts.ownership
+),
+
+named as (
+    select
+        cluster,
+        namespace,
+        pod,
+        max_by({ 'kind': maker_kind, 'name': maker }, pod_uid) as latest
+    from day.pod_controller
+    group by cluster, namespace, pod
+),
+
+made as (
+    select
+        holder.*,
+        if(holder.pod_uid = '', named.latest.kind, own.maker_kind) as kind,
+        if(holder.pod_uid = '', named.latest.name, own.maker) as name,
+        -- The hash that a Deployment appends has no vowels and none of 0, 1 and 3.
+        kind = 'ReplicaSet' and regexp_matches(name, '-[bcdfghjklmnpqrstvwxz2456789]{5,10}$') as is_of_deployment
+    from holder
+    left join day.pod_controller as own
+        using (cluster, namespace, pod, pod_uid)
+    left join named
+        on
+            holder.cluster = named.cluster
+            and holder.namespace = named.namespace
+            and holder.pod = named.pod
+)
+
+select
+    made.cluster,
+    made.namespace,
+    made.pod,
+    made.pod_uid,
+    if(made.is_of_deployment, 'Deployment', coalesce(made.kind, '')) as workload_kind,
+    if(made.is_of_deployment, regexp_replace(made.name, '-[^-]+$', ''), coalesce(made.name, '')) as workload,
+    coalesce(label.labels, map([]::varchar[], []::varchar[])) as namespace_labels
+from made
+left join day.namespace_label as label
+    using (cluster, namespace)

@@ -1,0 +1,62 @@
+-- Containers that the exporter reports on devices that Kubernetes did not allocate to them.
+--
+-- Ownership leaves such labels out: they are told here alone. A pod that Kubernetes says nothing of is not here, nor is a run of less than two
+-- minutes, for labels lag behind. An instance counts as its GPU: which instance a claim has is not always known.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+-- reads:  day.authoritative_use, day.owner_label_run
+-- params:
+-- source: exporter labels against resource claims, Koordinator's annotation and the kubelet's word
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU on which it is named
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid
+--   container        workload container
+--   start_at         UTC, start of the span in which it was named there and given others
+--   end_at           UTC, its end, outside it
+--   source           what says which devices it was given
+--   given_devices    UUIDs of those, sorted
+with met as (
+    select
+        run.cluster,
+        run.device_uuid,
+        run.gpu_instance_id,
+        run.namespace,
+        run.pod,
+        stated.pod_uid,
+        run.container,
+        run.start_at as run_start_at,
+        greatest(run.start_at, min(stated.start_at)) as start_at,
+        least(run.end_at, max(stated.end_at)) as end_at,
+        string_agg(distinct stated.source, ', ' order by stated.source) as source,
+        list_sort(list(distinct stated.device_uuid)) as given_devices
+    from day.owner_label_run as run
+    inner join day.authoritative_use as stated
+        on
+            run.cluster = stated.cluster
+            and run.namespace = stated.namespace
+            and run.pod = stated.pod
+            and run.pod_uid in ('', stated.pod_uid)
+            and run.start_at < stated.end_at
+            and run.end_at > stated.start_at
+    group by
+        run.cluster, run.device_uuid, run.gpu_instance_id, run.namespace, run.pod, stated.pod_uid, run.container, run.start_at, run.end_at
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    start_at,
+    end_at,
+    source,
+    given_devices
+from met
+where not list_contains(given_devices, device_uuid) and end_at - start_at >= interval 2 minutes

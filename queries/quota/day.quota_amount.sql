@@ -1,0 +1,427 @@
+-- Terms, demand and delivery of each quota in steps; nothing changes within a step.
+--
+-- A pod asks from its creation and holds from its binding until its end. Where no pod of a system is known by its queue, what the system says itself
+-- counts. A step in which neither is known is not here.
+--
+-- grain:  cluster, system, resource, flavor, quota, start_at
+-- reads:  day.quota_change, day.quota_pod_interval, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
+-- params:
+-- source: day.quota_terms, day.quota_pod_interval, day.quota_reported
+-- columns:
+--   cluster                 cluster name
+--   system                  quota system
+--   resource                resource as the quota names it
+--   flavor                  Kueue's flavor, or ''
+--   quota                   quota
+--   start_at                UTC, start of the step
+--   end_at                  UTC, its end, outside it
+--   parent                  quota that contains it, '' where none does
+--   is_parent               it contains others
+--   tree                    Koordinator's tree
+--   namespaces              namespaces that it governs by their names
+--   priority                priority among quotas; null where none is given
+--   may_lend                what it does not use may go to others
+--   uid                     uid of the object; '' where unknown
+--   created_at              UTC, creation of the quota; null where unknown
+--   guaranteed_native       guaranteed; null where the system has no such notion
+--   cap_native              hard limit; null where there is none or it is not known
+--   is_cap_known            whether no cap means that there is none
+--   weight                  part of what is over; null where none is given
+--   deserved_native         Volcano's capacity plugin; null elsewhere
+--   borrowing_limit_native  Kueue; null where there is none
+--   lending_limit_native    Kueue; null where all may be lent
+--   demanded_native         asked for by pods that wait or hold; null where unknown
+--   delivered_native        held by pods
+--   waiting_native          smallest request that waits; null where none waits or it is unknown
+--   reported_share_native   fair share that the system says; null where it says none
+--   amount_source           pods, or what the system says: series or status
+--   certainty               of the terms
+with unit as (
+    select
+        system,
+        resource
+    from day.quota_unit
+    where gpus_per_native > 0
+),
+
+term as (
+    select span.*
+    from day.quota_terms as span
+    semi join unit
+        using (system, resource)
+),
+
+known as (
+    select distinct
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        if(system = 'kubernetes', quota, '') as scope
+    from term
+),
+
+by_pods as (
+    select distinct
+        cluster,
+        system
+    from day.quota_pod_interval
+),
+
+reported as (
+    select report.*
+    from day.quota_reported as report
+    semi join known
+        using (cluster, system, resource, flavor, quota)
+),
+
+-- A resource that no pod asks for by name (devices of claims) is told by its quota alone.
+way as (
+    select
+        known.cluster,
+        known.system,
+        known.resource,
+        known.flavor,
+        case
+            when exists (
+                select 1
+                from day.quota_pod_interval as span
+                where
+                    span.cluster = known.cluster
+                    and span.system = known.system
+                    and span.resource = known.resource
+            ) then 'pods'
+            when bool_or(reported.field = 'delivered') then max(reported.source) filter (where reported.field = 'delivered')
+            when known.system in ('nos', 'scheduler-plugins', 'kubernetes') or by_pods.cluster is not null then 'pods'
+        end as amount_source
+    from known
+    left join reported
+        using (cluster, system, resource, flavor)
+    left join by_pods
+        on
+            known.cluster = by_pods.cluster
+            and known.system = by_pods.system
+    group by known.cluster, known.system, known.resource, known.flavor, by_pods.cluster
+),
+
+change as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        unnest([
+            { 'at': created_at, 'demanded': amount_native, 'delivered': 0 },
+            { 'at': bound_at, 'demanded': 0, 'delivered': amount_native },
+            { 'at': ended_at, 'demanded': -amount_native, 'delivered': if(bound_at is null, 0, -amount_native) }
+        ]) as event
+    from day.quota_pod_interval
+),
+
+changed as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        event.at as start_at,
+        sum(event.demanded::decimal(38, 9)) as demanded_growth,
+        sum(event.delivered::decimal(38, 9)) as delivered_growth
+    from change
+    where event.at is not null
+    group by all
+),
+
+told as (
+    select
+        way.cluster,
+        way.system,
+        way.resource,
+        way.flavor,
+        watch.start_at
+    from way
+    inner join day.quota_watch as watch
+        on way.cluster = watch.cluster
+    union
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        start_at
+    from reported
+),
+
+-- What came before anything was known is one sum.
+since as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        min(start_at) as first_at
+    from told
+    group by all
+),
+
+followed as (
+    select
+        *,
+        lead(start_at) over (
+            partition by cluster, system, resource, flavor, scope
+            order by start_at
+        ) as end_at
+    from day.quota_change
+),
+
+step as (
+    select followed.*
+    from followed
+    inner join since
+        on
+            followed.cluster = since.cluster
+            and followed.system = since.system
+            and followed.resource = since.resource
+            and followed.flavor = since.flavor
+            and followed.end_at > since.first_at
+    where followed.end_at is not null
+),
+
+before as (
+    select
+        changed.cluster,
+        changed.system,
+        changed.resource,
+        changed.flavor,
+        changed.quota,
+        sum(demanded_growth) as demanded,
+        sum(delivered_growth) as delivered
+    from changed
+    inner join since
+        using (cluster, system, resource, flavor)
+    anti join step
+        on
+            changed.cluster = step.cluster
+            and changed.system = step.system
+            and changed.resource = step.resource
+            and changed.flavor = step.flavor
+            and step.scope in ('', changed.quota)
+            and changed.start_at = step.start_at
+    where changed.start_at < since.first_at
+    group by all
+),
+
+summed as (
+    select
+        step.*,
+        known.quota,
+        coalesce(before.demanded, 0) + coalesce(sum(changed.demanded_growth) over one, 0) as demanded,
+        coalesce(before.delivered, 0) + coalesce(sum(changed.delivered_growth) over one, 0) as delivered
+    from step
+    inner join known
+        using (cluster, system, resource, flavor, scope)
+    left join changed
+        on
+            step.cluster = changed.cluster
+            and step.system = changed.system
+            and step.resource = changed.resource
+            and step.flavor = changed.flavor
+            and known.quota = changed.quota
+            and step.start_at = changed.start_at
+    left join before
+        on
+            step.cluster = before.cluster
+            and step.system = before.system
+            and step.resource = before.resource
+            and step.flavor = before.flavor
+            and known.quota = before.quota
+    window one as (
+        partition by step.cluster, step.system, step.resource, step.flavor, known.quota
+        order by step.start_at
+        rows between unbounded preceding and current row
+    )
+),
+
+-- Pods that wait, by what they ask for: one amount is asked for by many, and an instant need not look at each of them.
+waiting_change as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        amount_native,
+        unnest([{ 'at': created_at, 'growth': 1 }, { 'at': coalesce(bound_at, ended_at), 'growth': -1 }]) as event
+    from day.quota_pod_interval
+    where created_at < coalesce(bound_at, ended_at, 'infinity'::timestamp)
+),
+
+waiting_growth as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        amount_native,
+        event.at as start_at,
+        sum(event.growth) as growth
+    from waiting_change
+    where event.at is not null
+    group by all
+),
+
+waiting_count as (
+    select
+        *,
+        sum(growth) over (
+            partition by cluster, system, resource, flavor, quota, amount_native
+            order by start_at
+        ) as pod_count
+    from waiting_growth
+),
+
+waiting_edge as (
+    select
+        *,
+        lag(pod_count, 1, 0) over (
+            partition by cluster, system, resource, flavor, quota, amount_native
+            order by start_at
+        ) as earlier_count
+    from waiting_count
+),
+
+waiting_stretch as (
+    select
+        *,
+        lead(start_at, 1, 'infinity'::timestamp) over (
+            partition by cluster, system, resource, flavor, quota, amount_native
+            order by start_at
+        ) as end_at
+    from waiting_edge
+    where (pod_count > 0) != (earlier_count > 0)
+),
+
+waiting as (
+    select
+        summed.cluster,
+        summed.system,
+        summed.resource,
+        summed.flavor,
+        summed.quota,
+        summed.start_at,
+        min(stretch.amount_native) as waiting_native
+    from summed
+    inner join waiting_stretch as stretch
+        on
+            summed.cluster = stretch.cluster
+            and summed.system = stretch.system
+            and summed.resource = stretch.resource
+            and summed.flavor = stretch.flavor
+            and summed.quota = stretch.quota
+            and summed.start_at >= stretch.start_at
+            and summed.start_at < stretch.end_at
+    where summed.demanded > summed.delivered and stretch.pod_count > 0
+    group by all
+),
+
+report as (
+    select
+        summed.cluster,
+        summed.system,
+        summed.resource,
+        summed.flavor,
+        summed.quota,
+        summed.start_at,
+        max(amount_native) filter (where field = 'delivered') as delivered,
+        coalesce(
+            max(amount_native) filter (where field = 'demanded'),
+            max(amount_native) filter (where field = 'delivered') + max(amount_native) filter (where field = 'pending')
+        ) as demanded,
+        max(amount_native) filter (where field = 'fair_share') as fair_share
+    from summed
+    inner join reported
+        on
+            summed.cluster = reported.cluster
+            and summed.system = reported.system
+            and summed.resource = reported.resource
+            and summed.flavor = reported.flavor
+            and summed.quota = reported.quota
+            and summed.start_at >= reported.start_at
+            and summed.start_at < reported.end_at
+    group by all
+)
+
+select
+    summed.cluster,
+    summed.system,
+    summed.resource,
+    summed.flavor,
+    summed.quota,
+    summed.start_at,
+    summed.end_at,
+    term.parent,
+    term.is_parent or summed.quota in (
+        select above.parent
+        from term as above
+        where above.cluster = summed.cluster and above.system = summed.system
+    ) as is_parent,
+    term.tree,
+    term.namespaces,
+    term.priority,
+    term.may_lend,
+    term.uid,
+    term.created_at,
+    term.guaranteed_native,
+    term.cap_native,
+    term.is_cap_known,
+    term.weight,
+    term.deserved_native,
+    term.borrowing_limit_native,
+    term.lending_limit_native,
+    case
+        when way.amount_source = 'pods' then summed.demanded::double
+        when report.demanded is not null then greatest(report.demanded, report.delivered)
+    end as demanded_native,
+    if(way.amount_source = 'pods', summed.delivered::double, report.delivered) as delivered_native,
+    if(way.amount_source = 'pods', waiting.waiting_native, null) as waiting_native,
+    report.fair_share as reported_share_native,
+    way.amount_source,
+    term.certainty
+from summed
+inner join way
+    using (cluster, system, resource, flavor)
+inner join term
+    on
+        summed.cluster = term.cluster
+        and summed.system = term.system
+        and summed.resource = term.resource
+        and summed.flavor = term.flavor
+        and summed.quota = term.quota
+        and summed.start_at >= term.start_at
+        and summed.start_at < term.end_at
+left join waiting
+    on
+        summed.cluster = waiting.cluster
+        and summed.system = waiting.system
+        and summed.resource = waiting.resource
+        and summed.flavor = waiting.flavor
+        and summed.quota = waiting.quota
+        and summed.start_at = waiting.start_at
+left join report
+    on
+        summed.cluster = report.cluster
+        and summed.system = report.system
+        and summed.resource = report.resource
+        and summed.flavor = report.flavor
+        and summed.quota = report.quota
+        and summed.start_at = report.start_at
+left join day.quota_watch as watch
+    on
+        summed.cluster = watch.cluster
+        and summed.start_at >= watch.start_at
+        and summed.start_at < watch.end_at
+where if(way.amount_source = 'pods', watch.cluster is not null, report.delivered is not null)

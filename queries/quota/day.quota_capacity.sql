@@ -1,0 +1,95 @@
+-- Allocatable amount of each resource of a quota system on the nodes of a cluster, over time.
+--
+-- grain:  cluster, system, resource, start_at
+-- reads:  day.quota_native, day.quota_node, day.quota_terms
+-- params:
+-- source: kube_node_status_allocatable; Node status.allocatable
+-- columns:
+--   cluster          cluster name
+--   system           quota system
+--   resource         resource as the quota names it
+--   start_at         UTC, start of the stretch
+--   end_at           UTC, its end, outside it
+--   capacity_native  all nodes' in the resource's own unit
+with system as (
+    select distinct
+        cluster,
+        system,
+        resource
+    from day.quota_terms
+),
+
+offer as (
+    select
+        node.cluster,
+        native.system,
+        native.resource,
+        node.start_at,
+        node.end_at,
+        native.amount_native
+    from day.quota_node as node
+    inner join day.quota_native as native
+        on map([node.resource], [node.offered_native])::text = native.requests
+    semi join system
+        on
+            node.cluster = system.cluster
+            and native.system = system.system
+            and native.resource = system.resource
+    where native.amount_gpus is not null
+),
+
+change as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        amount_native::decimal(38, 9) as growth_native
+    from offer
+    union all
+    select
+        cluster,
+        system,
+        resource,
+        end_at as start_at,
+        -amount_native::decimal(38, 9) as growth_native
+    from offer
+),
+
+changed as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        sum(growth_native) as growth_native
+    from change
+    group by all
+    having sum(growth_native) != 0
+),
+
+summed as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        lead(start_at) over one as end_at,
+        sum(growth_native) over one as capacity_native
+    from changed
+    window one as (
+        partition by cluster, system, resource
+        order by start_at
+    )
+)
+
+-- Nothing offered is nothing known: the nodes were not seen.
+select
+    cluster,
+    system,
+    resource,
+    start_at,
+    end_at,
+    capacity_native::double as capacity_native
+from summed
+where end_at is not null and capacity_native > 0

@@ -1,0 +1,153 @@
+-- Times at which something changes for the quotas of a system and resource; nothing changes between two of them.
+--
+-- A pod comes, is bound or ends; the terms of a quota change, or what is known; nodes offer more or less; other free devices fit what
+-- waits; a full hour begins. A ResourceQuota has instants of its own, for it is nobody else's business; quotas of other systems share theirs.
+--
+-- grain:  cluster, system, resource, flavor, scope, start_at
+-- reads:  day.quota_capacity, day.quota_free, day.quota_pod_interval, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
+-- params:
+-- source: clean.quota_*, day.quota_pod_interval, day.quota_capacity, day.quota_free
+-- columns:
+--   cluster   cluster name
+--   system    quota system
+--   resource  resource as the quota names it
+--   flavor    Kueue's flavor, or ''
+--   scope     the quota, where its instants are its own; else ''
+--   start_at  UTC, the instant
+with term as (
+    select span.*
+    from day.quota_terms as span
+    semi join day.quota_unit as unit
+        on
+            span.system = unit.system
+            and span.resource = unit.resource
+            and unit.gpus_per_native > 0
+),
+
+subject as (
+    select distinct
+        cluster,
+        system,
+        resource,
+        flavor,
+        if(system = 'kubernetes', quota, '') as scope
+    from term
+),
+
+-- Requests of a size that wait, from the first to the last.
+waited as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        if(system = 'kubernetes', quota, '') as scope,
+        round(amount_gpus, 6) as request_gpus,
+        min(created_at) as start_at,
+        max(coalesce(bound_at, ended_at, 'infinity'::timestamp)) as end_at
+    from day.quota_pod_interval
+    where bound_at is null or bound_at > created_at
+    group by all
+),
+
+told as (
+    select
+        subject.cluster,
+        subject.system,
+        subject.resource,
+        subject.flavor,
+        subject.scope,
+        watch.start_at,
+        watch.end_at
+    from subject
+    inner join day.quota_watch as watch
+        on subject.cluster = watch.cluster
+    union
+    select
+        report.cluster,
+        report.system,
+        report.resource,
+        report.flavor,
+        if(report.system = 'kubernetes', report.quota, '') as scope,
+        report.start_at,
+        report.end_at
+    from day.quota_reported as report
+    semi join subject
+        using (cluster, system, resource, flavor)
+),
+
+span as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        scope,
+        start_at,
+        end_at
+    from told
+    union
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        if(system = 'kubernetes', quota, '') as scope,
+        start_at,
+        end_at
+    from term
+    union
+    select
+        subject.cluster,
+        subject.system,
+        subject.resource,
+        subject.flavor,
+        subject.scope,
+        capacity.start_at,
+        capacity.end_at
+    from subject
+    inner join day.quota_capacity as capacity
+        using (cluster, system, resource)
+)
+
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    scope,
+    unnest([start_at, end_at]) as start_at
+from span
+union
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    scope,
+    unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as start_at
+from told
+union
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    if(system = 'kubernetes', quota, '') as scope,
+    unnest(list_filter([created_at, bound_at, ended_at], lambda instant: instant is not null)) as start_at
+from day.quota_pod_interval
+union
+select
+    waited.cluster,
+    waited.system,
+    waited.resource,
+    waited.flavor,
+    waited.scope,
+    free.start_at
+from waited
+inner join day.quota_free as free
+    on
+        waited.cluster = free.cluster
+        and waited.request_gpus = free.request_gpus
+        and free.start_at > waited.start_at
+        and free.start_at < waited.end_at

@@ -1,0 +1,181 @@
+-- Free GPUs that a request of each size could get, over time: only nodes with enough free count.
+--
+-- A node that offers its GPUs under Koordinator's names beside others' has them once.
+--
+-- grain:  cluster, request_gpus, start_at
+-- reads:  day.quota_native, day.quota_node, day.quota_pod, day.quota_pod_interval
+-- params:
+-- source: day.quota_node less the pods that were bound
+-- columns:
+--   cluster       cluster name
+--   request_gpus  size of a request that waited some time
+--   start_at      UTC, start of the stretch
+--   end_at        UTC, its end, outside it
+--   free_gpus     GPUs that such requests could have been given
+with gpus as (
+    select
+        requests,
+        greatest(
+            coalesce(sum(amount_gpus) filter (where resource not like 'koordinator%'), 0),
+            coalesce(max(amount_gpus) filter (where resource like 'koordinator%'), 0)
+        )::decimal(38, 9) as amount
+    from day.quota_native
+    where system = ''
+    group by requests
+),
+
+size as (
+    select distinct
+        cluster,
+        round(amount_gpus, 6) as request_gpus
+    from day.quota_pod_interval
+    where bound_at is null or bound_at > created_at
+),
+
+held as (
+    select
+        pod.cluster,
+        pod.node_name,
+        pod.bound_at as start_at,
+        pod.ended_at as end_at,
+        -gpus.amount as amount
+    from day.quota_pod as pod
+    inner join gpus
+        on pod.requests::text = gpus.requests
+    where pod.node_name != '' and pod.bound_at is not null and gpus.amount > 0
+),
+
+offered as (
+    select
+        node.cluster,
+        node.node_name,
+        node.start_at,
+        node.end_at,
+        node.resource like 'koordinator%' as is_other_name,
+        gpus.amount
+    from day.quota_node as node
+    inner join gpus
+        on map([node.resource], [node.offered_native])::text = gpus.requests
+    where gpus.amount > 0
+),
+
+-- Under Koordinator's names only where the node has no others.
+span as (
+    select
+        cluster,
+        node_name,
+        start_at,
+        end_at,
+        amount
+    from offered
+    where not is_other_name
+    union all
+    select
+        offered.cluster,
+        offered.node_name,
+        offered.start_at,
+        offered.end_at,
+        max(offered.amount) as amount
+    from offered
+    anti join offered as device
+        on
+            offered.cluster = device.cluster
+            and offered.node_name = device.node_name
+            and not device.is_other_name
+    group by all
+    union all
+    select
+        cluster,
+        node_name,
+        start_at,
+        end_at,
+        amount
+    from held
+    semi join offered
+        using (cluster, node_name)
+),
+
+change as (
+    select
+        cluster,
+        node_name,
+        unnest([
+            { 'at': start_at, 'growth': amount },
+            { 'at': end_at, 'growth': -amount }
+        ]) as event
+    from span
+),
+
+changed as (
+    select
+        cluster,
+        node_name,
+        event.at as start_at,
+        sum(event.growth) as growth
+    from change
+    where event.at is not null
+    group by all
+),
+
+node_free as (
+    select
+        cluster,
+        node_name,
+        start_at,
+        greatest(0, sum(growth) over (
+            partition by cluster, node_name
+            order by start_at
+            rows between unbounded preceding and current row
+        )) as free
+    from changed
+),
+
+fitting as (
+    select
+        node_free.cluster,
+        node_free.node_name,
+        node_free.start_at,
+        size.request_gpus,
+        floor(node_free.free::double / size.request_gpus + 1e-6) * size.request_gpus as fit
+    from node_free
+    inner join size
+        on node_free.cluster = size.cluster
+),
+
+grown as (
+    select
+        cluster,
+        request_gpus,
+        start_at,
+        fit - coalesce(lag(fit) over (
+            partition by cluster, node_name, request_gpus
+            order by start_at
+        ), 0) as growth
+    from fitting
+),
+
+-- The first stays where it is 0 too: room is known then, and there is none.
+instant as (
+    select
+        cluster,
+        request_gpus,
+        start_at,
+        sum(growth::decimal(38, 9)) as growth
+    from grown
+    group by cluster, request_gpus, start_at
+    qualify
+        sum(growth::decimal(38, 9)) != 0
+        or start_at = min(start_at) over (partition by cluster, request_gpus)
+)
+
+select
+    cluster,
+    request_gpus,
+    start_at,
+    coalesce(lead(start_at) over one, 'infinity'::timestamp) as end_at,
+    (sum(growth) over one)::double as free_gpus
+from instant
+window one as (
+    partition by cluster, request_gpus
+    order by start_at
+)

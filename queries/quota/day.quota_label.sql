@@ -1,0 +1,93 @@
+-- nos capacity label of each pod over time: from kube-state-metrics where it exports the label, else from snapshots of pods.
+--
+-- grain:  cluster, pod_uid, start_at
+-- reads:  day.state_snapshot, lake.pod, lake.sample, lake.series
+-- params:
+-- source: kube_pod_labels (label_nos_nebuly_com_capacity); Pod label nos.nebuly.com/capacity
+-- columns:
+--   cluster   cluster name
+--   pod_uid   uid of the pod
+--   start_at  UTC, start of the stretch
+--   end_at    UTC, its end, outside it
+--   label     in-quota or over-quota
+with told as (
+    select
+        series.cluster,
+        series.pod_uid,
+        series.labels['label_nos_nebuly_com_capacity'] as label,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+    from lake.series
+    inner join lake.sample
+        using (cluster, series_id)
+    where series.signal = 'kube_pod_labels' and series.pod_uid != '' and coalesce(label, '') != ''
+),
+
+looked as (
+    select
+        pod.cluster,
+        pod.pod_uid,
+        pod.labels['nos.nebuly.com/capacity'] as label,
+        look.observed_at as start_at,
+        look.stands_until_at as end_at
+    from lake.pod
+    inner join day.state_snapshot as look
+        on
+            pod.cluster = look.cluster
+            and look.kind = 'pods'
+            and pod.observed_at = look.observed_at
+    where coalesce(label, '') != '' and (pod.cluster, pod.pod_uid) not in (select (told.cluster, told.pod_uid) from told)
+),
+
+span as (
+    select *
+    from told
+    union all
+    select *
+    from looked
+),
+
+cut as (
+    select
+        cluster,
+        pod_uid,
+        max(label) as label,
+        start_at,
+        least(max(end_at), lead(start_at) over (
+            partition by cluster, pod_uid
+            order by start_at
+        )) as end_at
+    from span
+    group by cluster, pod_uid, start_at
+),
+
+marked as (
+    select
+        *,
+        coalesce(label != lag(label) over one or start_at != lag(end_at) over one, true) as is_new
+    from cut
+    window one as (
+        partition by cluster, pod_uid
+        order by start_at
+    )
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, pod_uid
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from marked
+)
+
+select
+    cluster,
+    pod_uid,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    label
+from numbered
+group by cluster, pod_uid, label, number

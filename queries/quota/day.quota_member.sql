@@ -1,0 +1,272 @@
+-- Quotas that govern each pod, its own and those that contain it, by the rules of each system.
+--
+-- nos, scheduler-plugins and ResourceQuota go by namespace; a composite quota of nos takes its namespaces from single ones.
+-- Koordinator: the quota that the pod names, else the one named like its namespace in it, else one that lists the namespace, else the
+-- default quota. Kueue, Volcano and KAI: the queue that it names, itself or by its LocalQueue or PodGroup. Of several Kueue flavors a
+-- pod has the one whose node labels its node bears; one that waits, or fits none, the first by name.
+--
+-- grain:  cluster, system, quota, flavor, pod_uid
+-- reads:  day.quota_pod, day.quota_terms, lake.node, lake.quota, lake.quota_term
+-- params:
+-- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
+-- columns:
+--   cluster    cluster name
+--   system     quota system
+--   quota      quota that governs it
+--   flavor     Kueue's flavor, or ''
+--   namespace  namespace of the pod
+--   pod        name of the pod
+--   pod_uid    its uid
+--   is_own     it is the pod's own quota, not one that contains that
+with recursive quota as (
+    select
+        cluster,
+        system,
+        quota,
+        max(parent) as parent,
+        list_distinct(flatten(list(namespaces))) as namespaces
+    from day.quota_terms
+    group by all
+),
+
+composite as (
+    select distinct
+        cluster,
+        quota
+    from lake.quota_term
+    where kind = 'compositeelasticquotas.nos.nebuly.com'
+),
+
+governed as (
+    select
+        quota.cluster,
+        quota.system,
+        quota.quota,
+        composite.quota is not null as is_composite,
+        unnest(namespaces) as namespace
+    from quota
+    left join composite
+        on
+            quota.cluster = composite.cluster
+            and quota.quota = composite.quota
+            and quota.system = 'nos'
+),
+
+by_namespace as (
+    select
+        pod.cluster,
+        governed.system,
+        governed.quota,
+        pod.pod_uid
+    from day.quota_pod as pod
+    inner join governed
+        using (cluster, namespace)
+    where governed.system in ('kubernetes', 'nos', 'scheduler-plugins')
+    -- A namespace has one quota: the composite one, else the first by name.
+    qualify
+        governed.system = 'kubernetes'
+        or row_number() over (
+            partition by pod.cluster, governed.system, pod.pod_uid
+            order by is_composite desc, governed.quota asc
+        ) = 1
+),
+
+local_queue as (
+    select
+        cluster,
+        kind,
+        namespace,
+        name,
+        max(coalesce(spec ->> '$.clusterQueue', spec ->> '$.queue')) as queue
+    from lake.quota
+    where kind in ('localqueues.kueue.x-k8s.io', 'podgroups.scheduling.volcano.sh')
+    group by all
+),
+
+named as (
+    select
+        pod.cluster,
+        'kueue' as system,
+        coalesce(nullif(pod.cluster_queue, ''), local_queue.queue) as quota,
+        pod.pod_uid
+    from day.quota_pod as pod
+    left join local_queue
+        on
+            pod.cluster = local_queue.cluster
+            and pod.namespace = local_queue.namespace
+            and pod.local_queue = local_queue.name
+            and local_queue.kind = 'localqueues.kueue.x-k8s.io'
+    union all
+    select
+        pod.cluster,
+        'volcano' as system,
+        coalesce(
+            local_queue.queue,
+            nullif(pod.volcano_queue, ''),
+            if(pod.scheduler = 'volcano', 'default', null)
+        ) as quota,
+        pod.pod_uid
+    from day.quota_pod as pod
+    left join local_queue
+        on
+            pod.cluster = local_queue.cluster
+            and pod.namespace = local_queue.namespace
+            and pod.scheduling_group = local_queue.name
+            and local_queue.kind = 'podgroups.scheduling.volcano.sh'
+    union all
+    select
+        cluster,
+        'kai' as system,
+        nullif(kai_queue, '') as quota,
+        pod_uid
+    from day.quota_pod
+),
+
+home as (
+    select distinct
+        cluster,
+        quota,
+        namespace
+    from lake.quota_term
+    where system = 'koordinator'
+),
+
+named_in_koordinator as (
+    select
+        pod.cluster,
+        pod.pod_uid,
+        quota.quota,
+        case
+            when quota.quota = pod.koordinator_quota then 1
+            when quota.quota = pod.namespace and home.namespace is not null then 2
+            when list_contains(quota.namespaces, pod.namespace) then 3
+            when quota.quota = 'koordinator-default-quota' then 4
+        end as place
+    from day.quota_pod as pod
+    inner join quota
+        on
+            pod.cluster = quota.cluster
+            and quota.system = 'koordinator'
+    left join home
+        on
+            quota.cluster = home.cluster
+            and quota.quota = home.quota
+            and pod.namespace = home.namespace
+),
+
+own as (
+    select *
+    from by_namespace
+    union all
+    select
+        named.cluster,
+        named.system,
+        named.quota,
+        named.pod_uid
+    from named
+    semi join quota
+        using (cluster, system, quota)
+    union all
+    select
+        cluster,
+        'koordinator' as system,
+        quota,
+        pod_uid
+    from named_in_koordinator
+    where place is not null
+    qualify row_number() over (
+        partition by cluster, pod_uid
+        order by place, quota
+    ) = 1
+),
+
+-- Eight floors: deeper trees than any that is known.
+contained as (
+    select
+        cluster,
+        system,
+        quota,
+        quota as above,
+        parent,
+        1 as depth_count
+    from quota
+    union all
+    select
+        contained.cluster,
+        contained.system,
+        contained.quota,
+        quota.quota as above,
+        quota.parent,
+        contained.depth_count + 1 as depth_count
+    from contained
+    inner join quota
+        on
+            contained.cluster = quota.cluster
+            and contained.system = quota.system
+            and contained.parent = quota.quota
+            and contained.depth_count < 8
+),
+
+flavor as (
+    select distinct
+        span.cluster,
+        span.quota,
+        span.flavor,
+        coalesce(map_entries(cast(object.spec -> '$.nodeLabels' as map (varchar, varchar))), []) as labels
+    from day.quota_terms as span
+    left join lake.quota as object
+        on
+            span.cluster = object.cluster
+            and span.flavor = object.name
+            and object.kind = 'resourceflavors.kueue.x-k8s.io'
+    where span.system = 'kueue'
+),
+
+node as (
+    select
+        cluster,
+        node_name,
+        arg_max(labels, observed_at) as labels
+    from lake.node
+    group by all
+),
+
+governing as (
+    select distinct
+        own.cluster,
+        own.system,
+        contained.above as quota,
+        own.pod_uid,
+        contained.depth_count = 1 as is_own
+    from own
+    inner join contained
+        using (cluster, system, quota)
+)
+
+select
+    governing.cluster,
+    governing.system,
+    governing.quota,
+    coalesce(flavor.flavor, '') as flavor,
+    pod.namespace,
+    pod.pod,
+    pod.pod_uid,
+    governing.is_own
+from governing
+inner join day.quota_pod as pod
+    using (cluster, pod_uid)
+left join node
+    on
+        pod.cluster = node.cluster
+        and pod.node_name = node.node_name
+left join flavor
+    on
+        governing.cluster = flavor.cluster
+        and governing.system = 'kueue'
+        and governing.quota = flavor.quota
+qualify row_number() over (
+    partition by governing.cluster, governing.system, governing.quota, pod.pod_uid
+    order by
+        list_bool_and([true] || list_transform(flavor.labels, lambda label: coalesce(node.labels[label.key] = label.value, false))) desc,
+        flavor.flavor asc
+) = 1

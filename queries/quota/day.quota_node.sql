@@ -1,0 +1,123 @@
+-- Allocatable extended resources of nodes over time, from kube-state-metrics, else from snapshots.
+--
+-- grain:  cluster, node_name, resource, start_at
+-- reads:  day.accelerator_resource, day.kube_series, day.state_snapshot, lake.node, lake.sample
+-- params:
+-- source: kube_node_status_allocatable; Node status.allocatable
+-- columns:
+--   cluster         cluster name
+--   node_name       node
+--   resource        resource
+--   start_at        UTC, start of the stretch
+--   end_at          UTC, its end, outside it
+--   offered_native  how much of it, in base units
+with offer as (
+    select
+        offer.cluster,
+        offer.series_id,
+        offer.node_name,
+        coalesce(name.resource, case
+            when offer.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || offer.resource[15:]
+            else regexp_replace(offer.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
+        end) as resource
+    from day.kube_series as offer
+    left join day.accelerator_resource as name
+        on
+            offer.cluster = name.cluster
+            and offer.resource = name.written_as
+    where offer.signal = 'kube_node_status_allocatable' and regexp_matches(offer.resource, '_(com|sh|ai|io)_')
+),
+
+told as (
+    select
+        offer.cluster,
+        offer.node_name,
+        offer.resource,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at,
+        sample.value as amount
+    from offer
+    inner join lake.sample
+        using (cluster, series_id)
+),
+
+looked as (
+    select
+        node.cluster,
+        node.node_name,
+        unnest(map_entries(node.allocatable)) as offered,
+        look.observed_at as start_at,
+        look.stands_until_at as end_at
+    from lake.node
+    inner join day.state_snapshot as look
+        on
+            node.cluster = look.cluster
+            and look.kind = 'nodes'
+            and node.observed_at = look.observed_at
+    where node.cluster not in (select told.cluster from told)
+),
+
+span as (
+    select
+        cluster,
+        node_name,
+        resource,
+        start_at,
+        max(end_at) as end_at,
+        max(amount) as amount
+    from told
+    group by all
+    union all
+    select
+        cluster,
+        node_name,
+        offered.key as resource,
+        start_at,
+        end_at,
+        offered.value as amount
+    from looked
+    where contains(offered.key, '/') and offered.value is not null
+),
+
+marked as (
+    select
+        * exclude (end_at),
+        least(end_at, lead(start_at) over one) as end_at
+    from span
+    window one as (
+        partition by cluster, node_name, resource
+        order by start_at
+    )
+),
+
+opened as (
+    select
+        *,
+        coalesce(amount != lag(amount) over one or start_at != lag(end_at) over one, true) as is_new
+    from marked
+    window one as (
+        partition by cluster, node_name, resource
+        order by start_at
+    )
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, node_name, resource
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    node_name,
+    resource,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    amount as offered_native
+from numbered
+group by cluster, node_name, resource, amount, number

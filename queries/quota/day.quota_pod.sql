@@ -1,0 +1,241 @@
+-- Pods that request extended resources over their whole life: created, bound, running, ended, and the queue they name.
+--
+-- Looks at the pods and kube-state-metrics' series are put together by uid; each instant is from whichever knows it. KAI's pods
+-- that only hold a GPU for fractions of it are left out, and a fraction that is asked for by annotation is gpu-fraction here.
+-- Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by its word a pod asks for the sum of its
+-- containers, or its largest init container if more.
+--
+-- grain:  cluster, pod_uid
+-- reads:  day.accelerator_resource, day.kube_series, day.pod_life, day.state_snapshot, lake.pod, lake.sample, lake.series
+-- params:
+-- source: Pod objects; kube-state-metrics pod metrics and kube_pod_labels
+-- columns:
+--   cluster            cluster name
+--   namespace          namespace of the pod
+--   pod                name of the pod
+--   pod_uid            its uid
+--   created_at         UTC, creation, else first seen
+--   bound_at           UTC, when it got its place; null while it waits
+--   running_at         UTC, when it began to run; null where it did not, or unknown
+--   ended_at           UTC, when it ended or was gone; null where it was not, or unknown
+--   end_reason         why it ended, as Preempting or Evicted; '' where not said
+--   node_name          node; '' while it has none
+--   priority           priority; null where unknown
+--   requests           what it asks for, in base units
+--   scheduler          scheduler that places it; '' where unknown
+--   scheduling_group   group of pods that are placed together; '' where unknown
+--   cluster_queue      Kueue: ClusterQueue that it names
+--   local_queue        Kueue: LocalQueue that it names
+--   volcano_queue      Volcano: queue that it names
+--   kai_queue          KAI: queue that it names
+--   koordinator_quota  Koordinator: quota that it names
+with looked as (
+    select
+        pod.cluster,
+        pod_uid,
+        max(namespace) as namespace,
+        max(pod) as pod,
+        min(created_at)::timestamp as created_at,
+        min(scheduled_at)::timestamp as bound_at,
+        min(coalesce(running_at, if(phase = 'Running', started_at, null)))::timestamp as running_at,
+        max(finished_at)::timestamp as finished_at,
+        max(if(phase in ('Succeeded', 'Failed'), pod.observed_at, null))::timestamp as over_at,
+        max(pod.observed_at)::timestamp as last_at,
+        if(arg_max(is_followed, pod.observed_at), max(stands_until_at), null) as gone_at,
+        arg_max(status_reason, pod.observed_at) as end_reason,
+        max(node_name) as node_name,
+        max(priority) as priority,
+        arg_max(effective_requests, pod.observed_at) as requests,
+        max(scheduler) as scheduler,
+        max(scheduling_group) as scheduling_group,
+        arg_max(labels, pod.observed_at) as labels,
+        arg_max(annotations, pod.observed_at) as annotations
+    from lake.pod
+    inner join day.state_snapshot as look
+        on
+            pod.cluster = look.cluster
+            and look.kind = 'pods'
+            and pod.observed_at = look.observed_at
+    where pod_uid != ''
+    group by pod.cluster, pod_uid
+),
+
+-- A finished pod may stand for long; it ended when it was done.
+snapshot as (
+    select
+        * exclude (gone_at),
+        coalesce(finished_at, over_at, gone_at) as ended_at,
+        coalesce(try_cast(annotations['gpu-fraction'] as double), 0)
+        * coalesce(try_cast(annotations['gpu-fraction-num-devices'] as double), 1) as fraction_gpus
+    from looked
+),
+
+asked as (
+    select
+        ask.cluster,
+        ask.pod_uid,
+        ask.series_id,
+        ask.signal = 'kube_pod_init_container_resource_requests' as is_init,
+        coalesce(name.resource, case
+            when ask.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || ask.resource[15:]
+            else regexp_replace(ask.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
+        end) as resource
+    from day.kube_series as ask
+    left join day.accelerator_resource as name
+        on
+            ask.cluster = name.cluster
+            and ask.resource = name.written_as
+    where
+        ask.signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
+        and ask.pod_uid != ''
+        and regexp_matches(ask.resource, '_(com|sh|ai|io)_')
+),
+
+-- A container's request does not change; several series of it are its copies by several scrape targets.
+container_request as (
+    select
+        asked.cluster,
+        asked.pod_uid,
+        asked.resource,
+        asked.is_init,
+        series.container,
+        max(sample.value) as amount
+    from asked
+    inner join day.kube_series as series
+        using (cluster, series_id)
+    inner join lake.sample
+        on
+            asked.cluster = sample.cluster
+            and asked.series_id = sample.series_id
+    group by all
+),
+
+pod_request as (
+    select
+        cluster,
+        pod_uid,
+        resource,
+        greatest(sum(amount) filter (where not is_init), max(amount) filter (where is_init)) as amount
+    from container_request
+    group by all
+),
+
+requested as (
+    select
+        cluster,
+        pod_uid,
+        map_from_entries(list({ 'k': resource, 'v': amount } order by resource)) as requests
+    from pod_request
+    group by all
+),
+
+labelled as (
+    select
+        cluster,
+        pod_uid,
+        max(labels['label_kueue_x_k8s_io_cluster_queue_name']) as cluster_queue,
+        max(labels['label_kueue_x_k8s_io_queue_name']) as local_queue,
+        max(labels['label_volcano_sh_queue_name']) as volcano_queue,
+        max(coalesce(labels['label_kai_scheduler_queue'], labels['label_runai_queue'])) as kai_queue,
+        max(labels['label_quota_scheduling_koordinator_sh_name']) as koordinator_quota
+    from lake.series
+    where signal = 'kube_pod_labels' and pod_uid != ''
+    group by all
+),
+
+-- A uid that the exporter's targets list twice, once relabelled, is one pod.
+told as (
+    select
+        life.cluster,
+        life.pod_uid,
+        min(life.namespace) as namespace,
+        min(life.pod) as pod,
+        min(coalesce(life.created_at, life.listed_from_at)) as created_at,
+        min(coalesce(life.bound_at, life.started_at)) as bound_at,
+        min(life.started_at) as running_at,
+        max(life.ended_at) as ended_at
+    from day.pod_life as life
+    group by all
+),
+
+placed as (
+    select
+        cluster,
+        pod_uid,
+        max(node_name) as node_name
+    from day.kube_series
+    where signal = 'kube_pod_info' and pod_uid != ''
+    group by all
+),
+
+merged as (
+    select
+        coalesce(snapshot.cluster, told.cluster) as cluster,
+        coalesce(snapshot.namespace, told.namespace) as namespace,
+        coalesce(snapshot.pod, told.pod) as pod,
+        coalesce(snapshot.pod_uid, told.pod_uid) as pod_uid,
+        least(snapshot.created_at, told.created_at) as created_at,
+        coalesce(snapshot.bound_at, told.bound_at) as bound_at,
+        coalesce(snapshot.running_at, told.running_at) as running_at,
+        least(snapshot.ended_at, told.ended_at) as ended_at,
+        coalesce(snapshot.end_reason, '') as end_reason,
+        coalesce(nullif(snapshot.node_name, ''), placed.node_name, '') as node_name,
+        snapshot.priority,
+        coalesce(snapshot.requests, requested.requests, map { }) as requests,
+        coalesce(snapshot.fraction_gpus, 0) as fraction_gpus,
+        coalesce(snapshot.scheduler, '') as scheduler,
+        coalesce(snapshot.scheduling_group, '') as scheduling_group,
+        coalesce(snapshot.labels['kueue.x-k8s.io/cluster-queue-name'], labelled.cluster_queue, '') as cluster_queue,
+        coalesce(snapshot.labels['kueue.x-k8s.io/queue-name'], labelled.local_queue, '') as local_queue,
+        coalesce(
+            snapshot.annotations['scheduling.volcano.sh/queue-name'],
+            snapshot.labels['volcano.sh/queue-name'],
+            labelled.volcano_queue,
+            ''
+        ) as volcano_queue,
+        coalesce(snapshot.labels['kai.scheduler/queue'], snapshot.labels['runai/queue'], labelled.kai_queue, '') as kai_queue,
+        coalesce(
+            snapshot.labels['quota.scheduling.koordinator.sh/name'], labelled.koordinator_quota, ''
+        ) as koordinator_quota
+    from snapshot
+    full outer join told
+        using (cluster, pod_uid)
+    left join requested
+        on
+            coalesce(snapshot.cluster, told.cluster) = requested.cluster
+            and coalesce(snapshot.pod_uid, told.pod_uid) = requested.pod_uid
+    left join labelled
+        on
+            coalesce(snapshot.cluster, told.cluster) = labelled.cluster
+            and coalesce(snapshot.pod_uid, told.pod_uid) = labelled.pod_uid
+    left join placed
+        on
+            coalesce(snapshot.cluster, told.cluster) = placed.cluster
+            and coalesce(snapshot.pod_uid, told.pod_uid) = placed.pod_uid
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    created_at,
+    if(bound_at is null, null, greatest(created_at, bound_at)) as bound_at,
+    running_at,
+    ended_at,
+    end_reason,
+    node_name,
+    priority,
+    if(fraction_gpus > 0, map_concat(requests, map { 'gpu-fraction': fraction_gpus }), requests) as requests,
+    scheduler,
+    scheduling_group,
+    cluster_queue,
+    local_queue,
+    volcano_queue,
+    kai_queue,
+    koordinator_quota
+from merged
+where
+    namespace != 'kai-resource-reservation'
+    and created_at is not null
+    and (fraction_gpus > 0 or len(list_filter(map_keys(requests), lambda name: contains(name, '/'))) > 0)

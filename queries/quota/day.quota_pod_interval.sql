@@ -1,0 +1,61 @@
+-- Requests of each pod against the quotas that govern it, in native units and GPUs, with the time it waited and was allocated.
+--
+-- grain:  cluster, system, quota, resource, flavor, pod_uid
+-- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_terms
+-- params:
+-- source: day.quota_member, day.quota_pod; day.quota_native
+-- columns:
+--   cluster        cluster name
+--   system         quota system
+--   quota          quota that governs it
+--   resource       resource as the quota names it
+--   flavor         Kueue's flavor, or ''
+--   namespace      namespace of the pod
+--   pod            name of the pod
+--   pod_uid        its uid
+--   is_own         it is the pod's own quota, not one that contains that
+--   node_name      node; '' while it has none
+--   created_at     UTC, from when it asks
+--   bound_at       UTC, from when it holds; null where it did not
+--   running_at     UTC, from when it runs; null where it did not, or unknown
+--   ended_at       UTC, until when; null where it had not ended
+--   end_reason     why it ended; '' where not said
+--   priority       priority; null where unknown
+--   amount_native  what it asks for in the resource's own unit
+--   amount_gpus    the same in GPUs
+select
+    member.cluster,
+    member.system,
+    member.quota,
+    native.resource,
+    member.flavor,
+    member.namespace,
+    member.pod,
+    member.pod_uid,
+    member.is_own,
+    pod.node_name,
+    pod.created_at,
+    if(pod.bound_at < pod.ended_at or pod.ended_at is null, pod.bound_at, null) as bound_at,
+    pod.running_at,
+    pod.ended_at,
+    pod.end_reason,
+    pod.priority,
+    native.amount_native,
+    native.amount_gpus
+from day.quota_member as member
+inner join day.quota_pod as pod
+    using (cluster, pod_uid)
+inner join day.quota_native as native
+    on
+        member.system = native.system
+        and pod.requests::text = native.requests
+semi join day.quota_terms as span
+    on
+        member.cluster = span.cluster
+        and member.system = span.system
+        and member.quota = span.quota
+        and member.flavor = span.flavor
+        and native.resource = span.resource
+where
+    native.amount_gpus > 0
+    and (pod.ended_at > pod.created_at or pod.ended_at is null)

@@ -1,0 +1,80 @@
+-- Use, demand and fair share that the systems themselves report: their series first, else the status of their objects.
+--
+-- Kueue says what waits beside what it has reserved; together they are asked for. A status stands until the next look at its object.
+--
+-- grain:  cluster, system, quota, resource, flavor, field, start_at
+-- reads:  day.quota_series, day.state_snapshot, lake.quota_term
+-- params:
+-- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; status of quota objects, annotations of Koordinator's
+-- columns:
+--   cluster        cluster name
+--   system         quota system
+--   quota          quota
+--   resource       resource as the quota names it
+--   flavor         Kueue's flavor, or ''
+--   field          delivered, demanded, pending or fair_share
+--   start_at       UTC, start of the stretch
+--   end_at         UTC, its end, outside it
+--   amount_native  amount in the resource's own unit
+--   source         series or status
+with status as (
+    select
+        term.cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        unnest([
+            { 'field': 'delivered', 'amount': delivered },
+            { 'field': 'demanded', 'amount': demanded },
+            { 'field': 'fair_share', 'amount': fair_share }
+        ]) as said,
+        look.observed_at as start_at,
+        look.stands_until_at as end_at
+    from lake.quota_term as term
+    inner join day.state_snapshot as look
+        using (cluster, kind, observed_at)
+    where term.quota != ''
+    qualify row_number() over (
+        partition by term.cluster, system, quota, resource, flavor, term.observed_at
+        order by term.kind, term.uid
+    ) = 1
+),
+
+series as (
+    select *
+    from day.quota_series
+    where field in ('delivered', 'demanded', 'pending', 'fair_share')
+)
+
+select
+    cluster,
+    system,
+    quota,
+    resource,
+    flavor,
+    field,
+    start_at,
+    end_at,
+    amount_native,
+    'series' as source
+from series
+union all
+select
+    status.cluster,
+    status.system,
+    status.quota,
+    status.resource,
+    status.flavor,
+    status.said.field,
+    status.start_at,
+    status.end_at,
+    status.said.amount as amount_native,
+    'status' as source
+from status
+anti join series
+    on
+        status.cluster = series.cluster
+        and status.system = series.system
+        and status.said.field = series.field
+where status.said.amount is not null

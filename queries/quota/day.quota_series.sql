@@ -1,0 +1,173 @@
+-- Quota series of schedulers and kube-state-metrics in one vocabulary: runs of one value.
+--
+-- Kueue says 0 or infinite for a limit that is not set, by version: where no limit of the cluster is infinite, 0 may be either and
+-- is left out, so that the object decides. Infinite is no limit; KAI writes -1 for it. KAI's scheduler names queues by their
+-- name for people. Of several replicas the leader's series serve.
+--
+-- grain:  cluster, system, quota, resource, flavor, field, start_at
+-- reads:  lake.quota_term, lake.sample, lake.series
+-- params:
+-- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; kube-state-metrics of custom resources
+-- columns:
+--   cluster        cluster name
+--   system         quota system
+--   quota          quota, by the name that its system knows it by
+--   resource       resource as the quota names it
+--   flavor         Kueue's flavor, or ''
+--   field          guaranteed, cap, weight, borrowing_limit, lending_limit, delivered, demanded, pending, fair_share or evicted
+--   parent         quota that contains it, '' where not said
+--   is_parent      it contains others
+--   start_at       UTC, start of the stretch
+--   end_at         UTC, its end, outside it
+--   amount_native  value in the resource's own unit; of a weight and of evicted a number
+with shown_as as (
+    select
+        cluster,
+        display_name,
+        min(quota) as quota
+    from lake.quota_term
+    where system = 'kai' and display_name != ''
+    group by all
+    having count(distinct quota) = 1
+),
+
+series as (
+    select
+        series.cluster,
+        series_id,
+        replace(signal, 'quota_', '') as field,
+        case
+            when metric like 'kueue%' then 'kueue'
+            when metric like 'scheduler_elastic_quota%' then 'koordinator'
+            when metric like 'volcano%' then 'volcano'
+            when metric like 'kai%' then 'kai'
+            when metric = 'kube_resourcequota' then 'kubernetes'
+            else coalesce(labels['system'], '')
+        end as system,
+        coalesce(labels['exported_namespace'], labels['namespace'], '') || '/' as in_namespace,
+        case system
+            when 'kueue' then labels['cluster_queue']
+            when 'koordinator' then labels['name']
+            when 'volcano' then labels['queue_name']
+            when 'kai' then coalesce(labels['queue_metadata_name'], shown_as.quota, labels['queue_name'], labels['queue'])
+            when 'kubernetes' then in_namespace || labels['resourcequota']
+            else coalesce(labels['quota'], in_namespace || labels['name'])
+        end as quota,
+        if(system = 'kai', 'gpu', coalesce(labels['resource'], '')) as resource,
+        coalesce(labels['flavor'], '') as flavor,
+        coalesce(labels['parent'], 'cohort/' || nullif(labels['cohort'], ''), '') as parent,
+        coalesce(labels['is_parent'], '') = 'true' as is_parent,
+        coalesce(labels['replica_role'], '') as replica_role
+    from lake.series
+    left join shown_as
+        on
+            series.cluster = shown_as.cluster
+            and series.metric = 'kai_queue_fair_share_gpu'
+            and labels['queue_name'] = shown_as.display_name
+    where signal in (
+        'quota_guaranteed',
+        'quota_cap',
+        'quota_weight',
+        'quota_borrowing_limit',
+        'quota_lending_limit',
+        'quota_delivered',
+        'quota_demanded',
+        'quota_pending',
+        'quota_fair_share',
+        'quota_evicted'
+    )
+),
+
+-- What the leader says is what counts; a follower repeats it.
+served as (
+    select *
+    from series
+    where quota is not null
+    qualify replica_role != 'follower' or bool_and(replica_role = 'follower') over (partition by cluster, system)
+),
+
+said as (
+    select
+        served.* exclude (in_namespace, replica_role),
+        sample.seen_at::timestamp as start_at,
+        start_at + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at,
+        case
+            when field = 'guaranteed' and system = 'kai' and sample.value < 0 then 1e999
+            -- Koordinator counts cores in thousandths.
+            when system = 'koordinator' and resource = 'cpu' then sample.value / 1000
+            else sample.value
+        end as amount_native
+    from served
+    inner join lake.sample
+        using (cluster, series_id)
+    where not isnan(sample.value)
+),
+
+told as (
+    select *
+    from said
+    qualify
+        field not like '%_limit'
+        or amount_native != 0
+        or bool_or(isinf(amount_native) and field like '%_limit') over (partition by cluster, system)
+),
+
+-- Copies of one instant are one; a later one ends the earlier.
+instant as (
+    select
+        * exclude (series_id, end_at, amount_native),
+        max(end_at) as reach_at,
+        max(amount_native) as amount_native
+    from told
+    group by all
+),
+
+followed as (
+    select
+        * exclude (reach_at),
+        least(reach_at, lead(start_at) over (
+            partition by cluster, system, quota, resource, flavor, field
+            order by start_at
+        )) as end_at
+    from instant
+    qualify row_number() over (partition by cluster, system, quota, resource, flavor, field, start_at order by parent desc) = 1
+),
+
+marked as (
+    select
+        *,
+        coalesce(
+            amount_native != lag(amount_native) over one or start_at != lag(end_at) over one or parent != lag(parent) over one, true
+        ) as is_new
+    from followed
+    window one as (
+        partition by cluster, system, quota, resource, flavor, field
+        order by start_at
+    )
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, system, quota, resource, flavor, field
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from marked
+)
+
+select
+    cluster,
+    system,
+    quota,
+    resource,
+    flavor,
+    field,
+    parent,
+    is_parent,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    amount_native
+from numbered
+group by cluster, system, quota, resource, flavor, field, parent, is_parent, amount_native, number

@@ -1,0 +1,205 @@
+-- Outcome of each quota in each step: borrowed, lent, unmet, and beyond its fair share.
+--
+-- What is a quota's own is what it is guaranteed; with Volcano what it deserves, by its queue or else by its plugin's reckoning.
+-- Lenders lend in proportion to what they could lend: no system says who lent to whom, so lent is inferred. Kueue lends within a cohort,
+-- and from cohort to cohort as their tree and its limits allow (day.quota_lending), Koordinator within a tree, the others among all quotas
+-- of the system. Quotas that contain others are not lenders or victims of their own.
+-- Free GPUs are those of nodes with room for the smallest request that waits; a free GPU may be held against the claims of several quotas.
+--
+-- grain:  cluster, system, resource, flavor, quota, start_at
+-- reads:  day.quota_amount, day.quota_capacity, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit
+-- params:
+-- source: day.quota_amount, day.quota_share
+-- columns:
+--   cluster                  cluster name
+--   system                   quota system
+--   resource                 resource as the quota names it
+--   flavor                   Kueue's flavor, or ''
+--   quota                    quota
+--   start_at                 UTC, start of the step
+--   end_at                   UTC, its end, outside it
+--   pool                     quotas of one pool lend to each other
+--   parent                   quota that contains it, '' where none does
+--   is_parent                it contains others
+--   gpus_per_native          GPUs per unit
+--   native_unit              the resource's own unit
+--   guaranteed_native        what it has before others may take it back; infinite where all is; null where the system has no such notion
+--   cap_native               hard limit; null where there is none or it is not known
+--   demanded_native          asked for; null where unknown
+--   delivered_native         held
+--   borrowed_native          held beyond its own; null where the system has no such notion
+--   lendable_native          its own that it leaves unused and may lend; null as above
+--   lent_native              its part of what others borrowed, inferred; null as above, and of a quota that contains others
+--   fair_share_native        what it may have by its scheduler's rules; null where there is no such number
+--   share_source             series or status where the system says it, rules where its rules were reckoned; '' where neither
+--   share_reason             why the fair share is null
+--   entitled_native          part of the fair share that is beyond its own; null as the fair share
+--   over_entitlement_native  held beyond the fair share; null as the fair share
+--   unmet_native             asked for, guaranteed and not held; null where demand or guarantee is unknown
+--   free_native              free devices that fit what waits; null where nothing waits, or capacity is unknown
+--   others_borrowed_native   what others of the pool borrow
+--   violated_native          part of unmet that free devices and others' borrowing could have covered; null as unmet, or where not decided
+--   is_capped                demand waits because the hard limit is reached; null where unknown
+--   amount_source            pods, series or status
+--   certainty                of the terms
+with joined as (
+    select
+        moment.*,
+        unit.gpus_per_native,
+        unit.native_unit,
+        coalesce(moment.reported_share_native, share.fair_share_native) as fair_share_native,
+        case
+            when moment.reported_share_native is not null then 'reported'
+            when share.fair_share_native is not null then 'rules'
+            else ''
+        end as share_source,
+        if(fair_share_native is null, coalesce(share.reason, 'no_such_notion'), '') as share_reason,
+        capacity.capacity_native,
+        lending.lent_native as tree_lent_native,
+        lending.others_borrowed_native as tree_others_borrowed_native,
+        if(moment.start_at < free.end_at, free.free_gpus, null) / unit.gpus_per_native as fitting_native,
+        case moment.system
+            when 'kueue' then coalesce(nullif(moment.parent, ''), moment.quota)
+            when 'koordinator' then moment.tree
+            when 'kubernetes' then moment.quota
+            else ''
+        end as pool
+    from day.quota_amount as moment
+    inner join day.quota_unit as unit
+        using (system, resource)
+    left join day.quota_share as share
+        on
+            moment.cluster = share.cluster
+            and moment.system = share.system
+            and moment.resource = share.resource
+            and moment.flavor = share.flavor
+            and moment.quota = share.quota
+            and moment.start_at = share.start_at
+    left join day.quota_lending as lending
+        on
+            moment.cluster = lending.cluster
+            and moment.system = lending.system
+            and moment.resource = lending.resource
+            and moment.flavor = lending.flavor
+            and moment.quota = lending.quota
+            and moment.start_at = lending.start_at
+    left join day.quota_capacity as capacity
+        on
+            moment.cluster = capacity.cluster
+            and moment.system = capacity.system
+            and moment.resource = capacity.resource
+            and moment.start_at >= capacity.start_at
+            and moment.start_at < capacity.end_at
+    asof left join day.quota_free as free
+        on
+            moment.cluster = free.cluster
+            and round(moment.waiting_native * unit.gpus_per_native, 6) = free.request_gpus
+            and moment.start_at >= free.start_at
+),
+
+-- Volcano keeps a guarantee for its queue alone: what is guaranteed and not used is not lent.
+owned as (
+    select
+        *,
+        case
+            when system != 'volcano' then guaranteed_native
+            when deserved_native is not null then greatest(deserved_native, guaranteed_native)
+            else fair_share_native
+        end as own_native,
+        case
+            when system = 'volcano' then greatest(deserved_native, guaranteed_native)
+            else guaranteed_native
+        end as promised_native,
+        if(system = 'volcano', greatest(delivered_native, guaranteed_native), delivered_native) as kept_native
+    from joined
+),
+
+borrowing as (
+    select
+        *,
+        if(own_native is null, null, greatest(0, delivered_native - own_native)) as borrowed_native,
+        case
+            when own_native is null then null
+            when not may_lend or isinf(own_native) then 0
+            else least(greatest(0, own_native - kept_native), coalesce(lending_limit_native, 1e999))
+        end as lendable_native,
+        if(
+            promised_native is null or demanded_native is null,
+            null,
+            greatest(0, least(promised_native, demanded_native) - delivered_native)
+        ) as unmet_native
+    from owned
+),
+
+pooled as (
+    select
+        *,
+        sum(borrowed_native) filter (where not is_parent) over pool_now as pool_borrowed_native,
+        sum(lendable_native) filter (where not is_parent) over pool_now as pool_lendable_native,
+        sum(delivered_native) filter (where not is_parent) over system_now as system_delivered_native
+    from borrowing
+    window
+        pool_now as (partition by cluster, system, resource, flavor, pool, start_at),
+        system_now as (partition by cluster, system, resource, flavor, start_at)
+),
+
+covered as (
+    select
+        *,
+        coalesce(
+            tree_others_borrowed_native,
+            greatest(0, coalesce(pool_borrowed_native, 0) - coalesce(borrowed_native, 0))
+        ) as others_borrowed_native,
+        case
+            when unmet_native > 0 and fitting_native is not null then fitting_native
+            when unmet_native > 0 and capacity_native is not null then greatest(0, capacity_native - system_delivered_native)
+        end as free_native
+    from pooled
+)
+
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    quota,
+    start_at,
+    end_at,
+    pool,
+    parent,
+    is_parent,
+    gpus_per_native,
+    native_unit,
+    promised_native as guaranteed_native,
+    cap_native,
+    demanded_native,
+    delivered_native,
+    borrowed_native,
+    lendable_native,
+    case
+        when is_parent or lendable_native is null then null
+        when lendable_native = 0 then 0
+        when tree_lent_native is not null then tree_lent_native
+        else lendable_native * least(1, coalesce(pool_borrowed_native, 0) / pool_lendable_native)
+    end as lent_native,
+    fair_share_native,
+    share_source,
+    share_reason,
+    if(fair_share_native is null or own_native is null, null, greatest(0, fair_share_native - own_native)) as entitled_native,
+    if(fair_share_native is null, null, greatest(0, delivered_native - fair_share_native)) as over_entitlement_native,
+    unmet_native,
+    free_native,
+    others_borrowed_native,
+    case
+        when is_parent then null
+        when unmet_native = 0 or others_borrowed_native >= unmet_native then unmet_native
+        when free_native is not null then least(unmet_native, free_native + others_borrowed_native)
+    end as violated_native,
+    case
+        when cap_native is null then if(is_cap_known, false, null)
+        when waiting_native is not null then delivered_native + waiting_native > cap_native
+        else delivered_native >= cap_native and coalesce(demanded_native > delivered_native, true)
+    end as is_capped,
+    amount_source,
+    certainty
+from covered

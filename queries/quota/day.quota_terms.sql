@@ -1,0 +1,264 @@
+-- Terms of each quota and resource over time: runs of constant terms.
+--
+-- The scheduler's own series serve first, then the objects as they were looked at. What an object says stands from the last change of
+-- its spec on, where its managed fields tell of it, and until the next look; two looks that find it equal say that it was so between
+-- them, however far apart they are (inferred); else looks more than 15 minutes apart leave unknown time.
+--
+-- grain:  cluster, system, quota, resource, flavor, start_at
+-- reads:  day.quota_series, day.state_snapshot, lake.quota_term
+-- params:
+-- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
+-- columns:
+--   cluster                 cluster name
+--   system                  quota system
+--   quota                   quota, by the name that its system knows it by
+--   resource                resource as the quota names it
+--   flavor                  Kueue's flavor, or ''
+--   start_at                UTC, start of the stretch
+--   end_at                  UTC, its end, outside it
+--   parent                  quota that contains it, '' where none does
+--   is_parent               it is said to contain others
+--   tree                    Koordinator's tree
+--   namespaces              namespaces that it governs by their names
+--   priority                priority among quotas; null where none is given
+--   may_lend                what it does not use may go to others
+--   uid                     uid of the object; '' where it was not looked at
+--   created_at              UTC, creation; null where it was not looked at
+--   guaranteed_native       guaranteed in the resource's own unit, infinite where all is; null where the system has no such notion
+--   cap_native              hard limit; null where there is none or it is not known
+--   is_cap_known            whether no cap means that there is none
+--   weight                  part of what is over; null where none is given
+--   deserved_native         Volcano's capacity plugin: what it has before others may reclaim; null elsewhere
+--   borrowing_limit_native  Kueue: most that it may borrow; null where there is no limit
+--   lending_limit_native    Kueue: most that it lends; null where all may be lent
+--   source                  series, object, or both
+--   certainty               certain, or inferred between looks that are far apart
+with seen as (
+    select
+        term.*,
+        look.stands_until_at,
+        (
+            term.uid, parent, is_parent, tree, namespaces, priority, may_lend,
+            guaranteed, cap, weight, deserved, borrowing_limit, lending_limit
+        )::text as said,
+        term.observed_at::timestamp as look_at,
+        least(coalesce(greatest(term.changed_at, term.created_at)::timestamp, look_at), look_at) as since_at
+    from lake.quota_term as term
+    inner join day.state_snapshot as look
+        using (cluster, kind, observed_at)
+    where term.quota != ''
+    qualify row_number() over (
+        partition by term.cluster, system, quota, resource, flavor, term.observed_at
+        order by term.kind, term.uid
+    ) = 1
+),
+
+beside as (
+    select
+        *,
+        said = lag(said) over one as is_as_before,
+        lead(look_at) over one as next_look_at,
+        said = lead(said) over one as is_as_next,
+        if(lead(changed_at) over one is null, null, lead(since_at) over one) as next_since_at
+    from seen
+    window one as (
+        partition by cluster, system, quota, resource, flavor
+        order by look_at
+    )
+),
+
+-- Where it was seen before as it is, the stretch goes on from there.
+object as (
+    select
+        *,
+        if(coalesce(is_as_before, false) or changed_at is null, look_at, since_at) as start_at,
+        case
+            when is_as_next then next_look_at
+            when next_since_at >= look_at then next_since_at
+            else stands_until_at
+        end as end_at,
+        if(coalesce(is_as_next, false) and next_look_at > stands_until_at, 'inferred', 'certain') as certainty
+    from beside
+),
+
+series as (
+    select *
+    from day.quota_series
+    where field in ('guaranteed', 'cap', 'weight', 'borrowing_limit', 'lending_limit')
+),
+
+edge as (
+    select
+        cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        unnest([start_at, end_at]) as start_at
+    from object
+    union
+    select
+        cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        unnest([start_at, end_at]) as start_at
+    from series
+),
+
+slice as (
+    select
+        *,
+        lead(start_at) over (
+            partition by cluster, system, quota, resource, flavor
+            order by start_at
+        ) as end_at
+    from edge
+),
+
+told as (
+    select
+        slice.cluster,
+        slice.system,
+        slice.quota,
+        slice.resource,
+        slice.flavor,
+        slice.start_at,
+        max(series.parent) as parent,
+        bool_or(series.is_parent) as is_parent,
+        max(amount_native) filter (where field = 'guaranteed') as guaranteed,
+        max(amount_native) filter (where field = 'cap') as cap,
+        max(amount_native) filter (where field = 'weight') as weight,
+        max(amount_native) filter (where field = 'borrowing_limit') as borrowing_limit,
+        max(amount_native) filter (where field = 'lending_limit') as lending_limit
+    from slice
+    inner join series
+        on
+            slice.cluster = series.cluster
+            and slice.system = series.system
+            and slice.quota = series.quota
+            and slice.resource = series.resource
+            and slice.flavor = series.flavor
+            and slice.start_at >= series.start_at
+            and slice.start_at < series.end_at
+    group by all
+),
+
+-- A limit in the series of infinity is none, whatever the object says.
+put as (
+    select
+        slice.*,
+        coalesce(nullif(object.parent, ''), told.parent, '') as parent,
+        coalesce(object.is_parent, false) or coalesce(told.is_parent, false) as is_parent,
+        coalesce(object.tree, '') as tree,
+        case
+            when object.namespaces is not null then object.namespaces
+            when slice.system in ('kubernetes', 'nos', 'scheduler-plugins') then [split_part(slice.quota, '/', 1)]
+            else []
+        end as namespaces,
+        object.priority,
+        coalesce(object.may_lend, true) as may_lend,
+        coalesce(object.uid, '') as uid,
+        object.created_at::timestamp as created_at,
+        coalesce(told.guaranteed, object.guaranteed) as guaranteed_native,
+        nullif(coalesce(told.borrowing_limit, object.borrowing_limit), 1e999) as borrowing_limit_native,
+        nullif(coalesce(told.lending_limit, object.lending_limit), 1e999) as lending_limit_native,
+        if(
+            told.borrowing_limit is not null,
+            nullif(guaranteed_native + told.borrowing_limit, 1e999),
+            nullif(coalesce(told.cap, object.cap), 1e999)
+        ) as cap_native,
+        object.start_at is not null or told.cap is not null or told.borrowing_limit is not null as is_cap_known,
+        coalesce(told.weight, object.weight) as weight,
+        object.deserved as deserved_native,
+        case
+            when told.cluster is null then 'object'
+            when object.cluster is null then 'series'
+            else 'both'
+        end as source,
+        coalesce(object.certainty, 'certain') as certainty
+    from slice
+    left join object
+        on
+            slice.cluster = object.cluster
+            and slice.system = object.system
+            and slice.quota = object.quota
+            and slice.resource = object.resource
+            and slice.flavor = object.flavor
+            and slice.start_at >= object.start_at
+            and slice.start_at < object.end_at
+    left join told
+        on
+            slice.cluster = told.cluster
+            and slice.system = told.system
+            and slice.quota = told.quota
+            and slice.resource = told.resource
+            and slice.flavor = told.flavor
+            and slice.start_at = told.start_at
+    where slice.end_at is not null and (object.cluster is not null or told.cluster is not null)
+),
+
+-- Equal stretches that follow each other are one.
+marked as (
+    select
+        *,
+        (
+            parent, is_parent, tree, namespaces, priority, may_lend, uid, guaranteed_native,
+            cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native, source, certainty
+        )::text as said
+    from put
+    qualify row_number() over (partition by cluster, system, quota, resource, flavor, start_at order by said) = 1
+),
+
+opened as (
+    select
+        *,
+        coalesce(said != lag(said) over one or start_at != lag(end_at) over one, true) as is_new
+    from marked
+    window one as (
+        partition by cluster, system, quota, resource, flavor
+        order by start_at
+    )
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, system, quota, resource, flavor
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    system,
+    quota,
+    resource,
+    flavor,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    parent,
+    is_parent,
+    tree,
+    namespaces,
+    priority,
+    may_lend,
+    uid,
+    min(created_at) as created_at,
+    guaranteed_native,
+    cap_native,
+    is_cap_known,
+    weight,
+    deserved_native,
+    borrowing_limit_native,
+    lending_limit_native,
+    source,
+    certainty
+from numbered
+group by
+    cluster, system, quota, resource, flavor, parent, is_parent, tree, namespaces, priority, may_lend, uid, guaranteed_native,
+    cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native, source, certainty, number

@@ -1,0 +1,57 @@
+-- Time in which the pods of a cluster are known: by snapshots, and while kube-state-metrics was scraped. Outside of it nothing
+-- is known of demand, which is not none.
+--
+-- grain:  cluster, start_at
+-- reads:  day.kube_series, day.state_snapshot, lake.sample
+-- params:
+-- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
+-- columns:
+--   cluster   cluster name
+--   start_at  UTC, start of the stretch
+--   end_at    UTC, its end, outside it
+with span as (
+    select distinct
+        sample.cluster,
+        sample.seen_at::timestamp as start_at,
+        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+    from lake.sample
+    inner join day.kube_series as listing
+        using (cluster, series_id)
+    where listing.signal = 'kube_pod_info'
+    union
+    select
+        cluster,
+        observed_at as start_at,
+        stands_until_at as end_at
+    from day.state_snapshot
+    where kind = 'pods'
+),
+
+opened as (
+    select
+        *,
+        coalesce(start_at > max(end_at) over (
+            partition by cluster
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ), true) as is_new
+    from span
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as number
+    from opened
+)
+
+select
+    cluster,
+    min(start_at) as start_at,
+    max(end_at) as end_at
+from numbered
+group by cluster, number

@@ -1,0 +1,73 @@
+-- Evicted workloads (Kueue) or pods (KAI) of each quota per hour, where its system counts them.
+--
+-- KAI counts by pod group, which is of the queue that its pods name. Until its counters lost the label uid, pods evicted together were
+-- each counted as often as there were of them: those are left out, for the number of pods is not in them.
+--
+-- grain:  cluster, system, quota, hour_start_at
+-- reads:  day.quota_pod, day.quota_series, lake.sample, lake.series
+-- params:
+-- source: kueue_evicted_workloads_total; kai_pod_group_evicted_pods_total
+-- columns:
+--   cluster         cluster name
+--   system          quota system
+--   quota           quota
+--   hour_start_at   UTC hour in which the count was seen to have grown
+--   evicted_count   workloads or pods evicted; a count that begins anew counts from 0
+with pod_group as (
+    select
+        cluster,
+        namespace,
+        scheduling_group,
+        min(kai_queue) as quota
+    from day.quota_pod
+    where kai_queue != '' and scheduling_group != ''
+    group by all
+    having count(distinct kai_queue) = 1
+),
+
+grown as (
+    select
+        cluster,
+        system,
+        quota,
+        start_at,
+        amount_native - lag(amount_native) over (
+            partition by cluster, system, quota, resource, flavor
+            order by start_at
+        ) as growth,
+        amount_native
+    from day.quota_series
+    where field = 'evicted'
+    union all by name
+    select
+        series.cluster,
+        'kai' as system,
+        pod_group.quota,
+        sample.seen_at::timestamp as start_at,
+        sample.value - lag(sample.value) over (
+            partition by series.cluster, series.series_id
+            order by sample.seen_at
+        ) as growth,
+        sample.value as amount_native
+    from lake.series
+    inner join pod_group
+        on
+            series.cluster = pod_group.cluster
+            and coalesce(series.labels['exported_namespace'], series.labels['namespace']) = pod_group.namespace
+            and series.labels['podgroup'] = pod_group.scheduling_group
+    inner join lake.sample
+        on
+            series.cluster = sample.cluster
+            and series.series_id = sample.series_id
+    where series.signal = 'quota_evicted' and series.metric like 'kai%' and series.labels['uid'] is null
+)
+
+-- What was counted before the first sample is of another time.
+select
+    cluster,
+    system,
+    quota,
+    date_trunc('hour', start_at) as hour_start_at,
+    sum(case when growth is null then 0 when growth < 0 then amount_native else growth end)::bigint as evicted_count
+from grown
+group by cluster, system, quota, date_trunc('hour', start_at)

@@ -1,0 +1,109 @@
+-- Outcome of each quota per hour: exact integrals of its steps, which add up over hours.
+--
+-- Each integral is in the resource's unit times hours; times gpus_per_native it is GPU-hours. One that is known for a part of the hour
+-- has the part's sum, and the seconds of the part beside it.
+--
+-- grain:  cluster, system, resource, flavor, quota, hour_start_at
+-- reads:  day.quota_step
+-- params:
+-- source: day.quota_step
+-- columns:
+--   cluster                        cluster name
+--   system                         quota system
+--   resource                       resource as the quota names it
+--   flavor                         Kueue's flavor, or ''
+--   quota                          quota
+--   hour_start_at                  UTC hour
+--   pool                           quotas of one pool lend to each other
+--   parent                         quota that contains it at the end of the hour, '' where none does
+--   is_parent                      it contains others
+--   gpus_per_native                GPUs per unit
+--   native_unit                    the resource's own unit
+--   observed_seconds               s in which its terms and what it held were known
+--   guaranteed_seconds             s in which it had a guarantee that is a number
+--   demand_seconds                 s in which what was asked for was known
+--   share_seconds                  s in which its fair share was known
+--   unmet_seconds                  s in which demand and guarantee were known
+--   violated_known_seconds         s in which it is decided what free devices and borrowers could have covered
+--   cap_seconds                    s in which it had a hard limit
+--   cap_known_seconds              s in which it was known whether demand waited at the limit
+--   capped_seconds                 s in which demand waited because the hard limit was reached
+--   starved_seconds                s in which it was short of what it was guaranteed and asked for
+--   violated_seconds               s of these in which that could have been covered
+--   guaranteed_native_hours        ∫ guaranteed
+--   cap_native_hours               ∫ hard limit
+--   demanded_native_hours          ∫ asked for
+--   delivered_native_hours         ∫ held
+--   borrowed_native_hours          ∫ held beyond its own
+--   lendable_native_hours          ∫ what it could lend
+--   lent_native_hours              ∫ its part of what others borrowed, inferred
+--   fair_share_native_hours        ∫ what it may have by its scheduler's rules
+--   shared_delivered_native_hours  ∫ held while the fair share was known
+--   due_native_hours               ∫ least of fair share and asked for, while both were known
+--   due_delivered_native_hours     ∫ held in that time
+--   entitled_native_hours          ∫ part of the fair share beyond its own
+--   over_entitlement_native_hours  ∫ held beyond the fair share
+--   unmet_native_hours             ∫ short of what it was guaranteed and asked for
+--   violated_native_hours          ∫ part of that which could have been covered
+--   honourable_native_hours        ∫ least of guaranteed and asked for
+--   honoured_native_hours          ∫ least of guaranteed, asked for and held
+--   share_reason                   why the fair share is not known, where it never was
+--   share_source                   reported, rules, both or ''
+--   amount_source                  pods, series or status; the last where it changed
+--   inferred_seconds               s in which the terms are those of looks that are far apart
+with step as (
+    select
+        *,
+        epoch_ms(end_at - start_at) / 1000 as seconds,
+        seconds / 3600 as hours,
+        least(guaranteed_native, demanded_native) as honourable_native,
+        fair_share_native is not null and demanded_native is not null as is_due
+    from day.quota_step
+)
+
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    quota,
+    date_trunc('hour', start_at) as hour_start_at,
+    arg_max(pool, start_at) as pool,
+    arg_max(parent, start_at) as parent,
+    bool_or(is_parent) as is_parent,
+    any_value(gpus_per_native) as gpus_per_native,
+    any_value(native_unit) as native_unit,
+    sum(seconds)::double as observed_seconds,
+    coalesce(sum(seconds) filter (where guaranteed_native < 1e999), 0)::double as guaranteed_seconds,
+    coalesce(sum(seconds) filter (where demanded_native is not null), 0)::double as demand_seconds,
+    coalesce(sum(seconds) filter (where fair_share_native is not null), 0)::double as share_seconds,
+    coalesce(sum(seconds) filter (where unmet_native is not null), 0)::double as unmet_seconds,
+    coalesce(sum(seconds) filter (where violated_native is not null), 0)::double as violated_known_seconds,
+    coalesce(sum(seconds) filter (where cap_native is not null), 0)::double as cap_seconds,
+    coalesce(sum(seconds) filter (where is_capped is not null), 0)::double as cap_known_seconds,
+    coalesce(sum(seconds) filter (where is_capped), 0)::double as capped_seconds,
+    coalesce(sum(seconds) filter (where unmet_native > 0), 0)::double as starved_seconds,
+    coalesce(sum(seconds) filter (where violated_native > 0), 0)::double as violated_seconds,
+    sum(guaranteed_native * hours) filter (where guaranteed_native < 1e999) as guaranteed_native_hours,
+    sum(cap_native * hours) as cap_native_hours,
+    sum(demanded_native * hours) as demanded_native_hours,
+    sum(delivered_native * hours) as delivered_native_hours,
+    sum(borrowed_native * hours) as borrowed_native_hours,
+    sum(lendable_native * hours) as lendable_native_hours,
+    sum(lent_native * hours) as lent_native_hours,
+    sum(fair_share_native * hours) as fair_share_native_hours,
+    sum(delivered_native * hours) filter (where fair_share_native is not null) as shared_delivered_native_hours,
+    sum(least(fair_share_native, demanded_native) * hours) filter (where is_due) as due_native_hours,
+    sum(delivered_native * hours) filter (where is_due) as due_delivered_native_hours,
+    sum(entitled_native * hours) as entitled_native_hours,
+    sum(over_entitlement_native * hours) as over_entitlement_native_hours,
+    sum(unmet_native * hours) as unmet_native_hours,
+    sum(violated_native * hours) as violated_native_hours,
+    sum(honourable_native * hours) filter (where unmet_native is not null) as honourable_native_hours,
+    sum(least(honourable_native, delivered_native) * hours) filter (where unmet_native is not null) as honoured_native_hours,
+    max(share_reason) as share_reason,
+    if(min(nullif(share_source, '')) = max(share_source), max(share_source), if(max(share_source) = '', '', 'both')) as share_source,
+    arg_max(amount_source, start_at) as amount_source,
+    coalesce(sum(seconds) filter (where certainty = 'inferred'), 0)::double as inferred_seconds
+from step
+group by cluster, system, resource, flavor, quota, date_trunc('hour', start_at)

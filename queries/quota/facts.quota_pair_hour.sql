@@ -1,0 +1,85 @@
+-- Quotas below their guarantee and quotas that borrow at the same time, per hour: inferred, no system records it.
+--
+-- What a quota is short of is laid at the borrowers' doors in proportion to what each borrows, up to all that they borrow.
+--
+-- grain:  cluster, system, resource, flavor, quota, borrower, hour_start_at
+-- reads:  day.quota_lending, day.quota_step
+-- params:
+-- source: day.quota_step, day.quota_lending
+-- columns:
+--   cluster                 cluster name
+--   system                  quota system
+--   resource                resource as the quota names it
+--   flavor                  Kueue's flavor, or ''
+--   quota                   quota that was short
+--   borrower                quota that borrowed
+--   hour_start_at           UTC hour
+--   gpus_per_native         GPUs per unit
+--   native_unit             the resource's own unit
+--   together_seconds        s in which the one was short while the other borrowed
+--   contested_native_hours  ∫ the borrower's part of what the quota was short of
+--   contested_native_max    largest part at one instant
+with starved as (
+    select *
+    from day.quota_step
+    where unmet_native > 0 and others_borrowed_native > 0 and not is_parent
+),
+
+-- In a tree of cohorts only a part of what a queue elsewhere borrows may be this one's.
+borrowed as (
+    select
+        starved.*,
+        borrower.quota as borrower,
+        borrower.borrowed_native as part_native
+    from starved
+    inner join day.quota_step as borrower
+        on
+            starved.cluster = borrower.cluster
+            and starved.system = borrower.system
+            and starved.resource = borrower.resource
+            and starved.flavor = borrower.flavor
+            and starved.pool = borrower.pool
+            and starved.start_at = borrower.start_at
+            and starved.quota != borrower.quota
+    anti join day.quota_lending as lending
+        on
+            starved.cluster = lending.cluster
+            and starved.system = lending.system
+            and starved.resource = lending.resource
+            and starved.flavor = lending.flavor
+            and starved.quota = lending.quota
+            and starved.start_at = lending.start_at
+    where borrower.borrowed_native > 0 and not borrower.is_parent
+    union all by name
+    select
+        starved.*,
+        unnest(map_keys(lending.borrowers)) as borrower,
+        unnest(map_values(lending.borrowers)) as part_native
+    from starved
+    inner join day.quota_lending as lending
+        using (cluster, system, resource, flavor, quota, start_at)
+),
+
+pair as (
+    select
+        *,
+        epoch_ms(end_at - start_at) / 1000 as seconds,
+        least(unmet_native, others_borrowed_native) * part_native / others_borrowed_native as contested_native
+    from borrowed
+)
+
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    quota,
+    borrower,
+    date_trunc('hour', start_at) as hour_start_at,
+    any_value(gpus_per_native) as gpus_per_native,
+    any_value(native_unit) as native_unit,
+    sum(seconds)::double as together_seconds,
+    sum(contested_native * seconds) / 3600 as contested_native_hours,
+    max(contested_native) as contested_native_max
+from pair
+group by cluster, system, resource, flavor, quota, borrower, date_trunc('hour', start_at)

@@ -1,0 +1,285 @@
+-- Time of each pod in the quotas that govern it, per hour: waiting, allocated, in or over quota, exposed to preemption.
+--
+-- In and over quota are nos' notions, by its rules and by the label that was observed; other systems have none.
+--
+-- grain:  cluster, system, quota, resource, flavor, pod_uid, hour_start_at
+-- reads:  day.quota_exposure, day.quota_label, day.quota_pod_interval, day.quota_pod_label, day.quota_unit, day.quota_watch
+-- params:
+-- source: day.quota_pod_interval; nos' rules; label nos.nebuly.com/capacity
+-- columns:
+--   cluster                         cluster name
+--   system                          quota system
+--   quota                           the pod's own quota
+--   resource                        resource as the quota names it
+--   flavor                          Kueue's flavor, or ''
+--   namespace                       namespace of the pod
+--   pod                             name of the pod
+--   pod_uid                         its uid
+--   hour_start_at                   UTC hour
+--   priority                        priority; null where unknown
+--   end_reason                      why it ended; '' where not said
+--   amount_native                   what it asks for in the resource's own unit
+--   amount_gpus                     the same in GPUs
+--   native_unit                     the resource's own unit
+--   waiting_seconds                 s in which it waited for its place
+--   held_seconds                    s in which it held it
+--   in_quota_seconds                s in which it was in quota by nos' rules; null for other systems
+--   over_quota_seconds              s in which it was over quota by nos' rules; null for other systems
+--   observed_in_quota_seconds       s in which its label said in-quota; null where no label was seen
+--   observed_over_quota_seconds     s in which its label said over-quota; null where no label was seen
+--   label_differs_seconds           s in which the label said other than the rules; null where no label was seen
+--   exposed_seconds                 s in which some waiting pod might have preempted it; null but for nos and scheduler-plugins
+--   exposed_within_min_seconds      s of these because a quota within its min asked for its own
+--   exposed_fair_share_seconds      s because a quota asked for its fair share
+--   exposed_same_namespace_seconds  s because a pod of its namespace with a higher priority waited
+--   exposed_by                      quotas whose pods might have preempted it
+with own as (
+    select *
+    from day.quota_pod_interval
+    where is_own
+),
+
+state as (
+    select
+        cluster,
+        pod_uid,
+        system,
+        quota,
+        resource,
+        flavor,
+        unnest([
+            { 'what': 'waiting', 'from_at': created_at, 'until_at': coalesce(bound_at, ended_at, 'infinity'::timestamp), 'whose': '' },
+            { 'what': 'held', 'from_at': bound_at, 'until_at': coalesce(ended_at, 'infinity'::timestamp), 'whose': '' }
+        ]) as span
+    from own
+    union all
+    select
+        own.cluster,
+        own.pod_uid,
+        own.system,
+        own.quota,
+        own.resource,
+        own.flavor,
+        { 'what': label.label, 'from_at': label.start_at::timestamp, 'until_at': label.end_at::timestamp, 'whose': '' } as span
+    from own
+    inner join day.quota_pod_label as label
+        on
+            own.cluster = label.cluster
+            and own.system = 'nos'
+            and own.quota = label.quota
+            and own.pod_uid = label.pod_uid
+    union all
+    select
+        own.cluster,
+        own.pod_uid,
+        own.system,
+        own.quota,
+        own.resource,
+        own.flavor,
+        { 'what': 'observed ' || label.label, 'from_at': label.start_at, 'until_at': label.end_at, 'whose': '' } as span
+    from own
+    inner join day.quota_label as label
+        on
+            own.cluster = label.cluster
+            and own.system = 'nos'
+            and own.pod_uid = label.pod_uid
+    union all
+    select
+        own.cluster,
+        own.pod_uid,
+        own.system,
+        own.quota,
+        own.resource,
+        own.flavor,
+        {
+            'what': 'differs',
+            'from_at': greatest(observed.start_at, ruled.start_at::timestamp),
+            'until_at': least(observed.end_at, ruled.end_at::timestamp),
+            'whose': ''
+        } as span
+    from own
+    inner join day.quota_label as observed
+        on
+            own.cluster = observed.cluster
+            and own.system = 'nos'
+            and own.pod_uid = observed.pod_uid
+    inner join day.quota_pod_label as ruled
+        on
+            own.cluster = ruled.cluster
+            and own.quota = ruled.quota
+            and own.pod_uid = ruled.pod_uid
+            and observed.label != ruled.label
+            and observed.start_at < ruled.end_at::timestamp
+            and ruled.start_at::timestamp < observed.end_at
+    union all
+    select
+        own.cluster,
+        own.pod_uid,
+        own.system,
+        own.quota,
+        own.resource,
+        own.flavor,
+        { 'what': exposed.condition, 'from_at': exposed.start_at::timestamp, 'until_at': exposed.end_at::timestamp, 'whose': by_quota } as span
+    from own
+    inner join day.quota_exposure as exposed
+        using (cluster, system, pod_uid)
+),
+
+-- Only time in which the cluster's pods are known counts, hour by hour.
+hour as (
+    select
+        cluster,
+        unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as hour_start_at,
+        start_at,
+        end_at
+    from day.quota_watch
+),
+
+known as (
+    select
+        cluster,
+        hour_start_at,
+        greatest(start_at, hour_start_at) as from_at,
+        least(end_at, hour_start_at + interval 1 hour) as until_at
+    from hour
+    where hour_start_at < end_at
+),
+
+piece as (
+    select
+        state.cluster,
+        state.pod_uid,
+        state.system,
+        state.quota,
+        state.resource,
+        state.flavor,
+        known.hour_start_at,
+        state.span.what,
+        state.span.whose,
+        greatest(state.span.from_at, known.from_at) as from_at,
+        least(state.span.until_at, known.until_at) as until_at
+    from state
+    inner join known
+        on
+            state.cluster = known.cluster
+            and state.span.from_at < known.until_at
+            and state.span.until_at > known.from_at
+    where state.span.from_at is not null
+),
+
+-- Several quotas may wait for one pod at once: the time counts once, under each condition and in all.
+exposed as (
+    select
+        *,
+        max(until_at) over (
+            partition by cluster, system, pod_uid, quota, resource, flavor, hour_start_at, what
+            order by from_at, until_at
+            rows between unbounded preceding and 1 preceding
+        ) as same_until_at,
+        max(until_at) over (
+            partition by cluster, system, pod_uid, quota, resource, flavor, hour_start_at
+            order by from_at, until_at
+            rows between unbounded preceding and 1 preceding
+        ) as any_until_at
+    from piece
+    where what in ('within min', 'fair share', 'same namespace')
+),
+
+exposure as (
+    select
+        cluster,
+        system,
+        pod_uid,
+        quota,
+        resource,
+        flavor,
+        hour_start_at,
+        what,
+        whose,
+        greatest(0, epoch_ms(until_at - greatest(from_at, same_until_at))) / 1000 as seconds,
+        greatest(0, epoch_ms(until_at - greatest(from_at, any_until_at))) / 1000 as more_seconds
+    from exposed
+),
+
+exposed_sum as (
+    select
+        cluster,
+        system,
+        pod_uid,
+        quota,
+        resource,
+        flavor,
+        hour_start_at,
+        sum(more_seconds) as exposed_seconds,
+        sum(seconds) filter (where what = 'within min') as within_min_seconds,
+        sum(seconds) filter (where what = 'fair share') as fair_share_seconds,
+        sum(seconds) filter (where what = 'same namespace') as same_namespace_seconds,
+        list_sort(list(distinct whose)) as exposed_by
+    from exposure
+    group by all
+),
+
+summed as (
+    select
+        cluster,
+        pod_uid,
+        system,
+        quota,
+        resource,
+        flavor,
+        hour_start_at,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'waiting'), 0) / 1000 as waiting_seconds,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'held'), 0) / 1000 as held_seconds,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'in-quota'), 0) / 1000 as in_quota_seconds,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'over-quota'), 0) / 1000 as over_quota_seconds,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'observed in-quota'), 0) / 1000 as observed_in_seconds,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'observed over-quota'), 0) / 1000 as observed_over_seconds,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'differs'), 0) / 1000 as differs_seconds
+    from piece
+    group by all
+    having bool_or(what in ('waiting', 'held'))
+)
+
+select
+    summed.cluster,
+    summed.system,
+    summed.quota,
+    summed.resource,
+    summed.flavor,
+    own.namespace,
+    own.pod,
+    summed.pod_uid,
+    summed.hour_start_at,
+    own.priority,
+    own.end_reason,
+    own.amount_native,
+    own.amount_gpus,
+    unit.native_unit,
+    summed.waiting_seconds,
+    summed.held_seconds,
+    if(summed.system = 'nos', summed.in_quota_seconds, null) as in_quota_seconds,
+    if(summed.system = 'nos', summed.over_quota_seconds, null) as over_quota_seconds,
+    if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.observed_in_seconds, null) as observed_in_quota_seconds,
+    if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.observed_over_seconds, null) as observed_over_quota_seconds,
+    if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.differs_seconds, null) as label_differs_seconds,
+    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.exposed_seconds, 0), null)::double as exposed_seconds,
+    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.within_min_seconds, 0), null)::double as exposed_within_min_seconds,
+    if(summed.system = 'nos', coalesce(exposed_sum.fair_share_seconds, 0), null)::double as exposed_fair_share_seconds,
+    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.same_namespace_seconds, 0), null)::double as exposed_same_namespace_seconds,
+    coalesce(exposed_sum.exposed_by, []) as exposed_by
+from summed
+inner join own
+    using (cluster, system, quota, resource, flavor, pod_uid)
+inner join day.quota_unit as unit
+    on
+        summed.system = unit.system
+        and summed.resource = unit.resource
+left join exposed_sum
+    on
+        summed.cluster = exposed_sum.cluster
+        and summed.pod_uid = exposed_sum.pod_uid
+        and summed.system = exposed_sum.system
+        and summed.quota = exposed_sum.quota
+        and summed.resource = exposed_sum.resource
+        and summed.flavor = exposed_sum.flavor
+        and summed.hour_start_at = exposed_sum.hour_start_at

@@ -1,0 +1,58 @@
+-- Time in which each quota was below its guarantee in spite of demand, without a break.
+--
+-- grain:  cluster, system, resource, flavor, quota, start_at
+-- reads:  day.quota_step
+-- params:
+-- source: day.quota_step
+-- columns:
+--   cluster                cluster name
+--   system                 quota system
+--   resource               resource as the quota names it
+--   flavor                 Kueue's flavor, or ''
+--   quota                  quota
+--   start_at               UTC, start
+--   end_at                 UTC, end: it has what it is due, asks for less, or is no longer known
+--   is_ended               whether it was seen to end; not at the end of what is known
+--   is_reclaim             others of its pool borrowed during it
+--   unmet_native_hours     ∫ what it was short of
+--   violated_native_hours  ∫ part of that which free devices and others' borrowing could have covered; null where not decided
+with marked as (
+    select
+        *,
+        epoch_ms(end_at - start_at) / 3600000 as hours,
+        coalesce(lag(unmet_native) over one > 0 and lag(end_at) over one = start_at, false) as goes_on,
+        coalesce(lead(start_at) over one = end_at, false) as is_followed
+    from day.quota_step
+    where unmet_native is not null and not is_parent
+    window one as (
+        partition by cluster, system, resource, flavor, quota
+        order by start_at
+    )
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where not goes_on) over (
+            partition by cluster, system, resource, flavor, quota
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from marked
+    where unmet_native > 0
+)
+
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    quota,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    arg_max(is_followed, start_at) as is_ended,
+    bool_or(others_borrowed_native > 0) as is_reclaim,
+    sum(unmet_native * hours) as unmet_native_hours,
+    sum(violated_native * hours) as violated_native_hours
+from numbered
+group by cluster, system, resource, flavor, quota, number

@@ -1,0 +1,98 @@
+-- Totals per quota over the window, which a simulated change is compared by.
+--
+-- A figure that is known for a part of the time only is null: two of different times cannot be compared.
+--
+-- grain:  cluster, system, resource, flavor, quota
+-- reads:  facts.quota_hour, facts.quota_pod_hour
+-- params:
+-- source: facts.quota_hour, facts.quota_pod_hour
+-- columns:
+--   cluster                     cluster name
+--   system                      quota system
+--   resource                    resource as the quota names it
+--   flavor                      Kueue's flavor, or ''
+--   quota                       quota
+--   observed_seconds            s in which its terms and what it held were known
+--   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no such notion
+--   demanded_gpu_hours          GPU-h asked for; null where unknown
+--   delivered_gpu_hours         GPU-h held
+--   borrowed_gpu_hours          GPU-h held beyond its own; null as the guarantee
+--   lent_gpu_hours              GPU-h of its own that others borrowed, inferred; null as above
+--   fair_share_gpu_hours        GPU-h that it may have by its scheduler's rules; null where there is no such number
+--   over_entitlement_gpu_hours  GPU-h held beyond the fair share; null as the fair share
+--   unmet_gpu_hours             GPU-h guaranteed, asked for and not held; null where unknown
+--   violated_gpu_hours          GPU-h of these that free GPUs and others' borrowing could have covered; null where not decided
+--   guarantee_honoured_ratio    0..1, held of what was guaranteed and asked for; null where that was nothing, or unknown
+--   starved_seconds             s in which it was short of what it was guaranteed and asked for; null where unknown
+--   capped_seconds              s in which demand waited because the hard limit was reached; null where unknown
+--   over_quota_gpu_hours        GPU-h of its pods while they were over quota by nos' rules; null for other systems
+--   exposed_pod_count           pods that waiting pods might have preempted; null but for nos and scheduler-plugins
+with hour as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        any_value(gpus_per_native) as gpus_per_native,
+        sum(observed_seconds) as observed_seconds,
+        sum(delivered_native_hours) as delivered,
+        sum(borrowed_native_hours) as borrowed,
+        sum(lent_native_hours) as lent,
+        -- Sums of seconds are of milliseconds, so a half of one is none.
+        if(sum(observed_seconds - guaranteed_seconds) < 0.0005, sum(guaranteed_native_hours), null) as guaranteed,
+        if(sum(observed_seconds - demand_seconds) < 0.0005, sum(demanded_native_hours), null) as demanded,
+        sum(observed_seconds - share_seconds) < 0.0005 as is_share_known,
+        if(is_share_known, sum(fair_share_native_hours), null) as fair_share,
+        if(is_share_known, sum(over_entitlement_native_hours), null) as over_entitlement,
+        sum(observed_seconds - unmet_seconds) < 0.0005 as is_unmet_known,
+        if(is_unmet_known, sum(unmet_native_hours), null) as unmet,
+        if(is_unmet_known, sum(honoured_native_hours) / nullif(sum(honourable_native_hours), 0), null) as honoured_ratio,
+        if(is_unmet_known, sum(starved_seconds), null) as starved_seconds,
+        if(sum(observed_seconds - violated_known_seconds) < 0.0005, sum(violated_native_hours), null) as violated,
+        if(sum(observed_seconds - cap_known_seconds) < 0.0005, sum(capped_seconds), null) as capped_seconds
+    from facts.quota_hour
+    group by all
+),
+
+pod as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours,
+        if(
+            max(exposed_seconds) is null,
+            null,
+            count(distinct pod_uid) filter (where exposed_seconds > 0)
+        ) as exposed_pod_count
+    from facts.quota_pod_hour
+    group by all
+)
+
+select
+    hour.cluster,
+    hour.system,
+    hour.resource,
+    hour.flavor,
+    hour.quota,
+    hour.observed_seconds,
+    hour.guaranteed * hour.gpus_per_native as guaranteed_gpu_hours,
+    hour.demanded * hour.gpus_per_native as demanded_gpu_hours,
+    hour.delivered * hour.gpus_per_native as delivered_gpu_hours,
+    hour.borrowed * hour.gpus_per_native as borrowed_gpu_hours,
+    hour.lent * hour.gpus_per_native as lent_gpu_hours,
+    hour.fair_share * hour.gpus_per_native as fair_share_gpu_hours,
+    hour.over_entitlement * hour.gpus_per_native as over_entitlement_gpu_hours,
+    hour.unmet * hour.gpus_per_native as unmet_gpu_hours,
+    hour.violated * hour.gpus_per_native as violated_gpu_hours,
+    hour.honoured_ratio as guarantee_honoured_ratio,
+    hour.starved_seconds,
+    hour.capped_seconds,
+    if(hour.system = 'nos', coalesce(pod.over_quota_gpu_hours, 0), null) as over_quota_gpu_hours,
+    if(hour.system in ('nos', 'scheduler-plugins'), coalesce(pod.exposed_pod_count, 0), null) as exposed_pod_count
+from hour
+left join pod
+    using (cluster, system, resource, flavor, quota)

@@ -1,0 +1,97 @@
+-- GPUs of pods that no quota of a system governs, over time: they are not available to the quotas.
+--
+-- A system of which no pod is known by its quota tells of none that is outside.
+--
+-- grain:  cluster, system, start_at
+-- reads:  day.quota_member, day.quota_native, day.quota_pod
+-- params:
+-- source: day.quota_pod less day.quota_member
+-- columns:
+--   cluster    cluster name
+--   system     quota system
+--   start_at   UTC, start of the stretch
+--   end_at     UTC, its end, outside it
+--   held_gpus  GPUs held by pods outside its quotas
+with system as (
+    select distinct
+        cluster,
+        system
+    from day.quota_member
+),
+
+outside as (
+    select
+        pod.cluster,
+        system.system,
+        pod.pod_uid,
+        pod.bound_at,
+        pod.ended_at,
+        max(native.amount_gpus) as held_gpus
+    from day.quota_pod as pod
+    inner join system
+        on pod.cluster = system.cluster
+    -- Kubernetes' own words: what quotas make of a request does not matter to pods that they do not govern. A GPU that
+    -- is asked for by several names is one.
+    inner join day.quota_native as native
+        on
+            native.system = ''
+            and pod.requests::text = native.requests
+    anti join day.quota_member as member
+        on
+            pod.cluster = member.cluster
+            and system.system = member.system
+            and pod.pod_uid = member.pod_uid
+    where native.amount_gpus > 0 and pod.bound_at is not null
+    group by all
+),
+
+change as (
+    select
+        cluster,
+        system,
+        bound_at as start_at,
+        held_gpus::decimal(38, 9) as growth
+    from outside
+    union all
+    select
+        cluster,
+        system,
+        ended_at as start_at,
+        -held_gpus::decimal(38, 9) as growth
+    from outside
+    where ended_at is not null
+),
+
+changed as (
+    select
+        cluster,
+        system,
+        start_at,
+        sum(growth) as growth
+    from change
+    group by all
+    having sum(growth) != 0
+),
+
+summed as (
+    select
+        cluster,
+        system,
+        start_at,
+        coalesce(lead(start_at) over one, 'infinity'::timestamp) as end_at,
+        sum(growth) over one as held
+    from changed
+    window one as (
+        partition by cluster, system
+        order by start_at
+    )
+)
+
+select
+    cluster,
+    system,
+    start_at,
+    end_at,
+    held::double as held_gpus
+from summed
+where held > 0

@@ -1,0 +1,92 @@
+-- Pods of each quota in the window: allocated and idle time by the ledger, and evictions.
+--
+-- grain:  cluster, system, quota, resource, flavor
+-- reads:  facts.quota_pod_hour, period.ledger
+-- params: since_at, until_at
+-- source: facts.quota_pod_hour, period.ledger
+-- columns:
+--   cluster               cluster name
+--   system                quota system
+--   quota                 quota
+--   resource              resource as the quota names it
+--   flavor                Kueue's flavor, or ''
+--   evicted_pod_count     pods that were seen to have been preempted or evicted; null where none was
+--   lost_gpu_hours        GPU-h that these had held in the window; null likewise
+--   idle_gpu_hours        GPU-h that its pods held and did not use; null where no GPU of theirs is known
+--   over_quota_gpu_hours  GPU-h that its pods held while they were over quota by nos' rules; null for other systems
+--   first_idle_at         UTC, the first hour of the window in which that was so
+with pod as (
+    select
+        cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        namespace,
+        pod,
+        pod_uid,
+        max(end_reason) in ('Evicted', 'Preempting', 'Preempted', 'PreemptionByScheduler') as is_evicted,
+        sum(held_seconds * amount_gpus) / 3600 as held_gpu_hours,
+        sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours
+    from facts.quota_pod_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
+),
+
+held as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
+        min(first_hour_at) filter (where bucket = 'allocated_idle') as first_idle_at
+    from period.ledger
+    where pod != '' and bucket in ('allocated_idle', 'effective', 'allocated_ineffective', 'allocated_busy')
+    group by cluster, namespace, pod, pod_uid
+),
+
+-- A pod that the telemetry knows by name alone is the one of that name; of several none.
+named as (
+    select
+        held.*,
+        pod.system,
+        pod.quota,
+        pod.resource,
+        pod.flavor,
+        pod.pod_uid as uid
+    from held
+    inner join pod
+        on
+            held.cluster = pod.cluster
+            and held.namespace = pod.namespace
+            and held.pod = pod.pod
+            and held.pod_uid in ('', pod.pod_uid)
+    qualify
+        held.pod_uid != ''
+        or count(*) over (
+            partition by held.cluster, held.namespace, held.pod, pod.system, pod.quota, pod.resource, pod.flavor
+        ) = 1
+)
+
+select
+    pod.cluster,
+    pod.system,
+    pod.quota,
+    pod.resource,
+    pod.flavor,
+    nullif(count(distinct pod.pod_uid) filter (where pod.is_evicted), 0) as evicted_pod_count,
+    sum(pod.held_gpu_hours) filter (where pod.is_evicted) as lost_gpu_hours,
+    sum(named.idle_gpu_hours) as idle_gpu_hours,
+    sum(pod.over_quota_gpu_hours) as over_quota_gpu_hours,
+    min(named.first_idle_at) as first_idle_at
+from pod
+left join named
+    on
+        pod.cluster = named.cluster
+        and pod.system = named.system
+        and pod.quota = named.quota
+        and pod.resource = named.resource
+        and pod.flavor = named.flavor
+        and pod.pod_uid = named.uid
+group by pod.cluster, pod.system, pod.quota, pod.resource, pod.flavor

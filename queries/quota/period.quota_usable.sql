@@ -1,0 +1,146 @@
+-- Capacity available to a quota system over time: node capacity, minus pods outside quotas, plus hypothetical GPUs of a simulation.
+--
+-- What the quotas held together was there, whatever nodes were seen. Where nothing is offered, nothing is known.
+--
+-- grain:  cluster, system, resource, start_at
+-- reads:  day.quota_amount, day.quota_capacity, day.quota_unit, period.quota_outside
+-- params: added_gpus
+-- source: day.quota_capacity, period.quota_outside, day.quota_amount
+-- columns:
+--   cluster          cluster name
+--   system           quota system
+--   resource         resource as the quota names it
+--   start_at         UTC, start of the stretch
+--   end_at           UTC, its end, outside it
+--   capacity_native  what there is to share, in the resource's own unit
+with offered as (
+    select distinct
+        cluster,
+        system,
+        resource
+    from day.quota_capacity
+),
+
+-- Several ResourceQuotas of a namespace hold the same pods.
+held as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        start_at,
+        end_at,
+        if(system = 'kubernetes', namespaces::text, quota) as holder,
+        max(delivered_native) as held_native
+    from day.quota_amount
+    where not is_parent
+    group by all
+),
+
+part as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        end_at,
+        capacity_native,
+        0 as outside_gpus,
+        0 as held_native
+    from day.quota_capacity
+    union all
+    select
+        offered.cluster,
+        offered.system,
+        offered.resource,
+        outside.start_at,
+        outside.end_at,
+        0 as capacity_native,
+        outside.held_gpus as outside_gpus,
+        0 as held_native
+    from offered
+    inner join period.quota_outside as outside
+        using (cluster, system)
+    union all
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        end_at,
+        0 as capacity_native,
+        0 as outside_gpus,
+        sum(held_native) as held_native
+    from held
+    group by cluster, system, resource, flavor, start_at, end_at
+),
+
+change as (
+    select
+        cluster,
+        system,
+        resource,
+        unnest([
+            { 'at': start_at, 'sign': 1 },
+            { 'at': end_at, 'sign': -1 }
+        ]) as event,
+        capacity_native,
+        outside_gpus,
+        coalesce(held_native, 0) as held_native
+    from part
+),
+
+changed as (
+    select
+        cluster,
+        system,
+        resource,
+        event.at as start_at,
+        sum((event.sign * capacity_native)::decimal(38, 6)) as capacity_growth,
+        sum((event.sign * outside_gpus)::decimal(38, 9)) as outside_growth,
+        sum((event.sign * held_native)::decimal(38, 6)) as held_growth
+    from change
+    group by all
+),
+
+summed as (
+    select
+        cluster,
+        system,
+        resource,
+        start_at,
+        lead(start_at) over one as end_at,
+        sum(capacity_growth) over one as capacity_native,
+        sum(outside_growth) over one as outside_gpus,
+        sum(held_growth) over one as held_native
+    from changed
+    window one as (
+        partition by cluster, system, resource
+        order by start_at
+    )
+),
+
+usable as (
+    select
+        summed.cluster,
+        summed.system,
+        summed.resource,
+        summed.start_at,
+        summed.end_at,
+        unit.gpus_per_native,
+        greatest(0, held_native, capacity_native - outside_gpus / unit.gpus_per_native)
+        + $added_gpus / unit.gpus_per_native as usable_native
+    from summed
+    inner join day.quota_unit as unit
+        using (system, resource)
+    where summed.end_at is not null and summed.capacity_native > 0
+)
+
+select
+    cluster,
+    system,
+    resource,
+    start_at,
+    end_at,
+    usable_native::double as capacity_native
+from usable

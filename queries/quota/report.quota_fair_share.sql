@@ -1,0 +1,380 @@
+-- Fair share of each quota: guaranteed, demanded and delivered amounts, lent, borrowed and unmet.
+--
+-- Figures are exact integrals over the time in which they are known, in GPU-hours and in the resource's own unit times hours. One that is
+-- known for less than --figure-min-coverage of observed_seconds is null, and so is violated if any part of it is undecided. A device may
+-- be counted by several quotas and resources: never add rows of several schedulers or resources, nor rows that contain others.
+--
+-- grain:  cluster, scheduler, quota, resource, flavor
+-- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, period.quota_pod
+-- params: figure_min_coverage_ratio, since_at, until_at
+-- source: facts.quota_hour
+-- columns:
+--   cluster                        cluster name
+--   scheduler                      quota system: nos, scheduler-plugins, koordinator, volcano, kai, kueue, or kubernetes for a ResourceQuota
+--   quota                          quota, queue or cohort
+--   resource                       resource as the quota names it
+--   flavor                         Kueue's flavor, or ''
+--   parent                         quota that contains it, '' where none does
+--   is_parent                      it contains others: leave it out of sums
+--   native_unit                    unit of the columns in native hours
+--   observed_seconds               s in which its terms and what it held are known
+--   coverage_ratio                 the same over the window
+--   demand_seconds                 s of these in which what was asked for is known
+--   share_seconds                  s of these in which the fair share is known
+--   guaranteed_gpu_hours           GPU-h guaranteed
+--   cap_gpu_hours                  GPU-h of its hard limit
+--   demanded_gpu_hours             GPU-h asked for
+--   delivered_gpu_hours            GPU-h held
+--   borrowed_gpu_hours             GPU-h held beyond its own
+--   lent_gpu_hours                 GPU-h of its own that others borrowed, inferred
+--   fair_share_gpu_hours           GPU-h that it may have by its scheduler's rules
+--   entitled_gpu_hours             GPU-h of that beyond its own: entitled over-quota
+--   over_entitlement_gpu_hours     GPU-h held beyond the fair share
+--   unmet_gpu_hours                GPU-h guaranteed, asked for and not held
+--   violated_gpu_hours             GPU-h of these that free GPUs that fit and others' borrowing could have covered
+--   guarantee_honoured_ratio       held of what was guaranteed and asked for
+--   over_quota_share_ratio         its part of all guarantees of its pool
+--   capped_seconds                 s in which demand waited because the hard limit was reached
+--   starved_seconds                s in which it was short of what it was guaranteed and asked for
+--   violated_seconds               s of these in which that could have been covered
+--   longest_starvation_seconds     s of the longest time without a break in which it was short
+--   starvation_count               times in which it was short
+--   reclaim_seconds_avg            s that such a time lasted on average, of those that ended and in which others borrowed
+--   reclaim_seconds_max            s of the longest of them
+--   evicted_count                  workloads or pods that it lost by preemption or eviction, as far as is told
+--   lost_gpu_hours                 GPU-h that these pods had held in the window
+--   allocated_idle_gpu_hours       GPU-h that its pods held and did not use, by the ledger
+--   over_quota_gpu_hours           GPU-h that its pods held while they were over quota by nos' rules: more than borrowed
+--   borrowed_idle_gpu_hours        its part that was borrowed, in proportion: inferred
+--   guaranteed_native_hours        guaranteed, in the resource's own unit
+--   cap_native_hours               its hard limit likewise
+--   demanded_native_hours          asked for likewise
+--   delivered_native_hours         held likewise
+--   borrowed_native_hours          held beyond its own likewise
+--   lent_native_hours              lent likewise
+--   fair_share_native_hours        fair share likewise
+--   entitled_native_hours          entitled over-quota likewise
+--   over_entitlement_native_hours  held beyond the fair share likewise
+--   unmet_native_hours             short likewise
+--   violated_native_hours          violated likewise
+--   share_source                   whence the fair share: reported by the scheduler, worked out by its rules, or both
+--   amount_source                  whence what it held: its pods, or its scheduler's series or status
+--   inferred_seconds               s in which its terms are those of looks that are far apart
+--   unknown_reasons                figure name → why it is null (docs/figures.md); one entry for each null figure
+with hour as (
+    select *
+    from facts.quota_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+),
+
+summed as (
+    select
+        cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        arg_max(pool, hour_start_at) as pool,
+        arg_max(parent, hour_start_at) as parent,
+        bool_or(is_parent) as is_parent,
+        any_value(gpus_per_native) as gpus_per_native,
+        any_value(native_unit) as native_unit,
+        sum(observed_seconds) as observed_seconds,
+        sum(guaranteed_seconds) as guaranteed_seconds,
+        sum(demand_seconds) as demand_seconds,
+        sum(share_seconds) as share_seconds,
+        sum(unmet_seconds) as unmet_seconds,
+        sum(cap_seconds) as cap_seconds,
+        sum(cap_known_seconds) as cap_known_seconds,
+        sum(capped_seconds) as capped_seconds,
+        sum(starved_seconds) as starved_seconds,
+        sum(violated_known_seconds) as violated_known_seconds,
+        sum(violated_seconds) as violated_seconds,
+        sum(guaranteed_native_hours) as guaranteed_native_hours,
+        sum(cap_native_hours) as cap_native_hours,
+        sum(demanded_native_hours) as demanded_native_hours,
+        sum(delivered_native_hours) as delivered_native_hours,
+        sum(borrowed_native_hours) as borrowed_native_hours,
+        sum(lent_native_hours) as lent_native_hours,
+        sum(fair_share_native_hours) as fair_share_native_hours,
+        sum(entitled_native_hours) as entitled_native_hours,
+        sum(over_entitlement_native_hours) as over_entitlement_native_hours,
+        sum(unmet_native_hours) as unmet_native_hours,
+        sum(violated_native_hours) as violated_native_hours,
+        sum(honourable_native_hours) as honourable_native_hours,
+        sum(honoured_native_hours) as honoured_native_hours,
+        max(share_reason) as share_reason,
+        string_agg(distinct nullif(share_source, ''), ', ' order by nullif(share_source, '')) as share_source,
+        string_agg(distinct amount_source, ', ' order by amount_source) as amount_source,
+        sum(inferred_seconds) as inferred_seconds
+    from hour
+    group by cluster, system, quota, resource, flavor
+),
+
+-- Facts are cut at days: what goes on over midnight is one.
+short as (
+    select
+        *,
+        coalesce(start_at != lag(end_at) over one, true) as is_new
+    from facts.quota_starvation
+    where start_at < $until_at and end_at > $since_at
+    window one as (
+        partition by cluster, system, resource, flavor, quota
+        order by start_at
+    )
+),
+
+numbered as (
+    select
+        *,
+        count(*) filter (where is_new) over (
+            partition by cluster, system, resource, flavor, quota
+            order by start_at
+            rows between unbounded preceding and current row
+        ) as number
+    from short
+),
+
+episode as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        number,
+        epoch_ms(max(end_at) - min(start_at)) / 1000 as seconds,
+        arg_max(is_ended, start_at) and bool_or(is_reclaim) as is_reclaim
+    from numbered
+    group by cluster, system, resource, flavor, quota, number
+),
+
+starved as (
+    select
+        cluster,
+        system,
+        resource,
+        flavor,
+        quota,
+        count(*) as starvation_count,
+        max(seconds) as longest_seconds,
+        avg(seconds) filter (where is_reclaim) as reclaim_seconds_avg,
+        max(seconds) filter (where is_reclaim) as reclaim_seconds_max
+    from episode
+    group by cluster, system, resource, flavor, quota
+),
+
+evicted as (
+    select
+        cluster,
+        system,
+        quota,
+        sum(evicted_count) as evicted_count
+    from facts.quota_eviction
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, system, quota
+),
+
+covered as (
+    select
+        *,
+        demand_seconds >= $figure_min_coverage_ratio * observed_seconds as has_demand,
+        share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share
+    from summed
+),
+
+-- What is known for too little of the time is taken for unknown.
+told as (
+    select
+        * replace (
+            if(has_demand, demanded_native_hours, null) as demanded_native_hours,
+            if(has_demand, unmet_native_hours, null) as unmet_native_hours,
+            if(has_demand and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
+            if(has_demand, honourable_native_hours, null) as honourable_native_hours,
+            if(has_share, fair_share_native_hours, null) as fair_share_native_hours,
+            if(has_share, entitled_native_hours, null) as entitled_native_hours,
+            if(has_share, over_entitlement_native_hours, null) as over_entitlement_native_hours
+        )
+    from covered
+),
+
+shared as (
+    select
+        told.*,
+        guaranteed_native_hours / nullif(sum(if(is_parent, null, guaranteed_native_hours)) over (
+            partition by told.cluster, told.system, told.resource, told.flavor, pool
+        ), 0) as over_quota_share_ratio,
+        if(told.system = 'kubernetes', 'no_such_notion', 'unlimited') as guarantee_reason,
+        if(told.demand_seconds > 0, 'low_coverage', 'demand_unknown') as demand_reason,
+        coalesce(nullif(told.share_reason, ''), 'low_coverage') as fair_reason,
+        -- What is a quota's own is unknown where it has none, or is its fair share (Volcano).
+        case
+            when borrowed_native_hours is not null then null
+            when told.system = 'volcano' then fair_reason
+            else 'no_such_notion'
+        end as own_reason,
+        case
+            when unmet_native_hours is not null then null
+            when told.system = 'kubernetes' then 'no_such_notion'
+            else demand_reason
+        end as unmet_reason,
+        case
+            when violated_native_hours is not null then null
+            when told.is_parent then 'contains_others'
+            else coalesce(unmet_reason, 'capacity_unknown')
+        end as violated_reason
+    from told
+)
+
+select
+    shared.cluster,
+    shared.system as scheduler,
+    shared.quota,
+    shared.resource,
+    shared.flavor,
+    shared.parent,
+    shared.is_parent,
+    shared.native_unit,
+    shared.observed_seconds,
+    shared.observed_seconds / epoch($until_at - $since_at) as coverage_ratio,
+    shared.demand_seconds,
+    shared.share_seconds,
+    shared.guaranteed_native_hours * shared.gpus_per_native as guaranteed_gpu_hours,
+    shared.cap_native_hours * shared.gpus_per_native as cap_gpu_hours,
+    shared.demanded_native_hours * shared.gpus_per_native as demanded_gpu_hours,
+    shared.delivered_native_hours * shared.gpus_per_native as delivered_gpu_hours,
+    shared.borrowed_native_hours * shared.gpus_per_native as borrowed_gpu_hours,
+    shared.lent_native_hours * shared.gpus_per_native as lent_gpu_hours,
+    shared.fair_share_native_hours * shared.gpus_per_native as fair_share_gpu_hours,
+    shared.entitled_native_hours * shared.gpus_per_native as entitled_gpu_hours,
+    shared.over_entitlement_native_hours * shared.gpus_per_native as over_entitlement_gpu_hours,
+    shared.unmet_native_hours * shared.gpus_per_native as unmet_gpu_hours,
+    shared.violated_native_hours * shared.gpus_per_native as violated_gpu_hours,
+    shared.honoured_native_hours / nullif(shared.honourable_native_hours, 0) as guarantee_honoured_ratio,
+    if(shared.is_parent, null, shared.over_quota_share_ratio) as over_quota_share_ratio,
+    if(shared.cap_known_seconds > 0, shared.capped_seconds, null) as capped_seconds,
+    if(shared.unmet_native_hours is null, null, shared.starved_seconds) as starved_seconds,
+    if(shared.violated_native_hours is null, null, shared.violated_seconds) as violated_seconds,
+    if(shared.unmet_native_hours is not null and not shared.is_parent, coalesce(starved.longest_seconds, 0), null)::double
+        as longest_starvation_seconds,
+    if(shared.unmet_native_hours is not null and not shared.is_parent, coalesce(starved.starvation_count, 0), null) as starvation_count,
+    starved.reclaim_seconds_avg,
+    starved.reclaim_seconds_max,
+    -- KAI counts pods too, those of groups of which the queue is known: both are lower bounds of the same.
+    if(
+        shared.system = 'kai',
+        greatest(evicted.evicted_count, pod.evicted_pod_count),
+        coalesce(evicted.evicted_count, pod.evicted_pod_count)
+    )::bigint as evicted_count,
+    pod.lost_gpu_hours,
+    pod.idle_gpu_hours as allocated_idle_gpu_hours,
+    pod.over_quota_gpu_hours,
+    pod.idle_gpu_hours * shared.borrowed_native_hours / nullif(shared.delivered_native_hours, 0) as borrowed_idle_gpu_hours,
+    shared.guaranteed_native_hours,
+    shared.cap_native_hours,
+    shared.demanded_native_hours,
+    shared.delivered_native_hours,
+    shared.borrowed_native_hours,
+    shared.lent_native_hours,
+    shared.fair_share_native_hours,
+    shared.entitled_native_hours,
+    shared.over_entitlement_native_hours,
+    shared.unmet_native_hours,
+    shared.violated_native_hours,
+    coalesce(shared.share_source, '') as share_source,
+    shared.amount_source,
+    shared.inferred_seconds,
+    map_from_entries([entry for entry in flatten([
+        flatten([
+            [
+                { 'figure': pair.figure || '_gpu_hours', 'reason': pair.reason },
+                { 'figure': pair.figure || '_native_hours', 'reason': pair.reason }
+            ] for pair in [
+                { 'figure': 'guaranteed', 'reason': if(guaranteed_gpu_hours is null, shared.guarantee_reason, null) },
+                { 'figure': 'cap', 'reason': if(cap_gpu_hours is null, 'no_limit', null) },
+                { 'figure': 'demanded', 'reason': if(demanded_gpu_hours is null, shared.demand_reason, null) },
+                { 'figure': 'borrowed', 'reason': if(borrowed_gpu_hours is null, shared.own_reason, null) },
+                {
+                    'figure': 'lent',
+                    'reason': if(lent_gpu_hours is null, if(shared.is_parent, 'contains_others', shared.own_reason), null)
+                },
+                { 'figure': 'fair_share', 'reason': if(fair_share_gpu_hours is null, shared.fair_reason, null) },
+                { 'figure': 'entitled', 'reason': if(entitled_gpu_hours is null, shared.fair_reason, null) },
+                { 'figure': 'over_entitlement', 'reason': if(over_entitlement_gpu_hours is null, shared.fair_reason, null) },
+                { 'figure': 'unmet', 'reason': if(unmet_gpu_hours is null, shared.unmet_reason, null) },
+                { 'figure': 'violated', 'reason': if(violated_gpu_hours is null, shared.violated_reason, null) }
+            ]
+        ]),
+        [
+            {
+                'figure': 'guarantee_honoured_ratio',
+                'reason': if(guarantee_honoured_ratio is null, coalesce(shared.unmet_reason, 'nothing_due'), null)
+            },
+            {
+                'figure': 'over_quota_share_ratio',
+                'reason': case
+                    when over_quota_share_ratio is not null then null
+                    when shared.is_parent then 'contains_others'
+                    when guaranteed_gpu_hours is null then shared.guarantee_reason
+                    else 'nothing_due'
+                end
+            },
+            { 'figure': 'capped_seconds', 'reason': if(shared.cap_known_seconds > 0, null, 'no_limit') },
+            { 'figure': 'starved_seconds', 'reason': shared.unmet_reason },
+            { 'figure': 'violated_seconds', 'reason': shared.violated_reason },
+            {
+                'figure': 'longest_starvation_seconds',
+                'reason': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))
+            },
+            {
+                'figure': 'starvation_count',
+                'reason': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))
+            },
+            {
+                'figure': 'reclaim_seconds_avg',
+                'reason': if(starved.reclaim_seconds_avg is null, coalesce(shared.unmet_reason, 'no_reclaim'), null)
+            },
+            {
+                'figure': 'reclaim_seconds_max',
+                'reason': if(starved.reclaim_seconds_max is null, coalesce(shared.unmet_reason, 'no_reclaim'), null)
+            },
+            {
+                'figure': 'evicted_count',
+                'reason': if(coalesce(evicted.evicted_count, pod.evicted_pod_count) is null, 'not_observed', null)
+            },
+            { 'figure': 'lost_gpu_hours', 'reason': if(pod.lost_gpu_hours is null, 'not_observed', null) },
+            { 'figure': 'allocated_idle_gpu_hours', 'reason': if(pod.idle_gpu_hours is null, 'not_held_by_pods', null) },
+            {
+                'figure': 'over_quota_gpu_hours',
+                'reason': case
+                    when pod.over_quota_gpu_hours is not null then null
+                    when shared.system = 'nos' then 'nothing_due'
+                    else 'no_such_notion'
+                end
+            },
+            {
+                'figure': 'borrowed_idle_gpu_hours',
+                'reason': case
+                    when borrowed_idle_gpu_hours is not null then null
+                    when pod.idle_gpu_hours is null then 'not_held_by_pods'
+                    else coalesce(shared.own_reason, 'nothing_due')
+                end
+            }
+        ]
+    ]) if entry.reason is not null]) as unknown_reasons
+from shared
+left join starved
+    using (cluster, system, resource, flavor, quota)
+left join evicted
+    on
+        shared.cluster = evicted.cluster
+        and shared.system = evicted.system
+        and shared.quota = evicted.quota
+left join period.quota_pod as pod
+    on
+        shared.cluster = pod.cluster
+        and shared.system = pod.system
+        and shared.resource = pod.resource
+        and shared.flavor = pod.flavor
+        and shared.quota = pod.quota
+order by all

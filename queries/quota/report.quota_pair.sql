@@ -1,0 +1,36 @@
+-- Pairs of a quota below its guarantee and a quota that borrowed at the same time. Inferred: no system records it.
+--
+-- grain:  cluster, scheduler, resource, flavor, quota, borrower
+-- reads:  facts.quota_pair_hour
+-- params: since_at, until_at
+-- source: facts.quota_pair_hour
+-- columns:
+--   cluster                 cluster name
+--   scheduler               quota system
+--   resource                resource as the quota names it
+--   flavor                  Kueue's flavor, or ''
+--   quota                   quota that was short of what it was guaranteed and asked for
+--   borrower                quota that held more than its own at the same time
+--   method                  inferred: what the one lacked, shared out among borrowers by what each borrowed
+--   together_seconds        s in which the one was short while the other borrowed
+--   contested_gpu_hours     GPU-h of what the quota lacked that are laid at this borrower's door
+--   contested_gpus_max      most GPUs of that at one time
+--   contested_native_hours  the same hours in the resource's own unit
+--   native_unit             the resource's own unit
+select
+    cluster,
+    system as scheduler,
+    resource,
+    flavor,
+    quota,
+    borrower,
+    'inferred' as method,
+    sum(together_seconds) as together_seconds,
+    sum(contested_native_hours * gpus_per_native) as contested_gpu_hours,
+    max(contested_native_max * gpus_per_native) as contested_gpus_max,
+    sum(contested_native_hours) as contested_native_hours,
+    any_value(native_unit) as native_unit
+from facts.quota_pair_hour
+where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+group by cluster, system, resource, flavor, quota, borrower
+order by all

@@ -1,0 +1,98 @@
+-- Pods of each quota: waiting, allocated, in and over quota, and possible preemptors with the condition.
+--
+-- In and over quota are notions of nos: by its rules, and beside them by the label that was observed. Other systems have none. Who
+-- might have preempted a pod is known for nos and scheduler-plugins, by their rules.
+--
+-- grain:  cluster, scheduler, quota, resource, flavor, namespace, pod, pod_uid
+-- reads:  facts.quota_pod_hour
+-- params: since_at, until_at
+-- source: facts.quota_pod_hour
+-- columns:
+--   cluster                         cluster name
+--   scheduler                       quota system
+--   quota                           the pod's own quota
+--   resource                        resource as the quota names it
+--   flavor                          Kueue's flavor, or ''
+--   namespace                       namespace of the pod
+--   pod                             name of the pod
+--   pod_uid                         its uid
+--   priority                        priority; null where unknown
+--   request_gpus                    GPUs that it asks for
+--   request_native                  the same in the resource's own unit
+--   native_unit                     the resource's own unit
+--   waiting_seconds                 s in which it waited for a node
+--   held_seconds                    s in which it held it
+--   delivered_gpu_hours             GPU-h that it held
+--   over_quota_gpu_hours            GPU-h of these while it was over quota
+--   in_quota_seconds                s in which it was in quota by nos' rules
+--   over_quota_seconds              s in which it was over quota by nos' rules
+--   observed_in_quota_seconds       s in which its label said in-quota
+--   observed_over_quota_seconds     s in which its label said over-quota
+--   label_differs_seconds           s in which the label said other than the rules
+--   exposed_seconds                 s in which some waiting pod might have preempted it
+--   exposed_within_min_seconds      s of these because a quota within its min asked for its own
+--   exposed_fair_share_seconds      s because a quota asked for its fair share
+--   exposed_same_namespace_seconds  s because a pod of its namespace with a higher priority waited
+--   exposed_by                      quotas whose pods might have preempted it
+--   end_reason                      why it ended, as Evicted; '' where not said
+--   unknown_reasons                 figure name → why it is null (docs/figures.md); one entry for each null figure
+select
+    cluster,
+    system as scheduler,
+    quota,
+    resource,
+    flavor,
+    namespace,
+    pod,
+    pod_uid,
+    max(priority) as priority,
+    max(amount_gpus) as request_gpus,
+    max(amount_native) as request_native,
+    any_value(native_unit) as native_unit,
+    sum(waiting_seconds) as waiting_seconds,
+    sum(held_seconds) as held_seconds,
+    sum(held_seconds * amount_gpus) / 3600 as delivered_gpu_hours,
+    sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours,
+    sum(in_quota_seconds) as in_quota_seconds,
+    sum(over_quota_seconds) as over_quota_seconds,
+    sum(observed_in_quota_seconds) as observed_in_quota_seconds,
+    sum(observed_over_quota_seconds) as observed_over_quota_seconds,
+    sum(label_differs_seconds) as label_differs_seconds,
+    sum(exposed_seconds) as exposed_seconds,
+    sum(exposed_within_min_seconds) as exposed_within_min_seconds,
+    sum(exposed_fair_share_seconds) as exposed_fair_share_seconds,
+    sum(exposed_same_namespace_seconds) as exposed_same_namespace_seconds,
+    list_sort(list_distinct(flatten(list(exposed_by)))) as exposed_by,
+    max(end_reason) as end_reason,
+    map_from_entries([entry for entry in [
+        { 'figure': 'priority', 'reason': if(max(priority) is null, 'not_observed', null) },
+        { 'figure': 'over_quota_gpu_hours', 'reason': if(system != 'nos', 'no_such_notion', null) },
+        { 'figure': 'in_quota_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
+        { 'figure': 'over_quota_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
+        {
+            'figure': 'exposed_seconds',
+            'reason': case
+                when system = 'kubernetes' then 'no_such_notion'
+                when system not in ('nos', 'scheduler-plugins') then 'preemption_not_read'
+            end
+        },
+        { 'figure': 'exposed_within_min_seconds', 'reason': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null) },
+        { 'figure': 'exposed_fair_share_seconds', 'reason': if(system != 'nos', 'no_such_notion', null) },
+        { 'figure': 'exposed_same_namespace_seconds', 'reason': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null) },
+        {
+            'figure': 'observed_in_quota_seconds',
+            'reason': if(sum(observed_in_quota_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null)
+        },
+        {
+            'figure': 'observed_over_quota_seconds',
+            'reason': if(sum(observed_over_quota_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null)
+        },
+        {
+            'figure': 'label_differs_seconds',
+            'reason': if(sum(label_differs_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null)
+        }
+    ] if entry.reason is not null]) as unknown_reasons
+from facts.quota_pod_hour
+where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
+order by all

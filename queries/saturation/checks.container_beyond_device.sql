@@ -1,0 +1,40 @@
+-- Containers observed on a device for longer than the device was.
+--
+-- On a MIG instance its time is the instance's, and the board's where the instance is silent.
+--
+-- severity: fail
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
+-- reads:  facts.container_hour, facts.device_hour
+-- params:
+-- source: facts.container_hour, facts.device_hour
+-- columns:
+--   cluster           cluster name
+--   namespace         workload namespace
+--   pod               workload pod
+--   pod_uid           its uid; '' where unknown
+--   container         workload container
+--   device_uuid       UUID of the physical GPU
+--   gpu_instance_id   MIG instance; '' for the whole GPU
+--   hour_start_at     UTC, start of the hour
+--   observed_seconds  s in which the device was seen while held
+--   device_seconds    s in which the device was seen
+select
+    held.cluster,
+    held.namespace,
+    held.pod,
+    held.pod_uid,
+    held.container,
+    held.device_uuid,
+    held.gpu_instance_id,
+    held.hour_start_at,
+    held.observed_seconds,
+    sum(device_hour.observed_seconds) as device_seconds
+from facts.container_hour as held
+inner join facts.device_hour
+    on
+        held.cluster = device_hour.cluster
+        and held.device_uuid = device_hour.device_uuid
+        and device_hour.gpu_instance_id in (held.gpu_instance_id, '')
+        and held.hour_start_at = device_hour.hour_start_at
+group by all
+having held.observed_seconds > sum(device_hour.observed_seconds) + 0.001

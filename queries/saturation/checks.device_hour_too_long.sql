@@ -1,0 +1,21 @@
+-- Device hours of more than 3600 s: samples overlap.
+--
+-- severity: fail
+-- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at
+-- reads:  facts.device_hour
+-- params:
+-- source: facts.device_hour
+-- columns:
+--   cluster           cluster name
+--   device_uuid       UUID of the physical GPU
+--   gpu_instance_id   MIG instance; '' for the whole GPU
+--   hour_start_at     UTC, start of the hour
+--   observed_seconds  s in which the device was seen
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    hour_start_at,
+    observed_seconds
+from facts.device_hour
+where observed_seconds > 3600.001  -- sums of doubles

@@ -1,0 +1,28 @@
+-- Overlapping ownership intervals of one device: seconds would count twice.
+--
+-- severity: fail
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at, other_start_at
+-- reads:  day.interval_saturation
+-- params:
+-- source: day.interval_saturation
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   start_at         UTC, start of the span
+--   other_start_at   UTC, start of the piece that begins within it
+select
+    piece.cluster,
+    piece.device_uuid,
+    piece.gpu_instance_id,
+    piece.start_at,
+    other.start_at as other_start_at
+from day.interval_saturation as piece
+inner join day.interval_saturation as other
+    on
+        piece.cluster = other.cluster
+        and piece.device_uuid = other.device_uuid
+        and piece.gpu_instance_id = other.gpu_instance_id
+        and piece.hour_start_at = other.hour_start_at
+        and piece.start_at < other.start_at
+        and piece.end_at > other.start_at

@@ -1,0 +1,34 @@
+-- Devices with a holder and without samples: their figures are missing from the report.
+--
+-- severity: warn
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+-- reads:  facts.device_hour, facts.ownership
+-- params:
+-- source: facts.ownership, facts.device_hour
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid; '' where unknown
+--   container        workload container
+--   start_at         UTC, start of the span
+--   end_at           UTC, its end, outside it
+select
+    ownership.cluster,
+    ownership.device_uuid,
+    ownership.gpu_instance_id,
+    ownership.namespace,
+    ownership.pod,
+    ownership.pod_uid,
+    ownership.container,
+    ownership.start_at,
+    ownership.end_at
+from facts.ownership
+anti join facts.device_hour
+    on
+        ownership.cluster = device_hour.cluster
+        and ownership.device_uuid = device_hour.device_uuid
+        and ownership.start_at < device_hour.hour_start_at + interval 1 hour
+        and ownership.end_at > device_hour.hour_start_at

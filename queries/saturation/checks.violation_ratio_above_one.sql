@@ -1,0 +1,56 @@
+-- Violation counters that grow faster than time: not in nanoseconds, or a faulty source.
+--
+-- severity: warn
+-- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, violation
+-- reads:  facts.device_hour
+-- params:
+-- source: facts.device_hour; counters are nanoseconds (DCGM fields 240-243)
+-- columns:
+--   cluster            cluster name
+--   device_uuid        UUID of the physical GPU
+--   gpu_instance_id    MIG instance; '' for the whole GPU
+--   hour_start_at      UTC, start of the hour
+--   violation          which counter
+--   violation_seconds  s by which it grew
+--   seen_seconds       s over which it grew
+with counter as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        unnest([
+            {
+                'violation': 'power',
+                'violation_seconds': power_violation_seconds,
+                'seen_seconds': power_violation_seen_seconds
+            },
+            {
+                'violation': 'thermal',
+                'violation_seconds': thermal_violation_seconds,
+                'seen_seconds': thermal_violation_seen_seconds
+            },
+            {
+                'violation': 'sync_boost',
+                'violation_seconds': sync_boost_violation_seconds,
+                'seen_seconds': sync_boost_violation_seen_seconds
+            },
+            {
+                'violation': 'board_limit',
+                'violation_seconds': board_limit_violation_seconds,
+                'seen_seconds': board_limit_violation_seen_seconds
+            }
+        ], recursive := true)
+    from facts.device_hour
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    hour_start_at,
+    violation,
+    violation_seconds,
+    seen_seconds
+from counter
+where violation_seconds > 1.001 * seen_seconds  -- the counter is read some ms before or after the time stamp

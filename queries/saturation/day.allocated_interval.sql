@@ -1,0 +1,125 @@
+-- Holders of each GPU per ownership interval, and the share of its hours that each gets.
+--
+-- Where Kubernetes says what part of it each of several was given, by more grants than one, the hours go by these parts; what nobody was
+-- given of it is theirs too, for it is not free. Else pods have equal parts, and the containers of a pod equal parts of its.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+-- reads:  day.granted_share, day.ownership_interval, facts.ownership
+-- params:
+-- source: facts.ownership, day.granted_share
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid; '' where unknown
+--   container        workload container
+--   hour_start_at    UTC, start of the hour
+--   start_at         UTC, start of the piece
+--   end_at           UTC, its end, outside it
+--   holder_number    number of the row: a short key
+--   owner_count      holders of the GPU and of its instances in the piece
+--   instance_owner_count  those of the same instance, or of the whole GPU
+--   pod_owner_count  those of the same pod among the latter
+--   hours_ratio      0..1, its part of the hours of the GPU or instance; 1 together
+--   hours_method     exclusive, granted_share or equal_share
+with owned_hour as (
+    select
+        *,
+        unnest(generate_series(
+            date_trunc('hour', start_at), greatest(start_at, end_at - interval 1 millisecond), interval 1 hour
+        )) as hour_start_at
+    from facts.ownership
+),
+
+held as (
+    select distinct
+        owned_hour.cluster,
+        owned_hour.device_uuid,
+        owned_hour.gpu_instance_id,
+        owned_hour.namespace,
+        owned_hour.pod,
+        owned_hour.pod_uid,
+        owned_hour.container,
+        owned_hour.hour_start_at,
+        coalesce(ownership_interval.start_at, owned_hour.hour_start_at) as start_at,
+        coalesce(ownership_interval.end_at, owned_hour.hour_start_at + interval 1 hour) as end_at
+    from owned_hour
+    left join day.ownership_interval
+        using (cluster, device_uuid, hour_start_at)
+    where ownership_interval.start_at is null or (owned_hour.start_at < ownership_interval.end_at and owned_hour.end_at > ownership_interval.start_at)
+),
+
+numbered as (
+    select
+        *,
+        row_number() over (order by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid, container)::uinteger as holder_number,
+        count(*) over (partition by device_uuid, start_at) as owner_count,
+        count(*) over (partition by device_uuid, start_at, gpu_instance_id) as instance_owner_count,
+        count(*) over (partition by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid) as pod_owner_count
+    from held
+),
+
+sharer as (
+    select *
+    from numbered
+    where instance_owner_count > 1
+),
+
+-- A grant that several have is shared out equally among them.
+granted as (
+    select
+        sharer.holder_number,
+        part.grant_key,
+        part.share_ratio / count(*) over (
+            partition by sharer.device_uuid, sharer.gpu_instance_id, sharer.start_at, part.grant_key
+        ) as share_ratio
+    from sharer
+    inner join day.granted_share as part
+        using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container)
+),
+
+part as (
+    select
+        sharer.device_uuid,
+        sharer.gpu_instance_id,
+        sharer.start_at,
+        sharer.holder_number,
+        (sharer.namespace, sharer.pod, sharer.pod_uid) as holder_pod,
+        string_agg(granted.grant_key, ', ' order by granted.grant_key) as grants,
+        if(count(granted.share_ratio) = count(*), sum(granted.share_ratio), null) as share_ratio
+    from sharer
+    left join granted on sharer.holder_number = granted.holder_number
+    group by all
+),
+
+shared as (
+    select
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        count(distinct holder_pod) as pod_count,
+        if(count(share_ratio) = count(*) and count(distinct grants) > 1, nullif(sum(share_ratio), 0), null) as all_share_ratio
+    from part
+    group by device_uuid, gpu_instance_id, start_at
+)
+
+select
+    numbered.*,
+    case
+        when shared.pod_count is null then 1
+        else coalesce(part.share_ratio / shared.all_share_ratio, 1 / shared.pod_count / numbered.pod_owner_count)
+    end::double as hours_ratio,
+    case
+        when shared.pod_count is null then 'exclusive'
+        when shared.all_share_ratio is null then 'equal_share'
+        else 'granted_share'
+    end as hours_method
+from numbered
+left join part on numbered.holder_number = part.holder_number
+left join shared
+    on
+        part.device_uuid = shared.device_uuid
+        and part.gpu_instance_id = shared.gpu_instance_id
+        and part.start_at = shared.start_at

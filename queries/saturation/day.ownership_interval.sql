@@ -1,0 +1,78 @@
+-- Intervals of the hours of a device in which holders, reservation, availability or fragmentation change, cut at the changes; an hour without a
+-- change has no row here.
+--
+-- Cuts are the board's: a change on one MIG instance cuts the pieces of the board and of its siblings too, which
+-- loses nothing, for sums add.
+--
+-- grain:  cluster, device_uuid, start_at
+-- reads:  day.device_outage, day.fragmented_gpu, day.reservation, facts.ownership
+-- params:
+-- source: facts.ownership, day.device_outage, day.reservation, day.fragmented_gpu
+-- columns:
+--   cluster        cluster name
+--   device_uuid    UUID of the physical GPU
+--   hour_start_at  UTC, start of the hour
+--   start_at       UTC, start of the span
+--   end_at         UTC, its end, outside it
+with change as (
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from facts.ownership
+    union all
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from day.device_outage
+    union all
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from day.reservation
+    union all
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from day.fragmented_gpu
+),
+
+cut as (
+    select distinct
+        cluster,
+        device_uuid,
+        date_trunc('hour', changed_at) as hour_start_at,
+        changed_at as start_at
+    from change
+    where changed_at != date_trunc('hour', changed_at)
+),
+
+bound as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        start_at
+    from cut
+    union
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        hour_start_at as start_at
+    from cut
+)
+
+select
+    cluster,
+    device_uuid,
+    hour_start_at,
+    start_at,
+    lead(start_at, 1, hour_start_at + interval 1 hour) over (
+        partition by cluster, device_uuid, hour_start_at
+        order by start_at
+    ) as end_at
+from bound

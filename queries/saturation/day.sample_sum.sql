@@ -1,0 +1,355 @@
+-- Sums over the samples, the only scan: numerators and denominators of every saturation and energy figure, per hour or interval of a device.
+--
+-- A segment is an hour, a piece of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour, so its
+-- start alone is the key. One cluster at a time: its name is no key either.
+-- Sums weigh each row by the time it is in force; what was never seen is null, not 0. Time is whole milliseconds here, and where
+-- a column comes as a decimal its products are whole numbers too: several times as fast as doubles, and exact in any order.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at
+-- reads:  day.ownership_interval, lake.device_sample
+-- params: memory_threshold_ratio
+-- source: DCGM fields by queries/catalog/signal.csv; NVML clock event reasons for the bits (0x1, 0x2 and 0x100 are no throttling)
+-- columns:
+--   cluster                             cluster name
+--   device_uuid                         UUID of the physical GPU
+--   gpu_instance_id                     MIG instance; '' for the whole GPU
+--   hour_start_at                       UTC, start of the hour
+--   start_at                            UTC, start of the span
+--   end_at                              UTC, end of the last row's span, outside it; the hour's where nothing is cut
+--   is_whole_hour                       the hour has no change of owners
+--   observed_seconds                    s in which the device was seen at all
+--   inactive_seconds                    s in which its signals show no activity
+--   effective_seconds                   s in which it was active with SM activity of 0.5 or more
+--   ineffective_seconds                 s in which it was active with SM activity below 0.5
+--   busy_seconds                        s in which it was active and SM activity is not known
+--   untold_seconds                      s in which no signal tells whether it was active
+--   sample_count                        scrapes, carried rows left out
+--   power_seen_seconds                  s in which power was known
+--   power_joules                        J, power integrated over the seconds in which it was known
+--   power_watts_max                     largest power
+--   power_limit_watts_max               largest enforced power limit
+--   energy_seen_seconds                 s over which the growth of the energy counter is known
+--   energy_joules                       J, growth of the energy counter over those seconds
+--   energy_sample_count                 rows that carry the energy counter
+--   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
+--   counter_integral_joules             J, power over energy_seen_seconds
+--   counter_active_seconds              s of energy_seen_seconds in active spans; what is not known to be inactive counts as active
+--   counter_active_joules               J of energy_joules in active spans
+--   counter_unknown_seconds             s of energy_seen_seconds in spans of which no signal tells whether they were active
+--   begun_joules                        J, growth of the energy counter beyond power in inactive spans, of work that began within them
+--   powered_seconds                     s with power and without an energy counter
+--   powered_joules                      J, power over them
+--   powered_active_seconds              s of powered_seconds in active spans
+--   powered_active_joules               J of powered_joules in active spans
+--   powered_unknown_seconds             s of powered_seconds in spans of which no signal tells whether they were active
+--   active_watts_max                    largest power of an active span
+--   power_watts_min                     smallest power
+--   gpu_util_seen_seconds               s in which GPU utilisation was known
+--   gpu_util_ratio_seconds              s x share of time with a kernel running
+--   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
+--   mem_copy_util_ratio_seconds         s x share of time with memory being copied
+--   fb_used_seen_seconds                s in which memory in use was known
+--   fb_used_byte_seconds                s x bytes of memory in use
+--   fb_used_bytes_max                   largest memory in use
+--   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
+--   memory_seen_seconds                 s in which used / (used + free) was known
+--   memory_used_ratio_seconds           s x used / (used + free)
+--   memory_used_ratio_max               largest used / (used + free) of one instant
+--   memory_pressure_seconds             s with used / (used + free) at or above the threshold
+--   gpu_temp_seen_seconds               s in which GPU temperature was known
+--   gpu_temp_celsius_seconds            s x degrees Celsius of the GPU
+--   gpu_temp_celsius_max                largest GPU temperature
+--   memory_temp_seen_seconds            s in which memory temperature was known
+--   memory_temp_celsius_seconds         s x degrees Celsius of the memory
+--   memory_temp_celsius_max             largest memory temperature
+--   sm_clock_seen_seconds               s in which SM clock was known
+--   sm_clock_hertz_seconds              s x Hz of the SM clock
+--   sm_clock_hertz_max                  largest SM clock
+--   memory_clock_seen_seconds           s in which memory clock was known
+--   memory_clock_hertz_seconds          s x Hz of the memory clock
+--   memory_clock_hertz_max              largest memory clock
+--   gr_engine_active_seen_seconds       s in which engine activity was known
+--   gr_engine_active_ratio_seconds      s x engine activity, 0..1
+--   sm_active_seen_seconds              s in which SM activity was known
+--   sm_active_ratio_seconds             s x SM activity, 0..1
+--   sm_active_ratio_max                 largest SM activity
+--   sm_occupancy_seen_seconds           s in which SM occupancy was known
+--   sm_occupancy_ratio_seconds          s x SM occupancy, 0..1
+--   tensor_active_seen_seconds          s in which tensor pipe activity was known
+--   tensor_active_ratio_seconds         s x tensor pipe activity, 0..1
+--   fp64_active_seen_seconds            s in which FP64 pipe activity was known
+--   fp64_active_ratio_seconds           s x FP64 pipe activity, 0..1
+--   fp32_active_seen_seconds            s in which FP32 pipe activity was known
+--   fp32_active_ratio_seconds           s x FP32 pipe activity, 0..1
+--   fp16_active_seen_seconds            s in which FP16 pipe activity was known
+--   fp16_active_ratio_seconds           s x FP16 pipe activity, 0..1
+--   dram_active_seen_seconds            s in which memory bandwidth activity was known
+--   dram_active_ratio_seconds           s x memory bandwidth activity, 0..1
+--   dram_active_ratio_max               largest memory bandwidth activity
+--   pcie_tx_seen_seconds                s in which the rate device to host over PCIe was known
+--   pcie_tx_bytes                       bytes device to host over PCIe, the rate integrated
+--   pcie_rx_seen_seconds                s in which the rate host to device over PCIe was known
+--   pcie_rx_bytes                       bytes host to device over PCIe, the rate integrated
+--   nvlink_tx_seen_seconds              s in which the rate sent over NVLink was known
+--   nvlink_tx_bytes                     bytes sent over NVLink, the rate integrated
+--   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
+--   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
+--   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
+--   sw_power_cap_seen_seconds           s in which software power cap was known: by its counter, else by the bitmask
+--   sw_power_cap_seconds                s with 0x4, software power cap
+--   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
+--   sync_boost_seen_seconds             s in which sync boost was known: by its counter, else by the bitmask
+--   sync_boost_seconds                  s with 0x10, sync boost
+--   sw_thermal_seen_seconds             s in which software thermal slowdown was known: by its counter, else by the bitmask
+--   sw_thermal_seconds                  s with 0x20, software thermal slowdown
+--   hw_thermal_seen_seconds             s in which hardware thermal slowdown was known: by its counter, else by the bitmask
+--   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
+--   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
+--   hw_power_brake_seconds              s with 0x80, hardware power brake
+--   any_throttle_seconds                s with any of these six bits
+--   power_violation_seen_seconds        s over which the growth of the power violation counter is known
+--   power_violation_seconds             s, growth of the power violation counter over those seconds
+--   power_violation_sample_count        rows that carry the power violation counter
+--   power_violation_gap_seconds         s, growth of the power violation counter over gaps and resets that ended here
+--   thermal_violation_seen_seconds      s over which the growth of the thermal violation counter is known
+--   thermal_violation_seconds           s, growth of the thermal violation counter over those seconds
+--   thermal_violation_sample_count      rows that carry the thermal violation counter
+--   thermal_violation_gap_seconds       s, growth of the thermal violation counter over gaps and resets that ended here
+--   sync_boost_violation_seen_seconds   s over which the growth of the sync boost violation counter is known
+--   sync_boost_violation_seconds        s, growth of the sync boost violation counter over those seconds
+--   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
+--   sync_boost_violation_gap_seconds    s, growth of the sync boost violation counter over gaps and resets that ended here
+--   board_limit_violation_seen_seconds  s over which the growth of the board limit violation counter is known
+--   board_limit_violation_seconds       s, growth of the board limit violation counter over those seconds
+--   board_limit_violation_sample_count  rows that carry the board limit violation counter
+--   board_limit_violation_gap_seconds   s, growth of the board limit violation counter over gaps and resets that ended here
+--   pcie_replay_seen_seconds            s over which the growth of the PCIe replay counter is known
+--   pcie_replay_count                   count, growth of the PCIe replay counter over those seconds
+--   pcie_replay_sample_count            rows that carry the PCIe replay counter
+--   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
+--   xid_seen_seconds                    s in which the XID signal was known
+with cut_hour as (
+    select
+        device_uuid,
+        hour_start_at,
+        list(epoch_us(start_at) order by start_at) as cuts
+    from day.ownership_interval
+    group by all
+),
+
+timed as (
+    select
+        *,
+        seen_at::timestamp as row_start_at,
+        date_trunc('hour', seen_at::timestamp) as hour_start_at,
+        (1000 * held_seconds)::integer as held_ms,
+        -- Both halves, plausible and of the same instant, or no ratio. FB_RESERVED is left out, as in DCGM's own ratio.
+        case
+            when fb_used_bytes >= 0 and fb_free_bytes >= 0 and fb_used_bytes + fb_free_bytes between 1 and 1e18
+                then fb_used_bytes / (fb_used_bytes + fb_free_bytes)
+        end as memory_used_ratio,
+        -- A negative mask is no mask.
+        case when throttle_reasons >= 0 then throttle_reasons end as reasons,
+        -- Contexts that are merely held show 6e-5. 0: not active, 1: and half of the SMs at work, 2: and fewer, 3: and not known how many.
+        case
+            when
+                gpu_util_ratio > 0 or gr_engine_active_ratio >= 0.001 or sm_active_ratio >= 0.001
+                or pcie_tx_bytes_per_second >= 1e8 or pcie_rx_bytes_per_second >= 1e8
+                then case when sm_active_ratio >= 0.5 then 1 when sm_active_ratio is null then 3 else 2 end
+            when coalesce(
+                gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio, pcie_tx_bytes_per_second, pcie_rx_bytes_per_second
+            ) is not null then 0
+        end as activity,
+        -- Null where the energy counter tells, or should.
+        case when energy_joules_increase is null and energy_joules is null then power_watts end as power_only_watts
+    from lake.device_sample
+),
+
+-- The hours in which nothing changes have no cuts. A scalar subquery, not a left join: the rows of the scan then stay together.
+looked_up as (
+    select
+        *,
+        (
+            select cut_hour.cuts
+            from cut_hour
+            where cut_hour.device_uuid = timed.device_uuid and cut_hour.hour_start_at = timed.hour_start_at
+        ) as cuts
+    from timed
+),
+
+reached as (
+    select
+        *,
+        case when cuts is not null then epoch_us(row_start_at) + 1000::bigint * greatest(held_ms, 1) end as reach_us
+    from looked_up
+),
+
+-- The last change before the row's end: the start of its piece, or within it. A row that a change cuts is a segment of its
+-- own, so that it can be shared out without a second scan.
+placed as (
+    select
+        *,
+        case
+            when cuts is null then hour_start_at
+            when reach_us <= cuts[2] then hour_start_at
+            when reach_us > cuts[-1] then least(row_start_at, make_timestamp(cuts[-1]))
+            else least(row_start_at, make_timestamp([cut for cut in cuts if cut < reach_us][-1]))
+        end as start_at
+    from reached
+)
+
+select
+    any_value(cluster) as cluster,
+    device_uuid,
+    gpu_instance_id,
+    date_trunc('hour', start_at) as hour_start_at,
+    start_at,
+    coalesce(make_timestamp(max(reach_us)), start_at + interval 1 hour) as end_at,
+    max(reach_us) is null as is_whole_hour,
+    sum(held_ms) / 1000 as observed_seconds,
+    sum(case when activity = 0 then held_ms end) / 1000 as inactive_seconds,
+    sum(case when activity = 1 then held_ms end) / 1000 as effective_seconds,
+    sum(case when activity = 2 then held_ms end) / 1000 as ineffective_seconds,
+    sum(case when activity = 3 then held_ms end) / 1000 as busy_seconds,
+    sum(case when activity is null then held_ms end) / 1000 as untold_seconds,
+    count(*) - sum(is_carried::integer)::bigint as sample_count,
+    sum(case when power_watts is not null then held_ms end) / 1000 as power_seen_seconds,
+    sum(power_watts * held_ms) / 1000 as power_joules,
+    max(power_watts)::double as power_watts_max,
+    max(power_limit_watts)::double as power_limit_watts_max,
+    sum(case when energy_joules_increase is not null then held_ms end) / 1000 as energy_seen_seconds,
+    sum(energy_joules_increase)::double as energy_joules,
+    nullif(count(energy_joules), 0) as energy_sample_count,
+    sum(energy_joules_gap_increase) as energy_gap_joules,
+    sum(case when energy_joules_increase is not null then power_watts * held_ms end)::double / 1000 as counter_integral_joules,
+    sum(case when activity is distinct from 0 and energy_joules_increase is not null then held_ms end) / 1000 as counter_active_seconds,
+    sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
+    sum(case when activity is null and energy_joules_increase is not null then held_ms end) / 1000 as counter_unknown_seconds,
+    -- Signals tell of the time before their sample, the counter of the time after it: where it grew by a tenth more than power tells,
+    -- work began within a span that looks inactive.
+    sum(case
+        when activity = 0 and 1000 * energy_joules_increase > 1.1 * power_watts * held_ms
+            then energy_joules_increase::double - power_watts::double * held_ms / 1000
+    end) as begun_joules,
+    sum(case when power_only_watts is not null then held_ms end) / 1000 as powered_seconds,
+    sum(power_only_watts * held_ms)::double / 1000 as powered_joules,
+    sum(case when activity is distinct from 0 and power_only_watts is not null then held_ms end) / 1000 as powered_active_seconds,
+    sum(case when activity is distinct from 0 then power_only_watts * held_ms end)::double / 1000 as powered_active_joules,
+    sum(case when activity is null and power_only_watts is not null then held_ms end) / 1000 as powered_unknown_seconds,
+    max(case when activity is distinct from 0 then power_watts end)::double as active_watts_max,
+    min(power_watts)::double as power_watts_min,
+    sum(case when gpu_util_ratio is not null then held_ms end) / 1000 as gpu_util_seen_seconds,
+    sum(gpu_util_ratio * held_ms) / 1000 as gpu_util_ratio_seconds,
+    sum(case when mem_copy_util_ratio is not null then held_ms end) / 1000 as mem_copy_util_seen_seconds,
+    sum(mem_copy_util_ratio * held_ms) / 1000 as mem_copy_util_ratio_seconds,
+    sum(case when fb_used_bytes is not null then held_ms end) / 1000 as fb_used_seen_seconds,
+    sum(fb_used_bytes * held_seconds) as fb_used_byte_seconds,
+    max(fb_used_bytes) as fb_used_bytes_max,
+    max(coalesce(fb_total_bytes, fb_used_bytes + fb_free_bytes + fb_reserved_bytes)) as fb_total_bytes_max,
+    sum(case when memory_used_ratio is not null then held_ms end) / 1000 as memory_seen_seconds,
+    sum(memory_used_ratio * held_seconds) as memory_used_ratio_seconds,
+    max(memory_used_ratio) as memory_used_ratio_max,
+    if(
+        count(memory_used_ratio) > 0,
+        coalesce(sum(case when memory_used_ratio >= $memory_threshold_ratio then held_ms end), 0),
+        null
+    ) / 1000 as memory_pressure_seconds,
+    sum(case when gpu_temp_celsius is not null then held_ms end) / 1000 as gpu_temp_seen_seconds,
+    sum(gpu_temp_celsius * held_seconds) as gpu_temp_celsius_seconds,
+    max(gpu_temp_celsius) as gpu_temp_celsius_max,
+    sum(case when memory_temp_celsius is not null then held_ms end) / 1000 as memory_temp_seen_seconds,
+    sum(memory_temp_celsius * held_seconds) as memory_temp_celsius_seconds,
+    max(memory_temp_celsius) as memory_temp_celsius_max,
+    sum(case when sm_clock_hertz is not null then held_ms end) / 1000 as sm_clock_seen_seconds,
+    sum(sm_clock_hertz * held_seconds) as sm_clock_hertz_seconds,
+    max(sm_clock_hertz) as sm_clock_hertz_max,
+    sum(case when memory_clock_hertz is not null then held_ms end) / 1000 as memory_clock_seen_seconds,
+    sum(memory_clock_hertz * held_seconds) as memory_clock_hertz_seconds,
+    max(memory_clock_hertz) as memory_clock_hertz_max,
+    sum(case when gr_engine_active_ratio is not null then held_ms end) / 1000 as gr_engine_active_seen_seconds,
+    sum(gr_engine_active_ratio * held_ms) / 1000 as gr_engine_active_ratio_seconds,
+    sum(case when sm_active_ratio is not null then held_ms end) / 1000 as sm_active_seen_seconds,
+    sum(sm_active_ratio * held_ms) / 1000 as sm_active_ratio_seconds,
+    max(sm_active_ratio)::double as sm_active_ratio_max,
+    sum(case when sm_occupancy_ratio is not null then held_ms end) / 1000 as sm_occupancy_seen_seconds,
+    sum(sm_occupancy_ratio * held_ms) / 1000 as sm_occupancy_ratio_seconds,
+    sum(case when tensor_active_ratio is not null then held_ms end) / 1000 as tensor_active_seen_seconds,
+    sum(tensor_active_ratio * held_ms) / 1000 as tensor_active_ratio_seconds,
+    sum(case when fp64_active_ratio is not null then held_ms end) / 1000 as fp64_active_seen_seconds,
+    sum(fp64_active_ratio * held_ms) / 1000 as fp64_active_ratio_seconds,
+    sum(case when fp32_active_ratio is not null then held_ms end) / 1000 as fp32_active_seen_seconds,
+    sum(fp32_active_ratio * held_ms) / 1000 as fp32_active_ratio_seconds,
+    sum(case when fp16_active_ratio is not null then held_ms end) / 1000 as fp16_active_seen_seconds,
+    sum(fp16_active_ratio * held_ms) / 1000 as fp16_active_ratio_seconds,
+    sum(case when dram_active_ratio is not null then held_ms end) / 1000 as dram_active_seen_seconds,
+    sum(dram_active_ratio * held_ms) / 1000 as dram_active_ratio_seconds,
+    max(dram_active_ratio)::double as dram_active_ratio_max,
+    sum(case when pcie_tx_bytes_per_second is not null then held_ms end) / 1000 as pcie_tx_seen_seconds,
+    sum(pcie_tx_bytes_per_second * held_seconds) as pcie_tx_bytes,
+    sum(case when pcie_rx_bytes_per_second is not null then held_ms end) / 1000 as pcie_rx_seen_seconds,
+    sum(pcie_rx_bytes_per_second * held_seconds) as pcie_rx_bytes,
+    sum(case when nvlink_tx_bytes_per_second is not null then held_ms end) / 1000 as nvlink_tx_seen_seconds,
+    sum(nvlink_tx_bytes_per_second * held_seconds) as nvlink_tx_bytes,
+    sum(case when nvlink_rx_bytes_per_second is not null then held_ms end) / 1000 as nvlink_rx_seen_seconds,
+    sum(nvlink_rx_bytes_per_second * held_seconds) as nvlink_rx_bytes,
+    sum(case when reasons is not null then held_ms end) / 1000 as throttle_seen_seconds,
+    coalesce(
+        sum(case when sw_power_cap_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as sw_power_cap_seen_seconds,
+    coalesce(
+        sum(sw_power_cap_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 4 != 0 then held_ms end), 0), null)
+    ) / 1000 as sw_power_cap_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 8 != 0 then held_ms end), 0), null) / 1000 as hw_slowdown_seconds,
+    coalesce(
+        sum(case when sync_boost_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as sync_boost_seen_seconds,
+    coalesce(
+        sum(sync_boost_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 16 != 0 then held_ms end), 0), null)
+    ) / 1000 as sync_boost_seconds,
+    coalesce(
+        sum(case when sw_thermal_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as sw_thermal_seen_seconds,
+    coalesce(
+        sum(sw_thermal_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 32 != 0 then held_ms end), 0), null)
+    ) / 1000 as sw_thermal_seconds,
+    coalesce(
+        sum(case when hw_thermal_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as hw_thermal_seen_seconds,
+    coalesce(
+        sum(hw_thermal_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 64 != 0 then held_ms end), 0), null)
+    ) / 1000 as hw_thermal_seconds,
+    coalesce(
+        sum(case when hw_power_brake_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
+    ) / 1000 as hw_power_brake_seen_seconds,
+    coalesce(
+        sum(hw_power_brake_active_ratio * held_ms),
+        if(count(reasons) > 0, coalesce(sum(case when reasons & 128 != 0 then held_ms end), 0), null)
+    ) / 1000 as hw_power_brake_seconds,
+    if(count(reasons) > 0, coalesce(sum(case when reasons & 252 != 0 then held_ms end), 0), null) / 1000 as any_throttle_seconds,
+    sum(case when power_violation_seconds_increase is not null then held_ms end) / 1000 as power_violation_seen_seconds,
+    sum(power_violation_seconds_increase) as power_violation_seconds,
+    nullif(count(power_violation_seconds), 0) as power_violation_sample_count,
+    sum(power_violation_seconds_gap_increase) as power_violation_gap_seconds,
+    sum(case when thermal_violation_seconds_increase is not null then held_ms end) / 1000 as thermal_violation_seen_seconds,
+    sum(thermal_violation_seconds_increase) as thermal_violation_seconds,
+    nullif(count(thermal_violation_seconds), 0) as thermal_violation_sample_count,
+    sum(thermal_violation_seconds_gap_increase) as thermal_violation_gap_seconds,
+    sum(case when sync_boost_violation_seconds_increase is not null then held_ms end) / 1000 as sync_boost_violation_seen_seconds,
+    sum(sync_boost_violation_seconds_increase) as sync_boost_violation_seconds,
+    nullif(count(sync_boost_violation_seconds), 0) as sync_boost_violation_sample_count,
+    sum(sync_boost_violation_seconds_gap_increase) as sync_boost_violation_gap_seconds,
+    sum(case when board_limit_violation_seconds_increase is not null then held_ms end) / 1000 as board_limit_violation_seen_seconds,
+    sum(board_limit_violation_seconds_increase) as board_limit_violation_seconds,
+    nullif(count(board_limit_violation_seconds), 0) as board_limit_violation_sample_count,
+    sum(board_limit_violation_seconds_gap_increase) as board_limit_violation_gap_seconds,
+    sum(case when pcie_replay_count_increase is not null then held_ms end) / 1000 as pcie_replay_seen_seconds,
+    sum(pcie_replay_count_increase) as pcie_replay_count,
+    nullif(count(pcie_replay_count), 0) as pcie_replay_sample_count,
+    sum(pcie_replay_count_gap_increase) as pcie_replay_gap_count,
+    sum(case when xid_code is not null then held_ms end) / 1000 as xid_seen_seconds
+from placed
+group by device_uuid, gpu_instance_id, start_at

@@ -1,0 +1,133 @@
+-- XID errors of each device: first seen, and count.
+--
+-- From the best source that the device has: counters per code (exact), counts per code over a sliding window (their rises,
+-- a lower bound), or changes of the last code (the same code twice in a row shows as one).
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, seen_at, xid_code
+-- reads:  lake.device_sample, lake.sample, lake.series
+-- params:
+-- source: DCGM_EXP_XID_ERRORS_TOTAL, nvidia_smi_xid_errors_total; DCGM_EXP_XID_ERRORS_COUNT; DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalogue
+-- columns:
+--   cluster          cluster name
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   seen_at          UTC, the scrape that first showed the error
+--   xid_code         the code
+--   event_count      errors of that code
+--   source_signal    xid_error_count, xid_error_window_count or xid_code
+--
+-- Copies of a device's series (one per sharing pod) say the same at one instant: the largest counts.
+with detail as (
+    select
+        sample.cluster,
+        series.device_uuid,
+        series.signal,
+        try_cast(series.labels['xid'] as integer) as xid_code,
+        sample.seen_at::timestamp as seen_at,
+        max(sample.value) as value,
+        bool_and(sample.is_carried) as is_carried
+    from lake.sample as sample
+    inner join lake.series as series
+        using (cluster, series_id)
+    where series.signal in ('xid_error_count', 'xid_error_window_count')
+    group by all
+),
+
+best as (
+    select
+        cluster,
+        device_uuid,
+        min(signal) as signal
+    from detail
+    group by all
+),
+
+-- What the day before hands over at midnight are that day's errors.
+handed_over as (
+    select
+        cluster,
+        device_uuid,
+        signal,
+        xid_code,
+        arg_min(value, seen_at) as value
+    from detail
+    group by all
+    having arg_min(is_carried, seen_at)
+),
+
+first_seen as (
+    select
+        sample.cluster,
+        sample.device_uuid,
+        min(sample.seen_at)::timestamp as device_seen_at
+    from lake.device_sample as sample
+    semi join best
+        using (cluster, device_uuid)
+    group by all
+),
+
+-- A series that appears after its device was seen begins with the errors that made it appear.
+step as (
+    select
+        detail.*,
+        coalesce(
+            lag(detail.value) over (
+                partition by detail.cluster, detail.device_uuid, detail.signal, detail.xid_code
+                order by detail.seen_at
+            ),
+            handed_over.value
+        ) as previous,
+        first_seen.device_seen_at
+    from detail
+    semi join best
+        using (cluster, device_uuid, signal)
+    left join first_seen
+        using (cluster, device_uuid)
+    left join handed_over
+        on
+            detail.cluster = handed_over.cluster
+            and detail.device_uuid = handed_over.device_uuid
+            and detail.signal = handed_over.signal
+            and detail.xid_code = handed_over.xid_code
+    where not detail.is_carried
+),
+
+rise as (
+    select
+        cluster,
+        device_uuid,
+        xid_code,
+        seen_at,
+        signal as source_signal,
+        case
+            when previous is null then if(seen_at > device_seen_at, value, 0)
+            when value < previous and signal = 'xid_error_count' then value
+            else greatest(value - previous, 0)
+        end as event_count
+    from step
+    where xid_code is not null
+)
+
+select
+    cluster,
+    device_uuid,
+    '' as gpu_instance_id,
+    seen_at,
+    xid_code,
+    event_count::bigint as event_count,
+    source_signal
+from rise
+where event_count > 0
+union all
+select
+    sample.cluster,
+    sample.device_uuid,
+    sample.gpu_instance_id,
+    sample.seen_at::timestamp as seen_at,
+    sample.xid_event_code as xid_code,
+    1::bigint as event_count,
+    'xid_code' as source_signal
+from lake.device_sample as sample
+anti join best
+    using (cluster, device_uuid)
+where sample.xid_event_code is not null

@@ -1,0 +1,161 @@
+-- Limiting factor of each container on each of its devices, by rules over the window's figures; never a score.
+--
+-- A rule that lacks a figure is null: unknown, which is not no. Utilisation is the larger of engine activity and GPU utilisation.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+-- reads:  period.figure, period.sum
+-- params: figure_min_coverage_ratio, thresholds
+-- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
+-- columns:
+--   cluster                        cluster name
+--   namespace                      workload namespace
+--   pod                            workload pod
+--   pod_uid                        its uid; '' where unknown
+--   container                      workload container
+--   device_uuid                    UUID of the physical GPU
+--   gpu_instance_id                MIG instance; '' for the whole GPU
+--   node_name                      node
+--   gpu_model                      model
+--   sharing_mode                   as in facts.ownership
+--   device_seconds                 s in which the device was seen while held
+--   busy_ratio                     0..1, the larger of engine activity and GPU utilisation
+--   sm_active_avg                  0..1, SM activity
+--   dram_active_avg                0..1, DRAM activity
+--   pcie_bytes_per_second_avg      bytes/s over PCIe, sent and received
+--   power_throttle_ratio           share of time held back by the power limit: the larger of counter and reason
+--   thermal_throttle_ratio         share of time held back by heat, likewise
+--   hw_throttle_ratio              share of time held back by the hardware
+--   memory_pressure_ratio          share of time with memory at or above the threshold
+--   xid_error_count                XID errors while it held the device
+--   xid_codes                      their codes
+--   is_compute_bound               SM activity is at compute_sm_ratio or more
+--   is_bandwidth_bound             DRAM activity is high and SM activity is not
+--   is_io_bound                    PCIe carries much and SM activity is low
+--   is_latency_bound               the engine is active and SM activity very low, and neither of the two before
+--   is_ineffective                 busy, SM activity not high, and none of the three before
+--   is_power_limited               the power limit holds it back
+--   is_heat_limited                heat holds it back
+--   is_hardware_limited            the hardware holds it back
+--   is_memory_pressured            memory is at or above the threshold at some time
+--   is_work_rejected               that, and XID errors of programs (13, 31, 43, 45)
+with threshold as (
+    select unnest(from_json($thresholds::json, '{
+        "bandwidth_dram_ratio": "DOUBLE",
+        "busy_ratio": "DOUBLE",
+        "compute_sm_ratio": "DOUBLE",
+        "hw_throttle_ratio": "DOUBLE",
+        "ineffective_sm_ratio": "DOUBLE",
+        "io_pcie_bytes_per_second": "DOUBLE",
+        "io_sm_ratio": "DOUBLE",
+        "latency_engine_ratio": "DOUBLE",
+        "latency_sm_ratio": "DOUBLE",
+        "throttle_ratio": "DOUBLE"
+    }'))
+),
+
+figure as (
+    select
+        figure.* exclude (gpu_util_seen_seconds),
+        total.gpu_util_ratio_seconds,
+        total.gpu_util_seen_seconds
+    from period.figure as figure
+    left join period.sum as total
+        using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    where figure.subject = 'container_device'
+),
+
+measured as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        node_name,
+        gpu_model,
+        sharing_mode,
+        device_seconds,
+        -- What is null is left out.
+        greatest(
+            gpu_usage_avg,
+            if(
+                gpu_util_seen_seconds >= $figure_min_coverage_ratio * device_seconds,
+                gpu_util_ratio_seconds / gpu_util_seen_seconds,
+                null
+            )
+        ) as busy_ratio,
+        gpu_usage_avg,
+        sm_active_avg,
+        dram_active_avg,
+        pcie_tx_bytes_per_second_avg + pcie_rx_bytes_per_second_avg as pcie_bytes_per_second_avg,
+        greatest(power_violation_ratio, sw_power_cap_ratio) as power_throttle_ratio,
+        greatest(thermal_violation_ratio, sw_thermal_ratio, hw_thermal_ratio) as thermal_throttle_ratio,
+        greatest(hw_slowdown_ratio, hw_power_brake_ratio) as hw_throttle_ratio,
+        memory_pressure_ratio,
+        xid_error_count,
+        xid_codes
+    from figure
+),
+
+ruled as (
+    select
+        measured.*,
+        measured.sm_active_avg >= threshold.compute_sm_ratio as is_compute_bound,
+        measured.dram_active_avg >= threshold.bandwidth_dram_ratio and measured.sm_active_avg < threshold.ineffective_sm_ratio as is_bandwidth_bound,
+        -- An instance's SM activity says nothing against the links of the whole board; nor does that of a device which does nothing.
+        if(
+            measured.gpu_instance_id = '',
+            measured.pcie_bytes_per_second_avg >= threshold.io_pcie_bytes_per_second and measured.sm_active_avg < threshold.io_sm_ratio and measured.sm_active_avg >= 0.001,
+            null
+        ) as is_io_bound,
+        measured.gpu_usage_avg >= threshold.latency_engine_ratio and measured.sm_active_avg < threshold.latency_sm_ratio as is_slow_to_start,
+        measured.power_throttle_ratio > threshold.throttle_ratio as is_power_limited,
+        measured.thermal_throttle_ratio > threshold.throttle_ratio as is_heat_limited,
+        measured.hw_throttle_ratio > threshold.hw_throttle_ratio as is_hardware_limited,
+        measured.memory_pressure_ratio > 0 as is_memory_pressured,
+        measured.busy_ratio >= threshold.busy_ratio and measured.sm_active_avg < threshold.ineffective_sm_ratio as is_low
+    from measured
+    cross join threshold
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    node_name,
+    gpu_model,
+    sharing_mode,
+    device_seconds,
+    busy_ratio,
+    sm_active_avg,
+    dram_active_avg,
+    pcie_bytes_per_second_avg,
+    power_throttle_ratio,
+    thermal_throttle_ratio,
+    hw_throttle_ratio,
+    memory_pressure_ratio,
+    xid_error_count,
+    xid_codes,
+    is_compute_bound,
+    is_bandwidth_bound,
+    is_io_bound,
+    is_slow_to_start
+    and not coalesce(is_bandwidth_bound, false)
+    and not coalesce(is_io_bound, false) as is_latency_bound,
+    is_low
+    and not coalesce(is_bandwidth_bound, false)
+    and not coalesce(is_io_bound, false)
+    and not coalesce(is_slow_to_start, false) as is_ineffective,
+    is_power_limited,
+    is_heat_limited,
+    is_hardware_limited,
+    is_memory_pressured,
+    -- The codes with which programs fail that get no memory.
+    is_memory_pressured and list_has_any(xid_codes, [13, 31, 43, 45]) as is_work_rejected
+from ruled

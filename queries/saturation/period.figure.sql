@@ -1,0 +1,432 @@
+-- Saturation figures of every subject of period.sum, each null with its reason.
+--
+-- A figure known for less than $figure_min_coverage_ratio of the observed time is null (low_coverage).
+--
+-- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+-- reads:  period.link, period.source, period.sum
+-- params: figure_min_coverage_ratio, saturation_enabled
+-- source: period.sum
+-- columns:
+--   subject                             device, container_device (a container on one of its devices) or container (all its devices)
+--   cluster                             cluster name
+--   namespace                           workload namespace
+--   pod                                 workload pod
+--   pod_uid                             its uid; '' where unknown
+--   container                           workload container
+--   device_uuid                         UUID of the physical GPU
+--   gpu_instance_id                     MIG instance; '' for the whole GPU
+--   observed_seconds                    s in which any of the devices was seen
+--   device_seconds                      the same, added over devices
+--   lifetime_seconds                    s of the holder's life; null for a device, and where unknown
+--   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
+--   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running on the device, whoever's (NVML)
+--   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
+--   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
+--   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
+--   board_limit_violation_ratio         share of time below the wanted clock because of board limits; above 1 is a fault of the source
+--   sw_power_cap_ratio                  0..1, share of time with 0x4, software power cap
+--   hw_slowdown_ratio                   0..1, share of time with 0x8, hardware slowdown
+--   sync_boost_ratio                    0..1, share of time with 0x10, sync boost
+--   sw_thermal_ratio                    0..1, share of time with 0x20, software thermal slowdown
+--   hw_thermal_ratio                    0..1, share of time with 0x40, hardware thermal slowdown
+--   hw_power_brake_ratio                0..1, share of time with 0x80, hardware power brake
+--   any_throttle_ratio                  0..1, share of time with any of the six reasons
+--   memory_used_ratio_avg               0..1, mean of used / (used + free)
+--   memory_used_ratio_max               0..1, largest used / (used + free) of one instant
+--   memory_pressure_ratio               0..1, share of time with used / (used + free) at or above the threshold
+--   xid_error_count                     XID errors, a lower bound: repeats of one code cannot be seen
+--   xid_codes                           their distinct codes, ascending
+--   dram_active_avg                     0..1, mean share of cycles in which device memory moved data
+--   dram_active_max                     0..1, its largest sample
+--   sm_active_avg                       0..1, mean share of time with a warp resident, over the SMs
+--   sm_active_max                       0..1, its largest sample
+--   sm_occupancy_avg                    0..1, mean of resident warps over the most an SM can hold
+--   tensor_active_avg                   0..1, mean share of cycles with the tensor pipe active
+--   pcie_tx_bytes_per_second_avg        bytes/s, mean device to host over PCIe
+--   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
+--   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
+--   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
+--   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
+--   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
+--   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
+--   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
+--   gpu_device                          device name on the node
+--   gpu_model                           model
+--   node_name                           node
+--   sharing_mode                        as in facts.ownership; '' for a device
+--   sharing_evidence                    what that is read from
+--   gpu_usage_seen_seconds              s behind gpu_usage_avg
+--   gpu_util_seen_seconds               s behind gpu_util_ratio_avg
+--   power_violation_seconds             s of violation behind power_violation_ratio
+--   power_violation_seen_seconds        s over which the counter's growth is known
+--   thermal_violation_seconds           s of violation behind thermal_violation_ratio
+--   thermal_violation_seen_seconds      s over which the counter's growth is known
+--   sync_boost_violation_seconds        s of violation behind sync_boost_violation_ratio
+--   sync_boost_violation_seen_seconds   s over which the counter's growth is known
+--   board_limit_violation_seconds       s of violation behind board_limit_violation_ratio
+--   board_limit_violation_seen_seconds  s over which the counter's growth is known
+--   sw_power_cap_seconds                s behind sw_power_cap_ratio
+--   hw_slowdown_seconds                 s behind hw_slowdown_ratio
+--   sync_boost_seconds                  s behind sync_boost_ratio
+--   sw_thermal_seconds                  s behind sw_thermal_ratio
+--   hw_thermal_seconds                  s behind hw_thermal_ratio
+--   hw_power_brake_seconds              s behind hw_power_brake_ratio
+--   any_throttle_seconds                s behind any_throttle_ratio
+--   throttle_seen_seconds               s in which the reasons were known
+--   memory_pressure_seconds             s behind memory_pressure_ratio
+--   memory_seen_seconds                 s in which the memory ratio was known
+--   dram_active_seen_seconds            s in which dram_active was known
+--   sm_active_seen_seconds              s in which sm_active was known
+--   sm_occupancy_seen_seconds           s in which sm_occupancy was known
+--   tensor_active_seen_seconds          s in which tensor_active was known
+--   pcie_tx_seen_seconds                s in which pcie_tx was known
+--   pcie_rx_seen_seconds                s in which pcie_rx was known
+--   nvlink_tx_seen_seconds              s in which nvlink_tx was known
+--   nvlink_rx_seen_seconds              s in which nvlink_rx was known
+--   source_metrics                      signal → metric that it was read from; several are listed
+--   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
+with placed as (
+    select
+        total.*,
+        total.subject = 'device' and total.gpu_instance_id != '' as is_board_elsewhere,
+        total.subject = 'device' and total.gpu_instance_id = ''
+        and bool_or(total.gpu_instance_id != '') over (
+            partition by total.subject, total.cluster, total.device_uuid
+        ) as is_instance_elsewhere,
+        link.pcie_bytes_per_second,
+        link.nvlink_bytes_per_second,
+        coalesce(source.source_metrics, map_from_entries([])) as source_metrics,
+        source.left_out
+    from period.sum as total
+    left join period.link as link
+        using (cluster, device_uuid)
+    left join period.source as source
+        on
+            total.subject = source.subject
+            and total.cluster = source.cluster
+            and total.namespace = source.namespace
+            and total.pod = source.pod
+            and total.pod_uid = source.pod_uid
+            and total.container = source.container
+            and total.device_uuid = source.device_uuid
+            and total.gpu_instance_id = source.gpu_instance_id
+),
+
+judged as (
+    select
+        *,
+        case
+            when not $saturation_enabled then 'disabled'
+            when gr_engine_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
+            when gr_engine_active_seen_seconds is null then coalesce(left_out['gr_engine_active_ratio'], 'not_collected')
+            when gr_engine_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as gpu_usage_reason,
+        -- NVML tells it of the whole GPU alone: of who shares an instance's board it says nothing.
+        case
+            when gpu_instance_id != '' or sharing_mode = 'mig' then 'board_scope'
+            when gpu_util_seen_seconds is null then coalesce(left_out['gpu_util_ratio'], 'not_collected')
+            when gpu_util_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as gpu_util_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when power_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when power_violation_seen_seconds is null and power_violation_sample_count > 0 then 'single_sample'
+            when power_violation_seen_seconds is null then 'not_collected'
+            when power_violation_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as power_violation_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when thermal_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when thermal_violation_seen_seconds is null and thermal_violation_sample_count > 0 then 'single_sample'
+            when thermal_violation_seen_seconds is null then 'not_collected'
+            when thermal_violation_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as thermal_violation_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when sync_boost_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when sync_boost_violation_seen_seconds is null and sync_boost_violation_sample_count > 0 then 'single_sample'
+            when sync_boost_violation_seen_seconds is null then 'not_collected'
+            when sync_boost_violation_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sync_boost_violation_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when board_limit_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when board_limit_violation_seen_seconds is null and board_limit_violation_sample_count > 0 then 'single_sample'
+            when board_limit_violation_seen_seconds is null then 'not_collected'
+            when board_limit_violation_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as board_limit_violation_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when throttle_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when throttle_seen_seconds is null then 'not_collected'
+            when throttle_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as throttle_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when sw_power_cap_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when sw_power_cap_seen_seconds is null then 'not_collected'
+            when sw_power_cap_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sw_power_cap_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when sync_boost_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when sync_boost_seen_seconds is null then 'not_collected'
+            when sync_boost_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sync_boost_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when sw_thermal_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when sw_thermal_seen_seconds is null then 'not_collected'
+            when sw_thermal_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sw_thermal_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when hw_thermal_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when hw_thermal_seen_seconds is null then 'not_collected'
+            when hw_thermal_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as hw_thermal_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when hw_power_brake_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when hw_power_brake_seen_seconds is null then 'not_collected'
+            when hw_power_brake_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as hw_power_brake_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when memory_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
+            when memory_seen_seconds is null then coalesce(left_out['fb_used_bytes'], 'not_collected')
+            when memory_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as memory_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when dram_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
+            when dram_active_seen_seconds is null then coalesce(left_out['dram_active_ratio'], 'not_collected')
+            when dram_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as dram_active_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when sm_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
+            when sm_active_seen_seconds is null then coalesce(left_out['sm_active_ratio'], 'not_collected')
+            when sm_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sm_active_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when sm_occupancy_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
+            when sm_occupancy_seen_seconds is null then coalesce(left_out['sm_occupancy_ratio'], 'not_collected')
+            when sm_occupancy_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as sm_occupancy_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when tensor_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
+            when tensor_active_seen_seconds is null then coalesce(left_out['tensor_active_ratio'], 'not_collected')
+            when tensor_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as tensor_active_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when pcie_tx_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when pcie_tx_seen_seconds is null then 'not_collected'
+            when pcie_tx_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as pcie_tx_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when pcie_rx_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when pcie_rx_seen_seconds is null then 'not_collected'
+            when pcie_rx_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as pcie_rx_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when nvlink_tx_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when nvlink_tx_seen_seconds is null then 'not_collected'
+            when nvlink_tx_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as nvlink_tx_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when nvlink_rx_seen_seconds is null and is_board_elsewhere then 'board_scope'
+            when nvlink_rx_seen_seconds is null then 'not_collected'
+            when nvlink_rx_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+        end as nvlink_rx_reason,
+        case
+            when not $saturation_enabled then 'disabled'
+            when is_board_elsewhere then 'board_scope'
+            when xid_event_count is null then 'not_collected'
+        end as xid_reason
+    from placed
+),
+
+figured as (
+    select
+        *,
+        case when gpu_usage_reason is null then gr_engine_active_ratio_seconds / gr_engine_active_seen_seconds end as f_gpu_usage_avg,
+        case when gpu_util_reason is null then gpu_util_ratio_seconds / gpu_util_seen_seconds end as f_gpu_util_ratio_avg,
+        case when power_violation_reason is null then power_violation_seconds / power_violation_seen_seconds end as f_power_violation_ratio,
+        case when thermal_violation_reason is null then thermal_violation_seconds / thermal_violation_seen_seconds end as f_thermal_violation_ratio,
+        case when sync_boost_violation_reason is null then sync_boost_violation_seconds / sync_boost_violation_seen_seconds end as f_sync_boost_violation_ratio,
+        case when board_limit_violation_reason is null then board_limit_violation_seconds / board_limit_violation_seen_seconds end as f_board_limit_violation_ratio,
+        case when sw_power_cap_reason is null then sw_power_cap_seconds / sw_power_cap_seen_seconds end as f_sw_power_cap_ratio,
+        case when throttle_reason is null then hw_slowdown_seconds / throttle_seen_seconds end as f_hw_slowdown_ratio,
+        case when sync_boost_reason is null then sync_boost_seconds / sync_boost_seen_seconds end as f_sync_boost_ratio,
+        case when sw_thermal_reason is null then sw_thermal_seconds / sw_thermal_seen_seconds end as f_sw_thermal_ratio,
+        case when hw_thermal_reason is null then hw_thermal_seconds / hw_thermal_seen_seconds end as f_hw_thermal_ratio,
+        case when hw_power_brake_reason is null then hw_power_brake_seconds / hw_power_brake_seen_seconds end as f_hw_power_brake_ratio,
+        case when throttle_reason is null then any_throttle_seconds / throttle_seen_seconds end as f_any_throttle_ratio,
+        case when memory_reason is null then memory_used_ratio_seconds / memory_seen_seconds end as f_memory_used_ratio_avg,
+        case when memory_reason is null then memory_used_ratio_max end as f_memory_used_ratio_max,
+        case when memory_reason is null then memory_pressure_seconds / memory_seen_seconds end as f_memory_pressure_ratio,
+        case when xid_reason is null then xid_event_count end as f_xid_error_count,
+        case when xid_reason is null then xid_codes end as f_xid_codes,
+        case when dram_active_reason is null then dram_active_ratio_seconds / dram_active_seen_seconds end as f_dram_active_avg,
+        case when dram_active_reason is null then dram_active_ratio_max end as f_dram_active_max,
+        case when sm_active_reason is null then sm_active_ratio_seconds / sm_active_seen_seconds end as f_sm_active_avg,
+        case when sm_active_reason is null then sm_active_ratio_max end as f_sm_active_max,
+        case when sm_occupancy_reason is null then sm_occupancy_ratio_seconds / sm_occupancy_seen_seconds end as f_sm_occupancy_avg,
+        case when tensor_active_reason is null then tensor_active_ratio_seconds / tensor_active_seen_seconds end as f_tensor_active_avg,
+        case when pcie_tx_reason is null then pcie_tx_bytes / pcie_tx_seen_seconds end as f_pcie_tx_bytes_per_second_avg,
+        case when pcie_rx_reason is null then pcie_rx_bytes / pcie_rx_seen_seconds end as f_pcie_rx_bytes_per_second_avg,
+        case when nvlink_tx_reason is null then nvlink_tx_bytes / nvlink_tx_seen_seconds end as f_nvlink_tx_bytes_per_second_avg,
+        case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds end as f_nvlink_rx_bytes_per_second_avg,
+        case when pcie_tx_reason is null then pcie_tx_bytes / pcie_tx_seen_seconds / pcie_bytes_per_second end as f_pcie_tx_ratio_avg,
+        case when pcie_rx_reason is null then pcie_rx_bytes / pcie_rx_seen_seconds / pcie_bytes_per_second end as f_pcie_rx_ratio_avg,
+        case when nvlink_tx_reason is null then nvlink_tx_bytes / nvlink_tx_seen_seconds / nvlink_bytes_per_second end as f_nvlink_tx_ratio_avg,
+        case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds / nvlink_bytes_per_second end as f_nvlink_rx_ratio_avg
+    from judged
+),
+
+bounded as (
+    select
+        *,
+        -- The counters see the same causes: their largest is what any throttling is at the least.
+        greatest(
+            f_power_violation_ratio, f_thermal_violation_ratio,
+            f_sync_boost_violation_ratio, f_board_limit_violation_ratio
+        ) as f_any_throttle_ratio_min
+    from figured
+)
+
+select
+    subject,
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    observed_seconds,
+    device_seconds,
+    lifetime_seconds,
+    f_gpu_usage_avg as gpu_usage_avg,
+    f_gpu_util_ratio_avg as gpu_util_ratio_avg,
+    f_power_violation_ratio as power_violation_ratio,
+    f_thermal_violation_ratio as thermal_violation_ratio,
+    f_sync_boost_violation_ratio as sync_boost_violation_ratio,
+    f_board_limit_violation_ratio as board_limit_violation_ratio,
+    f_sw_power_cap_ratio as sw_power_cap_ratio,
+    f_hw_slowdown_ratio as hw_slowdown_ratio,
+    f_sync_boost_ratio as sync_boost_ratio,
+    f_sw_thermal_ratio as sw_thermal_ratio,
+    f_hw_thermal_ratio as hw_thermal_ratio,
+    f_hw_power_brake_ratio as hw_power_brake_ratio,
+    f_any_throttle_ratio as any_throttle_ratio,
+    f_memory_used_ratio_avg as memory_used_ratio_avg,
+    f_memory_used_ratio_max as memory_used_ratio_max,
+    f_memory_pressure_ratio as memory_pressure_ratio,
+    f_xid_error_count as xid_error_count,
+    f_xid_codes as xid_codes,
+    f_dram_active_avg as dram_active_avg,
+    f_dram_active_max as dram_active_max,
+    f_sm_active_avg as sm_active_avg,
+    f_sm_active_max as sm_active_max,
+    f_sm_occupancy_avg as sm_occupancy_avg,
+    f_tensor_active_avg as tensor_active_avg,
+    f_pcie_tx_bytes_per_second_avg as pcie_tx_bytes_per_second_avg,
+    f_pcie_rx_bytes_per_second_avg as pcie_rx_bytes_per_second_avg,
+    f_nvlink_tx_bytes_per_second_avg as nvlink_tx_bytes_per_second_avg,
+    f_nvlink_rx_bytes_per_second_avg as nvlink_rx_bytes_per_second_avg,
+    f_pcie_tx_ratio_avg as pcie_tx_ratio_avg,
+    f_pcie_rx_ratio_avg as pcie_rx_ratio_avg,
+    f_nvlink_tx_ratio_avg as nvlink_tx_ratio_avg,
+    f_nvlink_rx_ratio_avg as nvlink_rx_ratio_avg,
+    f_any_throttle_ratio_min as any_throttle_ratio_min,
+    gpu_device,
+    gpu_model,
+    node_name,
+    sharing_mode,
+    sharing_evidence,
+    coalesce(gr_engine_active_seen_seconds, 0) as gpu_usage_seen_seconds,
+    if(gpu_util_reason = 'board_scope', 0, coalesce(gpu_util_seen_seconds, 0)) as gpu_util_seen_seconds,
+    case when $saturation_enabled then power_violation_seconds end as power_violation_seconds,
+    coalesce(power_violation_seen_seconds, 0) as power_violation_seen_seconds,
+    case when $saturation_enabled then thermal_violation_seconds end as thermal_violation_seconds,
+    coalesce(thermal_violation_seen_seconds, 0) as thermal_violation_seen_seconds,
+    case when $saturation_enabled then sync_boost_violation_seconds end as sync_boost_violation_seconds,
+    coalesce(sync_boost_violation_seen_seconds, 0) as sync_boost_violation_seen_seconds,
+    case when $saturation_enabled then board_limit_violation_seconds end as board_limit_violation_seconds,
+    coalesce(board_limit_violation_seen_seconds, 0) as board_limit_violation_seen_seconds,
+    case when $saturation_enabled then sw_power_cap_seconds end as sw_power_cap_seconds,
+    case when $saturation_enabled then hw_slowdown_seconds end as hw_slowdown_seconds,
+    case when $saturation_enabled then sync_boost_seconds end as sync_boost_seconds,
+    case when $saturation_enabled then sw_thermal_seconds end as sw_thermal_seconds,
+    case when $saturation_enabled then hw_thermal_seconds end as hw_thermal_seconds,
+    case when $saturation_enabled then hw_power_brake_seconds end as hw_power_brake_seconds,
+    case when $saturation_enabled then any_throttle_seconds end as any_throttle_seconds,
+    coalesce(throttle_seen_seconds, 0) as throttle_seen_seconds,
+    case when $saturation_enabled then memory_pressure_seconds end as memory_pressure_seconds,
+    coalesce(memory_seen_seconds, 0) as memory_seen_seconds,
+    coalesce(dram_active_seen_seconds, 0) as dram_active_seen_seconds,
+    coalesce(sm_active_seen_seconds, 0) as sm_active_seen_seconds,
+    coalesce(sm_occupancy_seen_seconds, 0) as sm_occupancy_seen_seconds,
+    coalesce(tensor_active_seen_seconds, 0) as tensor_active_seen_seconds,
+    coalesce(pcie_tx_seen_seconds, 0) as pcie_tx_seen_seconds,
+    coalesce(pcie_rx_seen_seconds, 0) as pcie_rx_seen_seconds,
+    coalesce(nvlink_tx_seen_seconds, 0) as nvlink_tx_seen_seconds,
+    coalesce(nvlink_rx_seen_seconds, 0) as nvlink_rx_seen_seconds,
+    source_metrics,
+    map_from_entries([entry for entry in [
+        { 'figure': 'gpu_usage_avg', 'reason': gpu_usage_reason },
+        { 'figure': 'gpu_util_ratio_avg', 'reason': gpu_util_reason },
+        { 'figure': 'power_violation_ratio', 'reason': power_violation_reason },
+        { 'figure': 'thermal_violation_ratio', 'reason': thermal_violation_reason },
+        { 'figure': 'sync_boost_violation_ratio', 'reason': sync_boost_violation_reason },
+        { 'figure': 'board_limit_violation_ratio', 'reason': board_limit_violation_reason },
+        { 'figure': 'sw_power_cap_ratio', 'reason': sw_power_cap_reason },
+        { 'figure': 'hw_slowdown_ratio', 'reason': throttle_reason },
+        { 'figure': 'sync_boost_ratio', 'reason': sync_boost_reason },
+        { 'figure': 'sw_thermal_ratio', 'reason': sw_thermal_reason },
+        { 'figure': 'hw_thermal_ratio', 'reason': hw_thermal_reason },
+        { 'figure': 'hw_power_brake_ratio', 'reason': hw_power_brake_reason },
+        { 'figure': 'any_throttle_ratio', 'reason': throttle_reason },
+        { 'figure': 'memory_used_ratio_avg', 'reason': memory_reason },
+        { 'figure': 'memory_used_ratio_max', 'reason': memory_reason },
+        { 'figure': 'memory_pressure_ratio', 'reason': memory_reason },
+        { 'figure': 'xid_error_count', 'reason': xid_reason },
+        { 'figure': 'xid_codes', 'reason': xid_reason },
+        { 'figure': 'dram_active_avg', 'reason': dram_active_reason },
+        { 'figure': 'dram_active_max', 'reason': dram_active_reason },
+        { 'figure': 'sm_active_avg', 'reason': sm_active_reason },
+        { 'figure': 'sm_active_max', 'reason': sm_active_reason },
+        { 'figure': 'sm_occupancy_avg', 'reason': sm_occupancy_reason },
+        { 'figure': 'tensor_active_avg', 'reason': tensor_active_reason },
+        { 'figure': 'pcie_tx_bytes_per_second_avg', 'reason': pcie_tx_reason },
+        { 'figure': 'pcie_rx_bytes_per_second_avg', 'reason': pcie_rx_reason },
+        { 'figure': 'nvlink_tx_bytes_per_second_avg', 'reason': nvlink_tx_reason },
+        { 'figure': 'nvlink_rx_bytes_per_second_avg', 'reason': nvlink_rx_reason },
+        { 'figure': 'pcie_tx_ratio_avg', 'reason': coalesce(pcie_tx_reason, case when pcie_bytes_per_second is null then 'link_unknown' end) },
+        { 'figure': 'pcie_rx_ratio_avg', 'reason': coalesce(pcie_rx_reason, case when pcie_bytes_per_second is null then 'link_unknown' end) },
+        { 'figure': 'nvlink_tx_ratio_avg', 'reason': coalesce(nvlink_tx_reason, case when nvlink_bytes_per_second is null then 'link_unknown' end) },
+        { 'figure': 'nvlink_rx_ratio_avg', 'reason': coalesce(nvlink_rx_reason, case when nvlink_bytes_per_second is null then 'link_unknown' end) },
+        { 'figure': 'any_throttle_ratio_min', 'reason': if(f_any_throttle_ratio_min is null, power_violation_reason, null) },
+        { 'figure': 'power_violation_seconds', 'reason': if($saturation_enabled and power_violation_seconds is not null, null, power_violation_reason) },
+        { 'figure': 'thermal_violation_seconds', 'reason': if($saturation_enabled and thermal_violation_seconds is not null, null, thermal_violation_reason) },
+        { 'figure': 'sync_boost_violation_seconds', 'reason': if($saturation_enabled and sync_boost_violation_seconds is not null, null, sync_boost_violation_reason) },
+        { 'figure': 'board_limit_violation_seconds', 'reason': if($saturation_enabled and board_limit_violation_seconds is not null, null, board_limit_violation_reason) },
+        { 'figure': 'sw_power_cap_seconds', 'reason': if($saturation_enabled and sw_power_cap_seconds is not null, null, sw_power_cap_reason) },
+        { 'figure': 'hw_slowdown_seconds', 'reason': if($saturation_enabled and hw_slowdown_seconds is not null, null, throttle_reason) },
+        { 'figure': 'sync_boost_seconds', 'reason': if($saturation_enabled and sync_boost_seconds is not null, null, sync_boost_reason) },
+        { 'figure': 'sw_thermal_seconds', 'reason': if($saturation_enabled and sw_thermal_seconds is not null, null, sw_thermal_reason) },
+        { 'figure': 'hw_thermal_seconds', 'reason': if($saturation_enabled and hw_thermal_seconds is not null, null, hw_thermal_reason) },
+        { 'figure': 'hw_power_brake_seconds', 'reason': if($saturation_enabled and hw_power_brake_seconds is not null, null, hw_power_brake_reason) },
+        { 'figure': 'any_throttle_seconds', 'reason': if($saturation_enabled and any_throttle_seconds is not null, null, throttle_reason) },
+        { 'figure': 'memory_pressure_seconds', 'reason': if($saturation_enabled and memory_pressure_seconds is not null, null, memory_reason) }
+    ] if entry.reason is not null]) as unknown_reasons
+from bounded

@@ -1,0 +1,247 @@
+-- Needs of each container that was alone on one GPU, and the smallest MIG profile and model in which they fit.
+--
+-- Need is that of its busiest hour (SM activity, occupancy, DRAM activity) and its largest memory, with fit_headroom_ratio to spare. A
+-- profile fits where its part of the SMs, of the memory's bandwidth and of the memory suffices; of those that do the one of which most
+-- fit on a GPU. Smaller models are those that the cluster has, compared by dense FP16 throughput, memory bandwidth and memory. Not
+-- here: several GPUs at once (MIG instances do not reach each other), shared ones, instances, and what never worked.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
+-- reads:  facts.container_hour, facts.device_hour, facts.ownership
+-- params: figure_min_coverage_ratio, fit_headroom_ratio, gpu_models, mig_profiles, since_at, until_at
+-- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
+-- columns:
+--   cluster                     cluster name
+--   namespace                   workload namespace
+--   pod                         workload pod
+--   pod_uid                     its uid; '' where unknown
+--   container                   workload container
+--   device_uuid                 UUID of the GPU
+--   node_name                   node
+--   gpu_model                   its model
+--   held_gpu_hours              h for which it was seen while the container held it
+--   busiest_sm_active_ratio     SM activity of its busiest hour; null where it is known for too little of the time
+--   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour; null likewise
+--   busiest_dram_active_ratio   DRAM activity of its busiest hour; null likewise
+--   sm_active_ratio_max         largest sample of SM activity
+--   memory_used_bytes_max       largest memory in use; null where unknown
+--   memory_used_ratio_max       the same, of what it and the free memory come to
+--   is_known                    whether all that is compared is known
+--   profile                     MIG profile in which it fits; '' for none
+--   instance_count              how many of the profile fit on the GPU; null for none
+--   is_peak_within              whether the largest sample of SM activity is within the profile's part too
+--   smaller_model               model of the cluster in which it fits; '' for none
+--   first_seen_at               UTC, the first hour
+with profile as (
+    select
+        entry.gpu_model,
+        entry.profile,
+        entry.compute_slices::double / entry.compute_slices_total::double as sm_part,
+        entry.memory_slices::double / entry.memory_slices_total::double as memory_part,
+        entry.instances_max::bigint as instance_count
+    from (
+        select unnest(from_json($mig_profiles::json, '[{
+            "gpu_model": "VARCHAR", "profile": "VARCHAR", "compute_slices": "VARCHAR", "compute_slices_total": "VARCHAR",
+            "memory_slices": "VARCHAR", "memory_slices_total": "VARCHAR", "instances_max": "VARCHAR"
+        }]')) as entry
+    ) as listed
+),
+
+model as (
+    select
+        entry.gpu_model,
+        entry.name,
+        entry.memory_gigabytes::double * 1e9 as memory_bytes,
+        entry.memory_gigabytes_per_second::double as bandwidth,
+        entry.fp16_tensor_teraflops::double as teraflops
+    from (
+        select unnest(from_json($gpu_models::json, '[{
+            "gpu_model": "VARCHAR", "name": "VARCHAR", "memory_gigabytes": "VARCHAR", "memory_gigabytes_per_second": "VARCHAR",
+            "fp16_tensor_teraflops": "VARCHAR"
+        }]')) as entry
+    ) as listed
+),
+
+-- The models that the cluster has, as far as the catalogue knows them; of several names that match the longest is meant.
+there as (
+    select
+        device_hour.cluster,
+        device_hour.gpu_model,
+        arg_max(
+            { 'memory_bytes': model.memory_bytes, 'bandwidth': model.bandwidth, 'teraflops': model.teraflops },
+            length(model.gpu_model)
+        ) as spec
+    from facts.device_hour
+    inner join model on device_hour.gpu_model glob model.gpu_model
+    where device_hour.hour_start_at < $until_at and device_hour.hour_start_at + interval 1 hour > $since_at
+    group by device_hour.cluster, device_hour.gpu_model
+),
+
+device as (
+    select
+        cluster,
+        device_uuid,
+        arg_max(node_name, hour_start_at) as node_name,
+        arg_max(gpu_model, hour_start_at) as gpu_model
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, device_uuid
+),
+
+-- One GPU at any time, and one only: a pod that is given another after a restart is left out too.
+alone as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid
+    from facts.ownership
+    where start_at < $until_at and end_at > $since_at
+    group by cluster, namespace, pod, pod_uid
+    having
+        count(distinct device_uuid || '/' || gpu_instance_id) = 1
+        and bool_and(sharing_mode = 'exclusive' and gpu_instance_id = '')
+),
+
+needed as (
+    select
+        hour.cluster,
+        hour.namespace,
+        hour.pod,
+        hour.pod_uid,
+        hour.container,
+        hour.device_uuid,
+        sum(hour.observed_seconds) / 3600 as held_gpu_hours,
+        sum(hour.sm_active_seen_seconds) / nullif(sum(hour.observed_seconds), 0) as sm_known_ratio,
+        sum(hour.sm_occupancy_seen_seconds) / nullif(sum(hour.observed_seconds), 0) as occupancy_known_ratio,
+        sum(hour.dram_active_seen_seconds) / nullif(sum(hour.observed_seconds), 0) as dram_known_ratio,
+        -- Minutes at the edge of an hour are no busy hour.
+        max(hour.sm_active_ratio_seconds / hour.sm_active_seen_seconds) filter (
+            where hour.sm_active_seen_seconds >= 600
+        ) as busiest_sm_active_ratio,
+        max(hour.sm_occupancy_ratio_seconds / hour.sm_occupancy_seen_seconds) filter (
+            where hour.sm_occupancy_seen_seconds >= 600
+        ) as busiest_sm_occupancy_ratio,
+        max(hour.dram_active_ratio_seconds / hour.dram_active_seen_seconds) filter (
+            where hour.dram_active_seen_seconds >= 600
+        ) as busiest_dram_active_ratio,
+        max(hour.sm_active_ratio_max) as sm_active_ratio_max,
+        max(hour.fb_used_bytes_max) as memory_used_bytes_max,
+        max(hour.memory_used_ratio_max) as memory_used_ratio_max,
+        min(hour.hour_start_at) as first_seen_at
+    from facts.container_hour as hour
+    inner join alone
+        using (cluster, namespace, pod, pod_uid)
+    where hour.hour_start_at < $until_at and hour.hour_start_at + interval 1 hour > $since_at
+    group by hour.cluster, hour.namespace, hour.pod, hour.pod_uid, hour.container, hour.device_uuid
+),
+
+known as (
+    select
+        needed.* exclude (busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio),
+        device.node_name,
+        device.gpu_model,
+        if(sm_known_ratio >= $figure_min_coverage_ratio, needed.busiest_sm_active_ratio, null) as busiest_sm_active_ratio,
+        if(
+            occupancy_known_ratio >= $figure_min_coverage_ratio, needed.busiest_sm_occupancy_ratio, null
+        ) as busiest_sm_occupancy_ratio,
+        if(dram_known_ratio >= $figure_min_coverage_ratio, needed.busiest_dram_active_ratio, null) as busiest_dram_active_ratio
+    from needed
+    inner join device
+        using (cluster, device_uuid)
+),
+
+judged as (
+    select
+        *,
+        busiest_sm_active_ratio is not null
+        and busiest_sm_occupancy_ratio is not null
+        and busiest_dram_active_ratio is not null
+        and memory_used_bytes_max is not null
+        and memory_used_ratio_max is not null as is_known,
+        -- Occupancy counts the warps of all SMs: it never asks for more than SM activity, but where that one is wrong.
+        (1 + $fit_headroom_ratio) * greatest(busiest_sm_active_ratio, busiest_sm_occupancy_ratio) as sm_need,
+        (1 + $fit_headroom_ratio) * busiest_dram_active_ratio as dram_need,
+        (1 + $fit_headroom_ratio) * memory_used_bytes_max as memory_need
+    from known
+),
+
+fitting as (
+    select
+        judged.cluster,
+        judged.namespace,
+        judged.pod,
+        judged.pod_uid,
+        judged.container,
+        judged.device_uuid,
+        arg_max(
+            { 'name': profile.profile, 'sm_part': profile.sm_part, 'instance_count': profile.instance_count },
+            (profile.instance_count, -profile.sm_part, -profile.memory_part)
+        ) as chosen
+    from judged
+    inner join profile on judged.gpu_model glob profile.gpu_model
+    where
+        judged.is_known
+        and judged.sm_need <= profile.sm_part
+        and judged.dram_need <= profile.memory_part
+        and (1 + $fit_headroom_ratio) * judged.memory_used_ratio_max <= profile.memory_part
+    group by judged.cluster, judged.namespace, judged.pod, judged.pod_uid, judged.container, judged.device_uuid
+),
+
+smaller as (
+    select
+        judged.cluster,
+        judged.namespace,
+        judged.pod,
+        judged.pod_uid,
+        judged.container,
+        judged.device_uuid,
+        arg_min(other.gpu_model, (other.spec.teraflops, other.spec.memory_bytes, other.gpu_model)) as smaller_model
+    from judged
+    inner join there as own
+        using (cluster, gpu_model)
+    inner join there as other on judged.cluster = other.cluster
+    where
+        judged.is_known
+        and other.spec.teraflops < own.spec.teraflops
+        and other.spec.memory_bytes <= own.spec.memory_bytes
+        and judged.sm_need * own.spec.teraflops <= other.spec.teraflops
+        and judged.dram_need * own.spec.bandwidth <= other.spec.bandwidth
+        and judged.memory_need <= other.spec.memory_bytes
+    group by judged.cluster, judged.namespace, judged.pod, judged.pod_uid, judged.container, judged.device_uuid
+)
+
+select
+    judged.cluster,
+    judged.namespace,
+    judged.pod,
+    judged.pod_uid,
+    judged.container,
+    judged.device_uuid,
+    judged.node_name,
+    judged.gpu_model,
+    judged.held_gpu_hours,
+    judged.busiest_sm_active_ratio,
+    judged.busiest_sm_occupancy_ratio,
+    judged.busiest_dram_active_ratio,
+    judged.sm_active_ratio_max,
+    judged.memory_used_bytes_max,
+    judged.memory_used_ratio_max,
+    judged.is_known,
+    coalesce(fitting.chosen.name, '') as profile,
+    fitting.chosen.instance_count,
+    judged.sm_active_ratio_max <= fitting.chosen.sm_part as is_peak_within,
+    coalesce(smaller.smaller_model, '') as smaller_model,
+    judged.first_seen_at
+from judged
+left join fitting
+    using (cluster, namespace, pod, pod_uid, container, device_uuid)
+left join smaller
+    on
+        judged.cluster = smaller.cluster
+        and judged.namespace = smaller.namespace
+        and judged.pod = smaller.pod
+        and judged.pod_uid = smaller.pod_uid
+        and judged.container = smaller.container
+        and judged.device_uuid = smaller.device_uuid
+-- What never worked is idle, not large; what is unknown stays, and says so.
+where coalesce(judged.busiest_sm_active_ratio, 1) >= 0.001

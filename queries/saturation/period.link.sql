@@ -1,0 +1,65 @@
+-- Capacity of each device's links in one direction.
+--
+-- PCIe: what the exporter says of the link, else what the configuration says of the model. NVLink: the configuration, else the model's
+-- data sheet, which tells of all links: where bridges join some of them less can be carried.
+--
+-- grain:  cluster, device_uuid
+-- reads:  facts.link_hour, period.sum
+-- params: gpu_models, links, since_at, until_at
+-- source: facts.link_hour; links.<model> of gpureport.toml; queries/catalog/gpu_model.csv
+-- columns:
+--   cluster                  cluster name
+--   device_uuid              UUID of the physical GPU
+--   pcie_bytes_per_second    bytes/s over PCIe; null where neither the exporter nor the configuration tells
+--   nvlink_bytes_per_second  bytes/s over all NVLinks together; null where neither configuration nor data sheet tells
+--   nvlink_source            configuration or data sheet; '' where neither tells
+with configured as (
+    select
+        entry.key as gpu_model,
+        (entry.value ->> 'pcie_bytes_per_second')::double as pcie_bytes_per_second,
+        (entry.value ->> 'nvlink_bytes_per_second')::double as nvlink_bytes_per_second
+    from json_each($links::json) as entry
+),
+
+listed as (
+    select unnest(
+        from_json($gpu_models::json, '[{"gpu_model": "VARCHAR", "nvlink_gigabytes_per_second": "VARCHAR"}]'), recursive := true
+    )
+),
+
+sheet as (
+    select
+        device.gpu_model,
+        max(nullif(listed.nvlink_gigabytes_per_second, '')::double * 1e9) as nvlink_bytes_per_second
+    from period.sum as device
+    inner join listed on device.gpu_model glob listed.gpu_model
+    where device.subject = 'device' and device.gpu_instance_id = ''
+    group by device.gpu_model
+),
+
+exported as (
+    select
+        cluster,
+        device_uuid,
+        max(pcie_link_bytes_per_second_max) as pcie_bytes_per_second
+    from facts.link_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+)
+
+select
+    device.cluster,
+    device.device_uuid,
+    coalesce(exported.pcie_bytes_per_second, configured.pcie_bytes_per_second) as pcie_bytes_per_second,
+    coalesce(configured.nvlink_bytes_per_second, sheet.nvlink_bytes_per_second) as nvlink_bytes_per_second,
+    case
+        when configured.nvlink_bytes_per_second is not null then 'configuration'
+        when sheet.nvlink_bytes_per_second is not null then 'data sheet'
+        else ''
+    end as nvlink_source
+from period.sum as device
+left join configured on device.gpu_model = configured.gpu_model
+left join sheet on device.gpu_model = sheet.gpu_model
+left join exported
+    using (cluster, device_uuid)
+where device.subject = 'device' and device.gpu_instance_id = ''

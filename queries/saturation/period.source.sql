@@ -1,0 +1,207 @@
+-- Source metric of each signal over the window, for every device, container on a device, and container.
+--
+-- A container's are those of its devices on the days on which it held them; on a MIG instance its own, and the board's for signals
+-- that the instance has not. Several metrics (an exporter that was upgraded, two exporters) are listed, sorted.
+--
+-- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+-- reads:  facts.container_hour, facts.device_signal
+-- params: since_at, until_at
+-- source: facts.device_signal
+-- columns:
+--   subject          device, container_device (a container on one of its devices) or container (all its devices)
+--   cluster          cluster name
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid; '' where unknown
+--   container        workload container
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   source_metrics   signal → metric that it was read from; several are listed
+--   left_out         signal → for what most of its values were left out, copies aside
+with told as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day,
+        signal,
+        if(sample_count > 0, source_metric, '') as source_metric,
+        list_sort([
+            { 'fewer': -entry.value, 'reason': entry.key }
+            for entry in map_entries(dropped) if entry.key not in ('copy', 'duplicate')
+        ])[1].reason as left_out
+    from facts.device_signal
+    where day < $until_at and day + interval 1 day > $since_at
+),
+
+holder as (
+    select distinct
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at::date as day
+    from facts.container_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+),
+
+instance as (
+    select distinct
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day
+    from holder
+    where gpu_instance_id != ''
+),
+
+-- What is the board's alone, for those who hold an instance of it.
+of_board as (
+    select
+        instance.cluster,
+        instance.device_uuid,
+        instance.gpu_instance_id,
+        instance.day,
+        told.signal,
+        told.source_metric,
+        told.left_out
+    from instance
+    inner join told
+        on
+            instance.cluster = told.cluster
+            and instance.device_uuid = told.device_uuid
+            and instance.day = told.day
+            and told.gpu_instance_id = ''
+    anti join told as own
+        on
+            instance.cluster = own.cluster
+            and instance.device_uuid = own.device_uuid
+            and instance.gpu_instance_id = own.gpu_instance_id
+            and instance.day = own.day
+            and told.signal = own.signal
+),
+
+own as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day,
+        list({ 'signal': signal, 'metric': source_metric, 'left_out': left_out } order by signal) as metrics
+    from told
+    group by cluster, device_uuid, gpu_instance_id, day
+),
+
+from_board as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day,
+        list({ 'signal': signal, 'metric': source_metric, 'left_out': left_out } order by signal) as metrics
+    from of_board
+    group by cluster, device_uuid, gpu_instance_id, day
+),
+
+held as (
+    select
+        holder.cluster,
+        holder.namespace,
+        holder.pod,
+        holder.pod_uid,
+        holder.container,
+        holder.device_uuid,
+        holder.gpu_instance_id,
+        list_concat(coalesce(own.metrics, []), coalesce(from_board.metrics, [])) as metrics
+    from holder
+    left join own
+        using (cluster, device_uuid, gpu_instance_id, day)
+    left join from_board
+        on
+            holder.cluster = from_board.cluster
+            and holder.device_uuid = from_board.device_uuid
+            and holder.gpu_instance_id = from_board.gpu_instance_id
+            and holder.day = from_board.day
+),
+
+reading as (
+    select
+        'device' as subject,
+        cluster,
+        '' as namespace,
+        '' as pod,
+        '' as pod_uid,
+        '' as container,
+        device_uuid,
+        gpu_instance_id,
+        metrics
+    from own
+    union all by name
+    select
+        'container_device' as subject,
+        *
+    from held
+    union all by name
+    select
+        'container' as subject,
+        * replace ('' as device_uuid, '' as gpu_instance_id)
+    from held
+),
+
+-- Nearly all have the same few sets of metrics: each set of sets is worked out once.
+subject as (
+    select
+        * exclude (metrics),
+        list(distinct metrics order by metrics) as sets
+    from reading
+    group by all
+),
+
+entry as (
+    select
+        sets,
+        unnest(flatten(sets), recursive := true)
+    from (select distinct subject.sets from subject) as each_set
+),
+
+listed as (
+    select
+        sets,
+        signal,
+        array_to_string(
+            list_sort(list_distinct(flatten(list(string_split(metric, ', ')) filter (where metric != '')))), ', '
+        ) as metric,
+        min(left_out) as left_out
+    from entry
+    group by sets, signal
+),
+
+mapped as (
+    select
+        sets,
+        map_from_entries(
+            coalesce(list({ 'signal': signal, 'metric': metric } order by signal) filter (where metric != ''), [])
+        ) as source_metrics,
+        map_from_entries(
+            coalesce(list({ 'signal': signal, 'left_out': left_out } order by signal) filter (where left_out is not null), [])
+        ) as left_out
+    from listed
+    group by sets
+)
+
+select
+    subject.subject,
+    subject.cluster,
+    subject.namespace,
+    subject.pod,
+    subject.pod_uid,
+    subject.container,
+    subject.device_uuid,
+    subject.gpu_instance_id,
+    coalesce(mapped.source_metrics, map_from_entries([])) as source_metrics,
+    mapped.left_out
+from subject
+left join mapped on subject.sets = mapped.sets

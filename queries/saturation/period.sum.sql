@@ -1,0 +1,371 @@
+-- Hourly sums of devices, of containers on each device, and of containers over all their devices, added over the window.
+--
+-- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+-- reads:  facts.container_hour, facts.device_hour, facts.ownership
+-- params: since_at, until_at
+-- source: facts.device_hour, facts.container_hour
+-- columns:
+--   subject                             device, container_device (a container on one of its devices) or container (all its devices)
+--   cluster                             cluster name
+--   namespace                           workload namespace
+--   pod                                 workload pod
+--   pod_uid                             its uid; '' where unknown
+--   container                           workload container
+--   device_uuid                         UUID of the physical GPU
+--   gpu_instance_id                     MIG instance; '' for the whole GPU
+--   device_seconds                      s in which devices were seen, added over devices
+--   power_seen_seconds                  s in which power was known
+--   power_joules                        J, power integrated over the seconds in which it was known
+--   power_watts_max                     largest power
+--   power_limit_watts_max               largest enforced power limit
+--   energy_seen_seconds                 s over which the growth of the energy counter is known
+--   energy_joules                       J, growth of the energy counter over those seconds
+--   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
+--   gpu_util_seen_seconds               s in which GPU utilisation was known
+--   gpu_util_ratio_seconds              s x share of time with a kernel running
+--   fb_used_seen_seconds                s in which memory in use was known
+--   fb_used_byte_seconds                s x bytes of memory in use
+--   fb_used_bytes_max                   largest memory in use
+--   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
+--   memory_seen_seconds                 s in which used / (used + free) was known
+--   memory_used_ratio_seconds           s x used / (used + free)
+--   memory_used_ratio_max               largest used / (used + free) of one instant
+--   memory_pressure_seconds             s with used / (used + free) at or above the threshold
+--   gpu_temp_seen_seconds               s in which GPU temperature was known
+--   gpu_temp_celsius_seconds            s x degrees Celsius of the GPU
+--   gpu_temp_celsius_max                largest GPU temperature
+--   memory_temp_seen_seconds            s in which memory temperature was known
+--   memory_temp_celsius_seconds         s x degrees Celsius of the memory
+--   memory_temp_celsius_max             largest memory temperature
+--   sm_clock_seen_seconds               s in which SM clock was known
+--   sm_clock_hertz_seconds              s x Hz of the SM clock
+--   sm_clock_hertz_max                  largest SM clock
+--   memory_clock_seen_seconds           s in which memory clock was known
+--   memory_clock_hertz_seconds          s x Hz of the memory clock
+--   memory_clock_hertz_max              largest memory clock
+--   gr_engine_active_seen_seconds       s in which engine activity was known
+--   gr_engine_active_ratio_seconds      s x engine activity, 0..1
+--   sm_active_seen_seconds              s in which SM activity was known
+--   sm_active_ratio_seconds             s x SM activity, 0..1
+--   sm_active_ratio_max                 largest SM activity
+--   sm_occupancy_seen_seconds           s in which SM occupancy was known
+--   sm_occupancy_ratio_seconds          s x SM occupancy, 0..1
+--   tensor_active_seen_seconds          s in which tensor pipe activity was known
+--   tensor_active_ratio_seconds         s x tensor pipe activity, 0..1
+--   dram_active_seen_seconds            s in which memory bandwidth activity was known
+--   dram_active_ratio_seconds           s x memory bandwidth activity, 0..1
+--   dram_active_ratio_max               largest memory bandwidth activity
+--   pcie_tx_seen_seconds                s in which the rate device to host over PCIe was known
+--   pcie_tx_bytes                       bytes device to host over PCIe, the rate integrated
+--   pcie_rx_seen_seconds                s in which the rate host to device over PCIe was known
+--   pcie_rx_bytes                       bytes host to device over PCIe, the rate integrated
+--   nvlink_tx_seen_seconds              s in which the rate sent over NVLink was known
+--   nvlink_tx_bytes                     bytes sent over NVLink, the rate integrated
+--   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
+--   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
+--   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
+--   sw_power_cap_seen_seconds           s in which software power cap was known: by its counter, else by the bitmask
+--   sw_power_cap_seconds                s with 0x4, software power cap
+--   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
+--   sync_boost_seen_seconds             s in which sync boost was known: by its counter, else by the bitmask
+--   sync_boost_seconds                  s with 0x10, sync boost
+--   sw_thermal_seen_seconds             s in which software thermal slowdown was known: by its counter, else by the bitmask
+--   sw_thermal_seconds                  s with 0x20, software thermal slowdown
+--   hw_thermal_seen_seconds             s in which hardware thermal slowdown was known: by its counter, else by the bitmask
+--   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
+--   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
+--   hw_power_brake_seconds              s with 0x80, hardware power brake
+--   any_throttle_seconds                s with any of these six bits
+--   power_violation_seen_seconds        s over which the growth of the power violation counter is known
+--   power_violation_seconds             s, growth of the power violation counter over those seconds
+--   power_violation_sample_count        rows that carry the power violation counter
+--   thermal_violation_seen_seconds      s over which the growth of the thermal violation counter is known
+--   thermal_violation_seconds           s, growth of the thermal violation counter over those seconds
+--   thermal_violation_sample_count      rows that carry the thermal violation counter
+--   sync_boost_violation_seen_seconds   s over which the growth of the sync boost violation counter is known
+--   sync_boost_violation_seconds        s, growth of the sync boost violation counter over those seconds
+--   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
+--   board_limit_violation_seen_seconds  s over which the growth of the board limit violation counter is known
+--   board_limit_violation_seconds       s, growth of the board limit violation counter over those seconds
+--   board_limit_violation_sample_count  rows that carry the board limit violation counter
+--   pcie_replay_count                   count, growth of the PCIe replay counter over those seconds
+--   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
+--   xid_event_count                     XID events, a lower bound; null where the signal was not seen on the node
+--   xid_codes                           distinct codes, ascending; null likewise
+--   sharing_mode                        the least exclusive of the hours; '' for a device
+--   sharing_evidence                    what that is read from
+--   node_name                           node; several are listed
+--   gpu_index                           index on the node; several are listed
+--   gpu_device                          device name on the node; several are listed
+--   gpu_model                           model; several are listed
+--   gpu_instance_profile                MIG profile; several are listed
+--   pci_bus_id                          PCI address; several are listed
+--   driver_version                      GPU driver; several are listed
+--   make                                nvidia, amd, intel, …; several are listed
+--   observed_seconds                    s in which any of the devices was seen
+--   lifetime_seconds                    s of the holder's life on the device, or on any of them; null for a device, and where unknown
+with hour as (
+    select
+        'device' as subject,
+        '' as namespace,
+        '' as pod,
+        '' as pod_uid,
+        '' as container,
+        '' as sharing_mode,
+        '' as sharing_evidence,
+        *
+    from facts.device_hour
+    union all by name
+    select
+        'container_device' as subject,
+        * exclude (certainty, scope)
+    from facts.container_hour
+    union all by name
+    select
+        'container' as subject,
+        '' as device_uuid,
+        '' as gpu_instance_id,
+        * exclude (certainty, scope, device_uuid, gpu_instance_id)
+    from facts.container_hour
+),
+
+-- Hours that the window touches count fully.
+within as (
+    select *
+    from hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+),
+
+-- A container is seen while any of its devices is: the union of its spans, within the hours that count.
+owned as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        greatest(start_at, date_trunc('hour', $since_at)) as start_at,
+        least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
+    from facts.ownership
+),
+
+followed as (
+    select
+        *,
+        max(end_at) over (
+            partition by cluster, namespace, pod, pod_uid, container
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ) as covered_until_at
+    from owned
+    where start_at < end_at
+),
+
+united as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        sum(epoch_ms(end_at) - epoch_ms(greatest(start_at, coalesce(covered_until_at, start_at)))) / 1000 as observed_seconds
+    from followed
+    where covered_until_at is null or end_at > covered_until_at
+    group by all
+),
+
+-- The holder's life within the same hours. One stretch, also over days: a uid lives once.
+held as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        -- The day on which it was seen to begin knows best; later ones know its creation.
+        least(max(life_start_at), min(start_at)) as start_at,
+        greatest(max(life_end_at), max(end_at)) as end_at
+    from facts.ownership
+    group by all
+    having count(life_start_at) > 0
+),
+
+life as (
+    select
+        'container_device' as subject,
+        *
+    from held
+    union all by name
+    select
+        'container' as subject,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        '' as device_uuid,
+        '' as gpu_instance_id,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from held
+    group by cluster, namespace, pod, pod_uid, container
+),
+
+lifetime as (
+    select
+        * exclude (start_at, end_at),
+        greatest(
+            0, epoch_ms(least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour))
+            - epoch_ms(greatest(start_at, date_trunc('hour', $since_at)))
+        ) / 1000 as lifetime_seconds
+    from life
+),
+
+-- An exporter that shows XID errors of any device of the node would have shown this one's (no series until the first XID,
+-- dcgm-exporter 700): there none means none.
+xid_node as (
+    select distinct
+        cluster,
+        node_name
+    from within
+    where xid_event_count is not null
+),
+
+summed as (
+    select
+        within.subject,
+        within.cluster,
+        within.namespace,
+        within.pod,
+        within.pod_uid,
+        within.container,
+        within.device_uuid,
+        within.gpu_instance_id,
+        sum(within.observed_seconds) as device_seconds,
+        sum(within.power_seen_seconds) as power_seen_seconds,
+        sum(within.power_joules) as power_joules,
+        max(within.power_watts_max) as power_watts_max,
+        max(within.power_limit_watts_max) as power_limit_watts_max,
+        sum(within.energy_seen_seconds) as energy_seen_seconds,
+        sum(within.energy_joules) as energy_joules,
+        sum(within.energy_gap_joules) as energy_gap_joules,
+        sum(within.gpu_util_seen_seconds) as gpu_util_seen_seconds,
+        sum(within.gpu_util_ratio_seconds) as gpu_util_ratio_seconds,
+        sum(within.fb_used_seen_seconds) as fb_used_seen_seconds,
+        sum(within.fb_used_byte_seconds) as fb_used_byte_seconds,
+        max(within.fb_used_bytes_max) as fb_used_bytes_max,
+        max(within.fb_total_bytes_max) as fb_total_bytes_max,
+        sum(within.memory_seen_seconds) as memory_seen_seconds,
+        sum(within.memory_used_ratio_seconds) as memory_used_ratio_seconds,
+        max(within.memory_used_ratio_max) as memory_used_ratio_max,
+        sum(within.memory_pressure_seconds) as memory_pressure_seconds,
+        sum(within.gpu_temp_seen_seconds) as gpu_temp_seen_seconds,
+        sum(within.gpu_temp_celsius_seconds) as gpu_temp_celsius_seconds,
+        max(within.gpu_temp_celsius_max) as gpu_temp_celsius_max,
+        sum(within.memory_temp_seen_seconds) as memory_temp_seen_seconds,
+        sum(within.memory_temp_celsius_seconds) as memory_temp_celsius_seconds,
+        max(within.memory_temp_celsius_max) as memory_temp_celsius_max,
+        sum(within.sm_clock_seen_seconds) as sm_clock_seen_seconds,
+        sum(within.sm_clock_hertz_seconds) as sm_clock_hertz_seconds,
+        max(within.sm_clock_hertz_max) as sm_clock_hertz_max,
+        sum(within.memory_clock_seen_seconds) as memory_clock_seen_seconds,
+        sum(within.memory_clock_hertz_seconds) as memory_clock_hertz_seconds,
+        max(within.memory_clock_hertz_max) as memory_clock_hertz_max,
+        sum(within.gr_engine_active_seen_seconds) as gr_engine_active_seen_seconds,
+        sum(within.gr_engine_active_ratio_seconds) as gr_engine_active_ratio_seconds,
+        sum(within.sm_active_seen_seconds) as sm_active_seen_seconds,
+        sum(within.sm_active_ratio_seconds) as sm_active_ratio_seconds,
+        max(within.sm_active_ratio_max) as sm_active_ratio_max,
+        sum(within.sm_occupancy_seen_seconds) as sm_occupancy_seen_seconds,
+        sum(within.sm_occupancy_ratio_seconds) as sm_occupancy_ratio_seconds,
+        sum(within.tensor_active_seen_seconds) as tensor_active_seen_seconds,
+        sum(within.tensor_active_ratio_seconds) as tensor_active_ratio_seconds,
+        sum(within.dram_active_seen_seconds) as dram_active_seen_seconds,
+        sum(within.dram_active_ratio_seconds) as dram_active_ratio_seconds,
+        max(within.dram_active_ratio_max) as dram_active_ratio_max,
+        sum(within.pcie_tx_seen_seconds) as pcie_tx_seen_seconds,
+        sum(within.pcie_tx_bytes) as pcie_tx_bytes,
+        sum(within.pcie_rx_seen_seconds) as pcie_rx_seen_seconds,
+        sum(within.pcie_rx_bytes) as pcie_rx_bytes,
+        sum(within.nvlink_tx_seen_seconds) as nvlink_tx_seen_seconds,
+        sum(within.nvlink_tx_bytes) as nvlink_tx_bytes,
+        sum(within.nvlink_rx_seen_seconds) as nvlink_rx_seen_seconds,
+        sum(within.nvlink_rx_bytes) as nvlink_rx_bytes,
+        sum(within.throttle_seen_seconds) as throttle_seen_seconds,
+        sum(within.sw_power_cap_seen_seconds) as sw_power_cap_seen_seconds,
+        sum(within.sw_power_cap_seconds) as sw_power_cap_seconds,
+        sum(within.hw_slowdown_seconds) as hw_slowdown_seconds,
+        sum(within.sync_boost_seen_seconds) as sync_boost_seen_seconds,
+        sum(within.sync_boost_seconds) as sync_boost_seconds,
+        sum(within.sw_thermal_seen_seconds) as sw_thermal_seen_seconds,
+        sum(within.sw_thermal_seconds) as sw_thermal_seconds,
+        sum(within.hw_thermal_seen_seconds) as hw_thermal_seen_seconds,
+        sum(within.hw_thermal_seconds) as hw_thermal_seconds,
+        sum(within.hw_power_brake_seen_seconds) as hw_power_brake_seen_seconds,
+        sum(within.hw_power_brake_seconds) as hw_power_brake_seconds,
+        sum(within.any_throttle_seconds) as any_throttle_seconds,
+        sum(within.power_violation_seen_seconds) as power_violation_seen_seconds,
+        sum(within.power_violation_seconds) as power_violation_seconds,
+        sum(within.power_violation_sample_count)::bigint as power_violation_sample_count,
+        sum(within.thermal_violation_seen_seconds) as thermal_violation_seen_seconds,
+        sum(within.thermal_violation_seconds) as thermal_violation_seconds,
+        sum(within.thermal_violation_sample_count)::bigint as thermal_violation_sample_count,
+        sum(within.sync_boost_violation_seen_seconds) as sync_boost_violation_seen_seconds,
+        sum(within.sync_boost_violation_seconds) as sync_boost_violation_seconds,
+        sum(within.sync_boost_violation_sample_count)::bigint as sync_boost_violation_sample_count,
+        sum(within.board_limit_violation_seen_seconds) as board_limit_violation_seen_seconds,
+        sum(within.board_limit_violation_seconds) as board_limit_violation_seconds,
+        sum(within.board_limit_violation_sample_count)::bigint as board_limit_violation_sample_count,
+        sum(within.pcie_replay_count) as pcie_replay_count,
+        sum(within.pcie_replay_gap_count) as pcie_replay_gap_count,
+        coalesce(
+            sum(within.xid_event_count),
+            if(count(xid_node.node_name) > 0, 0, null)
+        )::bigint as xid_event_count,
+        if(
+            count(xid_node.node_name) > 0,
+            list_sort(list_distinct(flatten(coalesce(
+                list(within.xid_codes) filter (where within.xid_codes is not null), [[]::integer[]]
+            )))),
+            null
+        ) as xid_codes,
+        max(within.sharing_mode) as sharing_mode,
+        arg_max(within.sharing_evidence, within.sharing_mode) as sharing_evidence,
+        coalesce(string_agg(distinct nullif(within.node_name, ''), ', ' order by nullif(within.node_name, '')), '') as node_name,
+        coalesce(string_agg(distinct nullif(within.gpu_index, ''), ', ' order by nullif(within.gpu_index, '')), '') as gpu_index,
+        coalesce(string_agg(distinct nullif(within.gpu_device, ''), ', ' order by nullif(within.gpu_device, '')), '') as gpu_device,
+        coalesce(string_agg(distinct nullif(within.gpu_model, ''), ', ' order by nullif(within.gpu_model, '')), '') as gpu_model,
+        coalesce(string_agg(distinct nullif(within.gpu_instance_profile, ''), ', ' order by nullif(within.gpu_instance_profile, '')), '') as gpu_instance_profile,
+        coalesce(string_agg(distinct nullif(within.pci_bus_id, ''), ', ' order by nullif(within.pci_bus_id, '')), '') as pci_bus_id,
+        coalesce(string_agg(distinct nullif(within.driver_version, ''), ', ' order by nullif(within.driver_version, '')), '') as driver_version,
+        coalesce(string_agg(distinct nullif(within.make, ''), ', ' order by nullif(within.make, '')), '') as make
+    from within
+    left join xid_node
+        using (cluster, node_name)
+    group by
+        within.subject,
+        within.cluster,
+        within.namespace,
+        within.pod,
+        within.pod_uid,
+        within.container,
+        within.device_uuid,
+        within.gpu_instance_id
+)
+
+select
+    summed.*,
+    if(summed.subject = 'container', united.observed_seconds, summed.device_seconds) as observed_seconds,
+    lifetime.lifetime_seconds
+from summed
+left join lifetime
+    using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+left join united
+    on
+        summed.cluster = united.cluster
+        and summed.namespace = united.namespace
+        and summed.pod = united.pod
+        and summed.pod_uid = united.pod_uid
+        and summed.container = united.container

@@ -1,0 +1,90 @@
+-- Limiting factor of each container on each of its devices, as a sentence with the numbers; no score.
+--
+-- The rules are in period.boundness. Where SM activity was not measured, what limits the work is unknown.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+-- reads:  period.boundness
+-- params: boundness_seconds_min
+-- source: period.boundness
+-- columns:
+--   cluster          cluster name
+--   namespace        workload namespace
+--   pod              workload pod
+--   pod_uid          its uid; '' where unknown
+--   container        workload container
+--   device_uuid      UUID of the physical GPU
+--   gpu_instance_id  MIG instance; '' for the whole GPU
+--   node_name        node
+--   gpu_model        model
+--   bound_by         compute, bandwidth, io, latency, ineffective, power, heat, hardware, rejected, memory: those that hold; unclear where none does
+--   boundness        the same as a sentence
+--   scope            device: on a device that others hold too, the numbers are everybody's
+with told as (
+    select
+        *,
+        [entry for entry in [
+            if(is_compute_bound, 'compute', null),
+            if(is_bandwidth_bound, 'bandwidth', null),
+            if(is_io_bound, 'io', null),
+            if(is_latency_bound, 'latency', null),
+            if(is_ineffective, 'ineffective', null),
+            if(is_power_limited, 'power', null),
+            if(is_heat_limited, 'heat', null),
+            if(is_hardware_limited, 'hardware', null),
+            if(is_work_rejected, 'rejected', null),
+            if(is_memory_pressured and not is_work_rejected, 'memory', null)
+        ] if entry is not null] as limits,
+        device_seconds < $boundness_seconds_min as is_short
+    from period.boundness
+),
+
+sentenced as (
+    select
+        *,
+        [
+            case limit_name
+                when 'compute' then format('Compute-bound: SM activity {:.0f} %.', 100 * sm_active_avg)
+                when 'bandwidth' then format('Bandwidth-bound: DRAM activity {:.0f} %, SM activity {:.0f} %.', 100 * dram_active_avg, 100 * sm_active_avg)
+                when 'io' then format('IO-bound: {:.1f} GB/s over PCIe, SM activity {:.0f} %.', pcie_bytes_per_second_avg / 1e9, 100 * sm_active_avg)
+                when 'latency' then format('Latency-bound: the engine is active {:.0f} % of the time, SM activity {:.0f} %.', 100 * busy_ratio, 100 * sm_active_avg)
+                when 'ineffective' then format('Busy but ineffective: busy {:.0f} % of the time, SM activity {:.0f} %.', 100 * busy_ratio, 100 * sm_active_avg)
+                when 'power' then format('Power-limited {:.1f} % of the time.', 100 * power_throttle_ratio)
+                when 'heat' then format('Held back by heat {:.1f} % of the time.', 100 * thermal_throttle_ratio)
+                when 'hardware' then format('Slowed down by the hardware {:.1f} % of the time.', 100 * hw_throttle_ratio)
+                when 'rejected'
+                    then
+                        format(
+                            'Memory nearly full {:.1f} % of the time and {} XID error{}: work was likely rejected.',
+                            100 * memory_pressure_ratio, xid_error_count, if(xid_error_count = 1, '', 's')
+                        )
+                when 'memory' then format('Memory-pressured {:.1f} % of the time.', 100 * memory_pressure_ratio)
+            end
+            for limit_name in limits
+        ] as sentences
+    from told
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    container,
+    device_uuid,
+    gpu_instance_id,
+    node_name,
+    gpu_model,
+    case
+        when is_short then 'unclear'
+        when len(limits) > 0 then array_to_string(limits, ', ')
+        else 'unclear'
+    end as bound_by,
+    case
+        when is_short then 'Seen for too short a time to tell.'
+        when len(limits) > 0 then array_to_string(sentences, ' ')
+        when busy_ratio < 0.001 then 'Not active.'
+        when sm_active_avg is null then 'Unknown: SM activity is not measured.'
+        else format('Nothing is saturated: SM activity {:.0f} %; a faster GPU may not help.', 100 * sm_active_avg)
+    end as boundness,
+    'device' as scope
+from sentenced

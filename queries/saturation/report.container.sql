@@ -1,0 +1,306 @@
+-- Saturation, memory and energy of each container over all of its devices.
+--
+-- Roll-up: time-weighted mean for activity and memory averages; maximum for _max, throttling, violation and pressure
+-- (over the devices where it is known); sum for XID errors and bytes per second, and time-weighted mean for their share of
+-- the link (null where any device's is unknown); union for XID codes.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container
+-- reads:  period.figure
+-- params:
+-- source: period.figure
+-- columns:
+--   cluster                             cluster name
+--   namespace                           workload namespace
+--   pod                                 workload pod
+--   pod_uid                             its uid; '' where unknown
+--   container                           workload container
+--   observed_seconds                    s in which any of its devices was seen while held
+--   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
+--   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
+--   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running on its devices, whoever's (NVML)
+--   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
+--   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
+--   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
+--   board_limit_violation_ratio         share of time below the wanted clock because of board limits; above 1 is a fault of the source
+--   sw_power_cap_ratio                  0..1, share of time with 0x4, software power cap
+--   hw_slowdown_ratio                   0..1, share of time with 0x8, hardware slowdown
+--   sync_boost_ratio                    0..1, share of time with 0x10, sync boost
+--   sw_thermal_ratio                    0..1, share of time with 0x20, software thermal slowdown
+--   hw_thermal_ratio                    0..1, share of time with 0x40, hardware thermal slowdown
+--   hw_power_brake_ratio                0..1, share of time with 0x80, hardware power brake
+--   any_throttle_ratio                  0..1, share of time with any of the six reasons
+--   memory_used_ratio_avg               0..1, mean of used / (used + free)
+--   memory_used_ratio_max               0..1, largest used / (used + free) of one instant
+--   memory_pressure_ratio               0..1, share of time with used / (used + free) at or above the threshold
+--   xid_error_count                     XID errors, a lower bound: repeats of one code cannot be seen
+--   xid_codes                           their distinct codes, ascending
+--   dram_active_avg                     0..1, mean share of cycles in which device memory moved data
+--   dram_active_max                     0..1, its largest sample
+--   sm_active_avg                       0..1, mean share of time with a warp resident, over the SMs
+--   sm_active_max                       0..1, its largest sample
+--   sm_occupancy_avg                    0..1, mean of resident warps over the most an SM can hold
+--   tensor_active_avg                   0..1, mean share of cycles with the tensor pipe active
+--   pcie_tx_bytes_per_second_avg        bytes/s, mean device to host over PCIe
+--   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
+--   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
+--   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
+--   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
+--   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
+--   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
+--   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
+--   gpu_device                          device name on the node; several are listed
+--   gpu_model                           model; several are listed
+--   node_name                           node; several are listed
+--   sharing_mode                        exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain; the least exclusive of the hours
+--   sharing_evidence                    what that is read from
+--   scope                               device: the figures are the device's, not a container's share of it
+--   throttle_scope                      device, or board for a MIG instance: throttling, clocks and errors are the board's
+--   memory_scope                        device, or instance for a MIG instance
+--   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
+--   gpu_usage_seen_seconds              s behind gpu_usage_avg, added over devices
+--   gpu_util_seen_seconds               s behind gpu_util_ratio_avg, added over devices
+--   power_violation_seconds             s of violation behind power_violation_ratio, added over devices
+--   power_violation_seen_seconds        s over which the counter's growth is known, added over devices
+--   thermal_violation_seconds           s of violation behind thermal_violation_ratio, added over devices
+--   thermal_violation_seen_seconds      s over which the counter's growth is known, added over devices
+--   sync_boost_violation_seconds        s of violation behind sync_boost_violation_ratio, added over devices
+--   sync_boost_violation_seen_seconds   s over which the counter's growth is known, added over devices
+--   board_limit_violation_seconds       s of violation behind board_limit_violation_ratio, added over devices
+--   board_limit_violation_seen_seconds  s over which the counter's growth is known, added over devices
+--   sw_power_cap_seconds                s behind sw_power_cap_ratio, added over devices
+--   hw_slowdown_seconds                 s behind hw_slowdown_ratio, added over devices
+--   sync_boost_seconds                  s behind sync_boost_ratio, added over devices
+--   sw_thermal_seconds                  s behind sw_thermal_ratio, added over devices
+--   hw_thermal_seconds                  s behind hw_thermal_ratio, added over devices
+--   hw_power_brake_seconds              s behind hw_power_brake_ratio, added over devices
+--   any_throttle_seconds                s behind any_throttle_ratio, added over devices
+--   throttle_seen_seconds               s in which the reasons were known, added over devices
+--   memory_pressure_seconds             s behind memory_pressure_ratio, added over devices
+--   memory_seen_seconds                 s in which the memory ratio was known, added over devices
+--   dram_active_seen_seconds            s in which dram_active was known, added over devices
+--   sm_active_seen_seconds              s in which sm_active was known, added over devices
+--   sm_occupancy_seen_seconds           s in which sm_occupancy was known, added over devices
+--   tensor_active_seen_seconds          s in which tensor_active was known, added over devices
+--   pcie_tx_seen_seconds                s in which pcie_tx was known, added over devices
+--   pcie_rx_seen_seconds                s in which pcie_rx was known, added over devices
+--   nvlink_tx_seen_seconds              s in which nvlink_tx was known, added over devices
+--   nvlink_rx_seen_seconds              s in which nvlink_rx was known, added over devices
+--   device_seconds                      s in which its devices were seen, added over devices
+--   device_count                        devices and MIG instances that it held
+--   source_metrics                      signal → metric that it was read from; several are listed
+--   unknown_reasons                     figure name → why it is null (docs/figures.md); one entry for each null figure
+with part as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        count(*) as device_count,
+        max(power_violation_ratio) as power_violation_ratio,
+        max(thermal_violation_ratio) as thermal_violation_ratio,
+        max(sync_boost_violation_ratio) as sync_boost_violation_ratio,
+        max(board_limit_violation_ratio) as board_limit_violation_ratio,
+        max(sw_power_cap_ratio) as sw_power_cap_ratio,
+        max(hw_slowdown_ratio) as hw_slowdown_ratio,
+        max(sync_boost_ratio) as sync_boost_ratio,
+        max(sw_thermal_ratio) as sw_thermal_ratio,
+        max(hw_thermal_ratio) as hw_thermal_ratio,
+        max(hw_power_brake_ratio) as hw_power_brake_ratio,
+        max(any_throttle_ratio) as any_throttle_ratio,
+        max(memory_used_ratio_max) as memory_used_ratio_max,
+        max(memory_pressure_ratio) as memory_pressure_ratio,
+        if(count(xid_error_count) = count(*), sum(xid_error_count), null) as xid_error_count,
+        if(count(xid_codes) = count(*), list_sort(list_distinct(flatten(list(xid_codes)))), null) as xid_codes,
+        max(dram_active_max) as dram_active_max,
+        max(sm_active_max) as sm_active_max,
+        if(count(pcie_tx_bytes_per_second_avg) = count(*), sum(pcie_tx_bytes_per_second_avg), null) as pcie_tx_bytes_per_second_avg,
+        if(count(pcie_rx_bytes_per_second_avg) = count(*), sum(pcie_rx_bytes_per_second_avg), null) as pcie_rx_bytes_per_second_avg,
+        if(count(nvlink_tx_bytes_per_second_avg) = count(*), sum(nvlink_tx_bytes_per_second_avg), null) as nvlink_tx_bytes_per_second_avg,
+        if(count(nvlink_rx_bytes_per_second_avg) = count(*), sum(nvlink_rx_bytes_per_second_avg), null) as nvlink_rx_bytes_per_second_avg,
+        if(
+            count(pcie_tx_ratio_avg) = count(*),
+            sum(pcie_tx_ratio_avg * pcie_tx_seen_seconds) / sum(pcie_tx_seen_seconds),
+            null
+        ) as pcie_tx_ratio_avg,
+        if(
+            count(pcie_rx_ratio_avg) = count(*),
+            sum(pcie_rx_ratio_avg * pcie_rx_seen_seconds) / sum(pcie_rx_seen_seconds),
+            null
+        ) as pcie_rx_ratio_avg,
+        if(
+            count(nvlink_tx_ratio_avg) = count(*),
+            sum(nvlink_tx_ratio_avg * nvlink_tx_seen_seconds) / sum(nvlink_tx_seen_seconds),
+            null
+        ) as nvlink_tx_ratio_avg,
+        if(
+            count(nvlink_rx_ratio_avg) = count(*),
+            sum(nvlink_rx_ratio_avg * nvlink_rx_seen_seconds) / sum(nvlink_rx_seen_seconds),
+            null
+        ) as nvlink_rx_ratio_avg,
+        max(any_throttle_ratio_min) as any_throttle_ratio_min,
+        -- Why it is null on a device: of several reasons the first by letter; a sum that lacks a device has a reason of its own.
+        min(unknown_reasons['power_violation_ratio']) as power_violation_ratio_reason,
+        min(unknown_reasons['thermal_violation_ratio']) as thermal_violation_ratio_reason,
+        min(unknown_reasons['sync_boost_violation_ratio']) as sync_boost_violation_ratio_reason,
+        min(unknown_reasons['board_limit_violation_ratio']) as board_limit_violation_ratio_reason,
+        min(unknown_reasons['sw_power_cap_ratio']) as sw_power_cap_ratio_reason,
+        min(unknown_reasons['hw_slowdown_ratio']) as hw_slowdown_ratio_reason,
+        min(unknown_reasons['sync_boost_ratio']) as sync_boost_ratio_reason,
+        min(unknown_reasons['sw_thermal_ratio']) as sw_thermal_ratio_reason,
+        min(unknown_reasons['hw_thermal_ratio']) as hw_thermal_ratio_reason,
+        min(unknown_reasons['hw_power_brake_ratio']) as hw_power_brake_ratio_reason,
+        min(unknown_reasons['any_throttle_ratio']) as any_throttle_ratio_reason,
+        min(unknown_reasons['memory_used_ratio_max']) as memory_used_ratio_max_reason,
+        min(unknown_reasons['memory_pressure_ratio']) as memory_pressure_ratio_reason,
+        min(unknown_reasons['dram_active_max']) as dram_active_max_reason,
+        min(unknown_reasons['sm_active_max']) as sm_active_max_reason,
+        min(unknown_reasons['any_throttle_ratio_min']) as any_throttle_ratio_min_reason,
+        if(count(xid_error_count) > 0, 'partial_devices', min(unknown_reasons['xid_error_count'])) as xid_error_count_reason,
+        if(count(xid_codes) > 0, 'partial_devices', min(unknown_reasons['xid_codes'])) as xid_codes_reason,
+        if(count(pcie_tx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_tx_bytes_per_second_avg'])) as pcie_tx_bytes_per_second_avg_reason,
+        if(count(pcie_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_rx_bytes_per_second_avg'])) as pcie_rx_bytes_per_second_avg_reason,
+        if(count(nvlink_tx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_tx_bytes_per_second_avg'])) as nvlink_tx_bytes_per_second_avg_reason,
+        if(count(nvlink_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_rx_bytes_per_second_avg'])) as nvlink_rx_bytes_per_second_avg_reason,
+        if(count(pcie_tx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_tx_ratio_avg'])) as pcie_tx_ratio_avg_reason,
+        if(count(pcie_rx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_rx_ratio_avg'])) as pcie_rx_ratio_avg_reason,
+        if(count(nvlink_tx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_tx_ratio_avg'])) as nvlink_tx_ratio_avg_reason,
+        if(count(nvlink_rx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_rx_ratio_avg'])) as nvlink_rx_ratio_avg_reason
+    from period.figure
+    where subject = 'container_device'
+    group by all
+)
+
+select
+    total.cluster,
+    total.namespace,
+    total.pod,
+    total.pod_uid,
+    total.container,
+    total.observed_seconds,
+    total.observed_seconds / nullif(total.lifetime_seconds, 0) as coverage_ratio,
+    total.gpu_usage_avg,
+    total.gpu_util_ratio_avg,
+    part.power_violation_ratio,
+    part.thermal_violation_ratio,
+    part.sync_boost_violation_ratio,
+    part.board_limit_violation_ratio,
+    part.sw_power_cap_ratio,
+    part.hw_slowdown_ratio,
+    part.sync_boost_ratio,
+    part.sw_thermal_ratio,
+    part.hw_thermal_ratio,
+    part.hw_power_brake_ratio,
+    part.any_throttle_ratio,
+    total.memory_used_ratio_avg,
+    part.memory_used_ratio_max,
+    part.memory_pressure_ratio,
+    part.xid_error_count,
+    part.xid_codes,
+    total.dram_active_avg,
+    part.dram_active_max,
+    total.sm_active_avg,
+    part.sm_active_max,
+    total.sm_occupancy_avg,
+    total.tensor_active_avg,
+    part.pcie_tx_bytes_per_second_avg,
+    part.pcie_rx_bytes_per_second_avg,
+    part.nvlink_tx_bytes_per_second_avg,
+    part.nvlink_rx_bytes_per_second_avg,
+    part.pcie_tx_ratio_avg,
+    part.pcie_rx_ratio_avg,
+    part.nvlink_tx_ratio_avg,
+    part.nvlink_rx_ratio_avg,
+    total.gpu_device,
+    total.gpu_model,
+    total.node_name,
+    total.sharing_mode,
+    total.sharing_evidence,
+    'device' as scope,
+    if(total.sharing_mode = 'mig', 'board', 'device') as throttle_scope,
+    if(total.sharing_mode = 'mig', 'instance', 'device') as memory_scope,
+    part.any_throttle_ratio_min,
+    total.gpu_usage_seen_seconds,
+    total.gpu_util_seen_seconds,
+    total.power_violation_seconds,
+    total.power_violation_seen_seconds,
+    total.thermal_violation_seconds,
+    total.thermal_violation_seen_seconds,
+    total.sync_boost_violation_seconds,
+    total.sync_boost_violation_seen_seconds,
+    total.board_limit_violation_seconds,
+    total.board_limit_violation_seen_seconds,
+    total.sw_power_cap_seconds,
+    total.hw_slowdown_seconds,
+    total.sync_boost_seconds,
+    total.sw_thermal_seconds,
+    total.hw_thermal_seconds,
+    total.hw_power_brake_seconds,
+    total.any_throttle_seconds,
+    total.throttle_seen_seconds,
+    total.memory_pressure_seconds,
+    total.memory_seen_seconds,
+    total.dram_active_seen_seconds,
+    total.sm_active_seen_seconds,
+    total.sm_occupancy_seen_seconds,
+    total.tensor_active_seen_seconds,
+    total.pcie_tx_seen_seconds,
+    total.pcie_rx_seen_seconds,
+    total.nvlink_tx_seen_seconds,
+    total.nvlink_rx_seen_seconds,
+    total.device_seconds,
+    part.device_count,
+    total.source_metrics,
+    map_from_entries([entry for entry in [
+        { 'figure': 'coverage_ratio', 'reason': if(coalesce(total.lifetime_seconds, 0) > 0, null, 'lifetime_unknown') },
+        { 'figure': 'gpu_usage_avg', 'reason': total.unknown_reasons['gpu_usage_avg'] },
+        { 'figure': 'gpu_util_ratio_avg', 'reason': total.unknown_reasons['gpu_util_ratio_avg'] },
+        { 'figure': 'power_violation_ratio', 'reason': if(part.power_violation_ratio is null, part.power_violation_ratio_reason, null) },
+        { 'figure': 'thermal_violation_ratio', 'reason': if(part.thermal_violation_ratio is null, part.thermal_violation_ratio_reason, null) },
+        { 'figure': 'sync_boost_violation_ratio', 'reason': if(part.sync_boost_violation_ratio is null, part.sync_boost_violation_ratio_reason, null) },
+        { 'figure': 'board_limit_violation_ratio', 'reason': if(part.board_limit_violation_ratio is null, part.board_limit_violation_ratio_reason, null) },
+        { 'figure': 'sw_power_cap_ratio', 'reason': if(part.sw_power_cap_ratio is null, part.sw_power_cap_ratio_reason, null) },
+        { 'figure': 'hw_slowdown_ratio', 'reason': if(part.hw_slowdown_ratio is null, part.hw_slowdown_ratio_reason, null) },
+        { 'figure': 'sync_boost_ratio', 'reason': if(part.sync_boost_ratio is null, part.sync_boost_ratio_reason, null) },
+        { 'figure': 'sw_thermal_ratio', 'reason': if(part.sw_thermal_ratio is null, part.sw_thermal_ratio_reason, null) },
+        { 'figure': 'hw_thermal_ratio', 'reason': if(part.hw_thermal_ratio is null, part.hw_thermal_ratio_reason, null) },
+        { 'figure': 'hw_power_brake_ratio', 'reason': if(part.hw_power_brake_ratio is null, part.hw_power_brake_ratio_reason, null) },
+        { 'figure': 'any_throttle_ratio', 'reason': if(part.any_throttle_ratio is null, part.any_throttle_ratio_reason, null) },
+        { 'figure': 'memory_used_ratio_avg', 'reason': total.unknown_reasons['memory_used_ratio_avg'] },
+        { 'figure': 'memory_used_ratio_max', 'reason': if(part.memory_used_ratio_max is null, part.memory_used_ratio_max_reason, null) },
+        { 'figure': 'memory_pressure_ratio', 'reason': if(part.memory_pressure_ratio is null, part.memory_pressure_ratio_reason, null) },
+        { 'figure': 'xid_error_count', 'reason': if(part.xid_error_count is null, part.xid_error_count_reason, null) },
+        { 'figure': 'xid_codes', 'reason': if(part.xid_codes is null, part.xid_codes_reason, null) },
+        { 'figure': 'dram_active_avg', 'reason': total.unknown_reasons['dram_active_avg'] },
+        { 'figure': 'dram_active_max', 'reason': if(part.dram_active_max is null, part.dram_active_max_reason, null) },
+        { 'figure': 'sm_active_avg', 'reason': total.unknown_reasons['sm_active_avg'] },
+        { 'figure': 'sm_active_max', 'reason': if(part.sm_active_max is null, part.sm_active_max_reason, null) },
+        { 'figure': 'sm_occupancy_avg', 'reason': total.unknown_reasons['sm_occupancy_avg'] },
+        { 'figure': 'tensor_active_avg', 'reason': total.unknown_reasons['tensor_active_avg'] },
+        { 'figure': 'pcie_tx_bytes_per_second_avg', 'reason': if(part.pcie_tx_bytes_per_second_avg is null, part.pcie_tx_bytes_per_second_avg_reason, null) },
+        { 'figure': 'pcie_rx_bytes_per_second_avg', 'reason': if(part.pcie_rx_bytes_per_second_avg is null, part.pcie_rx_bytes_per_second_avg_reason, null) },
+        { 'figure': 'nvlink_tx_bytes_per_second_avg', 'reason': if(part.nvlink_tx_bytes_per_second_avg is null, part.nvlink_tx_bytes_per_second_avg_reason, null) },
+        { 'figure': 'nvlink_rx_bytes_per_second_avg', 'reason': if(part.nvlink_rx_bytes_per_second_avg is null, part.nvlink_rx_bytes_per_second_avg_reason, null) },
+        { 'figure': 'pcie_tx_ratio_avg', 'reason': if(part.pcie_tx_ratio_avg is null, part.pcie_tx_ratio_avg_reason, null) },
+        { 'figure': 'pcie_rx_ratio_avg', 'reason': if(part.pcie_rx_ratio_avg is null, part.pcie_rx_ratio_avg_reason, null) },
+        { 'figure': 'nvlink_tx_ratio_avg', 'reason': if(part.nvlink_tx_ratio_avg is null, part.nvlink_tx_ratio_avg_reason, null) },
+        { 'figure': 'nvlink_rx_ratio_avg', 'reason': if(part.nvlink_rx_ratio_avg is null, part.nvlink_rx_ratio_avg_reason, null) },
+        { 'figure': 'any_throttle_ratio_min', 'reason': if(part.any_throttle_ratio_min is null, part.any_throttle_ratio_min_reason, null) },
+        { 'figure': 'power_violation_seconds', 'reason': total.unknown_reasons['power_violation_seconds'] },
+        { 'figure': 'thermal_violation_seconds', 'reason': total.unknown_reasons['thermal_violation_seconds'] },
+        { 'figure': 'sync_boost_violation_seconds', 'reason': total.unknown_reasons['sync_boost_violation_seconds'] },
+        { 'figure': 'board_limit_violation_seconds', 'reason': total.unknown_reasons['board_limit_violation_seconds'] },
+        { 'figure': 'sw_power_cap_seconds', 'reason': total.unknown_reasons['sw_power_cap_seconds'] },
+        { 'figure': 'hw_slowdown_seconds', 'reason': total.unknown_reasons['hw_slowdown_seconds'] },
+        { 'figure': 'sync_boost_seconds', 'reason': total.unknown_reasons['sync_boost_seconds'] },
+        { 'figure': 'sw_thermal_seconds', 'reason': total.unknown_reasons['sw_thermal_seconds'] },
+        { 'figure': 'hw_thermal_seconds', 'reason': total.unknown_reasons['hw_thermal_seconds'] },
+        { 'figure': 'hw_power_brake_seconds', 'reason': total.unknown_reasons['hw_power_brake_seconds'] },
+        { 'figure': 'any_throttle_seconds', 'reason': total.unknown_reasons['any_throttle_seconds'] },
+        { 'figure': 'memory_pressure_seconds', 'reason': total.unknown_reasons['memory_pressure_seconds'] }
+    ] if entry.reason is not null]) as unknown_reasons
+from period.figure as total
+inner join part
+    using (cluster, namespace, pod, pod_uid, container)
+where total.subject = 'container'
+order by all
