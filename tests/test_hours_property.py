@@ -28,12 +28,12 @@ Holder = tuple[str, str]
 @pytest.fixture(scope="module")
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as found:
-        found.execute("create schema facts")
+        found.execute("create schema facts; create schema day")
         found.execute(f"create table facts.ownership ({KEYS}, {WHO}, start_at timestamp, end_at timestamp)")
         found.execute(f"create table day.granted_share ({KEYS}, {WHO}, grant_key varchar, share_ratio double)")
         outside = "cluster varchar, device_uuid varchar, start_at timestamp, end_at timestamp"
-        for table in ("device_outage", "reservation", "stranded_gpu"):
-            found.execute(f"create table facts.{table} ({outside})")
+        for table in ("device_outage", "reservation", "fragmented_gpu"):
+            found.execute(f"create table day.{table} ({outside})")
         yield found
 
 

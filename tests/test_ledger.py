@@ -55,7 +55,8 @@ def con() -> duckdb.DuckDBPyConnection:
     """Every state for an hour, each on an instance of its own; the ledger over them."""
     with duckdb.connect() as con:
         con.execute(
-            "create schema facts; create table facts.ledger_hour (cluster varchar, device_uuid varchar, gpu_instance_id varchar, "
+            "create schema facts; create schema period; create schema report; "
+            "create table facts.ledger_hour (cluster varchar, device_uuid varchar, gpu_instance_id varchar, "
             "hour_start_at timestamp, outage varchar, is_reserved boolean, is_unsliced boolean, stranding varchar, "
             "activity varchar, namespace varchar, pod varchar, pod_uid varchar, hours_method varchar, gpu_seconds double)"
         )

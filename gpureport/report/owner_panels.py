@@ -122,7 +122,7 @@ def _read_waits(
     con: duckdb.DuckDBPyConnection, namespaces: Sequence[tuple[str, ...]]
 ) -> list[tuple[str, str, float, float, bool]]:
     """Pods placed in the window or waiting in it, the longest wait first: name, resource, units, seconds, whether placed."""
-    there = "select 1 from information_schema.tables where table_schema = 'facts' and table_name = 'window_pod_wait'"
+    there = "select 1 from information_schema.tables where table_schema = 'period' and table_name = 'pod_wait'"
     if not namespaces or not con.execute(there).fetchone():
         return []
     return con.execute(

@@ -38,7 +38,7 @@ class Workload:
 
 def read_workloads(con: duckdb.DuckDBPyConnection) -> dict[Key, Workload]:
     """By pod (cluster, namespace, name, uid), of those whose maker is known; {} where the report has no such facts."""
-    there = "select 1 from duckdb_tables() where schema_name = 'facts' and table_name = 'window_workload'"
+    there = "select 1 from duckdb_tables() where schema_name = 'period' and table_name = 'workload'"
     if not con.execute(there).fetchone():
         return {}
     rows = con.execute(

@@ -13,7 +13,7 @@ import duckdb
 
 from gpureport.query import Query
 
-_SCHEMAS = ("facts", "report", "lake")
+_SCHEMAS = ("facts", "period", "previous", "report", "lake")
 _KEPT = frozenset(
     [
         "action",

@@ -30,7 +30,7 @@ WAIT_COLUMNS = (
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
-        con.execute(f"create schema facts; create table facts.pod_wait ({', '.join(WAIT_COLUMNS)})")
+        con.execute(f"create schema facts; create schema period; create table facts.pod_wait ({', '.join(WAIT_COLUMNS)})")
         yield con
 
 
