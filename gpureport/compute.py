@@ -32,7 +32,7 @@ from gpureport.facts.quotas import quota_facts_of_day
 from gpureport.facts.restatement import note_entries
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
-from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life
+from gpureport.query import Failure, Query, build, define_functions, hold_to_checks, load, needed, of_life
 from gpureport.runtime.spill import spill_folder
 from gpureport.schedulers.model import DEFAULT_RULES, Rules
 
@@ -68,6 +68,7 @@ def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.D
         except duckdb.Error as error:
             raise LakeError(f"compute.memory_limit {memory_limit!r} is not a size; write it like 1GB") from error
         con.execute("set temp_directory = $spill", {"spill": str(spill)})
+        define_functions(con)
         yield con
 
 

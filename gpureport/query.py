@@ -2,7 +2,7 @@
 
 The file system is the registry. ``queries/<subject>/<life>.<table>.sql`` makes ``<life>.<table>``; the life says how long the
 table is there (``LIVES``). The header says what a query reads, which tests hold against DuckDB's own parser; graphlib orders.
-A subject reads subjects before it (``SUBJECTS``).
+A subject reads subjects before it (``SUBJECTS``). Shared rules are SQL functions: ``queries/functions/<name>.sql``.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     missing = [name for name in query.params if name not in params]
     if missing:
         raise QueryError(f"{query.table}: no value was given for ${missing[0]}")
+    define_functions(con, query.sql)
     con.execute(f"create schema if not exists {query.life}")
     # The view that opens a kept table may stand under this name.
     making = f"create or replace table {query.table} as {query.sql}"
@@ -144,6 +145,7 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
 
 def build_empty(con: duckdb.DuckDBPyConnection, query: Query) -> None:
     """Make the query's table without rows, where nothing is to be read for it."""
+    define_functions(con, query.sql)
     con.execute(_parsed(con, f"create or replace table {query.table} as select * from ({query.sql}) limit 0"))
 
 
@@ -160,6 +162,19 @@ def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
     twice = con.execute(_parsed(con, f"select {keys} from {query.table} group by all having count(*) > 1 limit 1")).fetchone()
     if twice:
         raise QueryError(f"{query.table}: more than one row for {keys} = {twice}")
+
+
+@cache
+def functions(root: Path = resources.QUERIES) -> Mapping[str, str]:
+    """The shared SQL functions: ``create macro`` statements by name."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted((root / "functions").glob("*.sql"))}
+
+
+def define_functions(con: duckdb.DuckDBPyConnection, used_by: str | None = None, schema: str = "main") -> None:
+    """Create the shared functions in a schema: those that a query uses, or all of them."""
+    for name, statement in functions().items():
+        if used_by is None or f"{name}(" in used_by:
+            con.execute(_parsed(con, statement.replace("create macro ", f"create macro if not exists {schema}.", 1)))
 
 
 def of_life(queries: Mapping[str, Query], life: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from rebuilding import touched
 from gpureport import findings, lake, resources
 from gpureport.documents import queries as query_docs
 from gpureport.facts.quotas import empty_rule_tables
-from gpureport.query import SUBJECTS, Query, build, load
+from gpureport.query import SUBJECTS, Query, build, functions, load
 from gpureport.tables import TABLE_BY_NAME
 
 HERE = Path(__file__).parent / "queries"
@@ -168,6 +168,22 @@ def rows(con: duckdb.DuckDBPyConnection, table: str, columns: list[str], query: 
 
 def comparable(value: Any) -> Any:
     return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
+
+
+KINDS = {"seen_at": "timestamp", "numbers": "integer[]", "elsewhere": "varchar", "left_out": "varchar"}
+
+
+@pytest.mark.parametrize("name", functions())
+def test_function(name: str, empty: duckdb.DuckDBPyConnection) -> None:
+    """Each line of ``functions/<name>.csv``: the parameters, and the result as text."""
+    lines = [line for line in (HERE / "functions" / f"{name}.csv").read_text().splitlines() if not line.startswith("#")]
+    for row in csv.DictReader(lines):
+        expected = row.pop("result") or None
+        kinds = {key: KINDS.get(key, "timestamp" if key.endswith("_at") else "double") for key in row}
+        given = ", ".join(f"nullif(${key}, '')::{kinds[key]}" for key in row)
+        told = empty.sql(f"select {name}({given}) as result", params=row)
+        is_same = f"select result is not distinct from cast($expected as {told.types[0]}) from told"
+        assert empty.execute(is_same, {"expected": expected}).fetchone() == (True,), (row, told.fetchall())
 
 
 def test_every_query_has_a_case() -> None:

@@ -10,7 +10,7 @@ import duckdb
 import orjson
 
 from gpureport.facts.look_back import compared_tables
-from gpureport.query import Query, load
+from gpureport.query import Query, define_functions, load
 from gpureport.report.header import Header
 from gpureport.report.results import Result, rounded
 
@@ -33,6 +33,7 @@ def finished(
     try:
         with _at_once(con):
             con.execute("create schema file.report; create schema file.facts; create schema file.period")
+            define_functions(con, schema="file.main")
         for result in results:
             _move(con, result)
         for name, order in _facts(con, has_facts).items():

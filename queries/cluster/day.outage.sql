@@ -110,7 +110,7 @@ select
     series.node_name,
     '' as device_uuid,
     sample.seen_at::timestamp as start_at,
-    max(sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint)) as end_at,
+    max(held_until(sample.seen_at, sample.held_seconds)) as end_at,
     series.cause
 from series
 inner join lake.sample

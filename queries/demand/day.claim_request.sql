@@ -75,11 +75,7 @@ claim_said as (
 claim_turn as (
     select
         * exclude (look_numbers, run_number),
-        unnest(if(
-            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
-            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
-            [{ 'first': number, 'last': number } for number in look_numbers]
-        )) as turn
+        unnest(snapshot_runs(look_numbers)) as turn
     from claim_said
 ),
 
@@ -108,11 +104,7 @@ device_turn as (
         claim_uid,
         request,
         subrequest,
-        unnest(if(
-            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
-            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
-            [{ 'first': number, 'last': number } for number in look_numbers]
-        )) as turn
+        unnest(snapshot_runs(look_numbers)) as turn
     from device_said
 ),
 
@@ -130,11 +122,7 @@ pod_said as (
 pod_turn as (
     select
         * exclude (look_numbers, run_number),
-        unnest(if(
-            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
-            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
-            [{ 'first': number, 'last': number } for number in look_numbers]
-        )) as turn
+        unnest(snapshot_runs(look_numbers)) as turn
     from pod_said
 ),
 

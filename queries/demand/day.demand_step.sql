@@ -96,7 +96,7 @@ watch as (
         series.signal = 'kube_pod_status_phase' as is_of_pods,
         false as is_of_classes,
         sample.seen_at::timestamp as start_at,
-        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+        held_until(sample.seen_at, sample.held_seconds) as end_at
     from day.kube_series as series
     inner join lake.sample
         using (cluster, series_id)

@@ -24,7 +24,7 @@ with told as (
         series.resource,
         sample.value,
         sample.seen_at::timestamp as start_at,
-        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+        held_until(sample.seen_at, sample.held_seconds) as end_at
     from day.kube_series as series
     inner join lake.sample
         using (cluster, series_id)

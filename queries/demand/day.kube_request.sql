@@ -26,7 +26,7 @@ with told as (
         series.*,
         sample.value,
         sample.seen_at::timestamp as start_at,
-        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+        held_until(sample.seen_at, sample.held_seconds) as end_at
     from day.kube_series as series
     inner join lake.sample
         using (cluster, series_id)

@@ -106,11 +106,7 @@ state as (
 turn as (
     select
         * exclude (look_numbers, run_number),
-        unnest(if(
-            look_numbers[-1] - look_numbers[1] = len(look_numbers) - 1,
-            [{ 'first': look_numbers[1], 'last': look_numbers[-1] }],
-            [{ 'first': number, 'last': number } for number in look_numbers]
-        )) as turn
+        unnest(snapshot_runs(look_numbers)) as turn
     from state
 )
 

@@ -82,7 +82,7 @@ held as (
         gauge,
         value::double as value,
         (
-            epoch_ms(least(end_at, hour_start_at + interval 1 hour)) - epoch_ms(greatest(start_at, hour_start_at))
+            overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour)
         ) / 1000 as held_seconds
     from hourly
     union all by name

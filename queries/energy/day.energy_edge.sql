@@ -54,19 +54,15 @@ edge as (
         sample.cluster,
         sample.device_uuid,
         sample.seen_at::timestamp as start_at,
-        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as end_at,
+        held_until(sample.seen_at, sample.held_seconds) as end_at,
         sample.energy_joules_gap_increase::double as gap_joules,
         sample.energy_joules_gap_increase >= sample.energy_joules as is_reset,
         sample.energy_joules is not null as has_counter,
         sample.energy_joules_increase is null as has_no_growth,
         if(has_no_growth, sample.power_watts::double * sample.held_seconds, null) as power_joules,
-        -- What is null is left out of it.
-        greatest(
-            sample.gpu_util_ratio > 0,
-            sample.gr_engine_active_ratio >= 0.001,
-            sample.sm_active_ratio >= 0.001,
-            sample.pcie_tx_bytes_per_second >= 1e8,
-            sample.pcie_rx_bytes_per_second >= 1e8
+        is_active(
+            sample.gpu_util_ratio, sample.gr_engine_active_ratio, sample.sm_active_ratio,
+            sample.pcie_tx_bytes_per_second, sample.pcie_rx_bytes_per_second
         ) as is_active,
         doubtful.is_silent
     from lake.device_sample as sample

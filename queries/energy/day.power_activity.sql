@@ -173,12 +173,12 @@ reading as (
         instance.instance_count,
         instance.slice_count,
         greatest(sample.seen_at::timestamp, instance.start_at) as span_at,
-        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as until_at,
+        held_until(sample.seen_at, sample.held_seconds) as until_at,
         case
             when instance.signal = 'sm' then sample.sm_active_ratio
             when instance.signal = 'engine' then sample.gr_engine_active_ratio
         end::decimal(18, 6) as activity_ratio,
-        greatest(sample.gr_engine_active_ratio >= 0.001, sample.sm_active_ratio >= 0.001) as is_instance_active,
+        is_active(null, sample.gr_engine_active_ratio, sample.sm_active_ratio, null, null) as is_instance_active,
         least(1, greatest(0, activity_ratio)) as cut_ratio,
         if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
     from lake.device_sample as sample
@@ -188,7 +188,7 @@ reading as (
             and sample.gpu_instance_id = instance.gpu_instance_id
             and date_trunc('hour', sample.seen_at::timestamp) = instance.hour_start_at
             and sample.seen_at < instance.end_at
-            and sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) > instance.start_at
+            and held_until(sample.seen_at, sample.held_seconds) > instance.start_at
     where sample.gpu_instance_id != ''
 ),
 

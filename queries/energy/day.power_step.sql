@@ -43,18 +43,14 @@ board as (
         sample.device_uuid,
         date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
         sample.seen_at::timestamp as seen_at,
-        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as until_at,
+        held_until(sample.seen_at, sample.held_seconds) as until_at,
         sample.held_seconds,
         sample.power_watts::double as power_watts,
         sample.energy_joules is not null as has_counter,
         sample.energy_joules_increase::double as energy_joules_increase,
-        -- What is null is left out of it.
-        greatest(
-            sample.gpu_util_ratio > 0,
-            sample.gr_engine_active_ratio >= 0.001,
-            sample.sm_active_ratio >= 0.001,
-            sample.pcie_tx_bytes_per_second >= 1e8,
-            sample.pcie_rx_bytes_per_second >= 1e8
+        is_active(
+            sample.gpu_util_ratio, sample.gr_engine_active_ratio, sample.sm_active_ratio,
+            sample.pcie_tx_bytes_per_second, sample.pcie_rx_bytes_per_second
         ) as is_active
     from lake.device_sample as sample
     semi join device

@@ -21,7 +21,7 @@ reading as (
         line.holder_number,
         line.is_alone,
         greatest(sample.seen_at::timestamp, line.start_at) as span_at,
-        sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) as until_at,
+        held_until(sample.seen_at, sample.held_seconds) as until_at,
         sample.value / line.pod_owner_count as weight
     from lake.sample
     inner join line
@@ -29,7 +29,7 @@ reading as (
             sample.cluster = line.cluster
             and sample.series_id = line.series_id
             and sample.seen_at < line.end_at
-            and sample.seen_at::timestamp + to_milliseconds(round(1000 * sample.held_seconds)::bigint) > line.start_at
+            and held_until(sample.seen_at, sample.held_seconds) > line.start_at
 )
 
 select

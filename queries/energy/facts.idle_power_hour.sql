@@ -86,9 +86,10 @@ sampled as (
     from lake.device_sample as sample
     where
         sample.gpu_instance_id = '' and sample.power_watts is not null
-        and not coalesce(sample.gpu_util_ratio > 0, false)
-        and not coalesce(sample.gr_engine_active_ratio >= 0.001, false)
-        and not coalesce(sample.sm_active_ratio >= 0.001, false)
+        and not coalesce(is_active(
+            sample.gpu_util_ratio, sample.gr_engine_active_ratio, sample.sm_active_ratio,
+            sample.pcie_tx_bytes_per_second, sample.pcie_rx_bytes_per_second
+        ), false)
 ),
 
 free as (

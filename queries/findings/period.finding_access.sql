@@ -40,7 +40,7 @@ summed as (
         pod,
         pod_uid,
         container,
-        sum(epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp))) / 3600000 as gpu_hours,
+        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as gpu_hours,
         string_agg(distinct source, ', ' order by source) as source,
         list_sort(list_distinct(flatten(list(given_devices)))) as given_devices,
         date_trunc('hour', min(greatest(start_at, $since_at::timestamp))) as first_seen_at

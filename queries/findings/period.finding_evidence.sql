@@ -50,7 +50,7 @@ ambiguous as (
         pod,
         pod_uid,
         sum(
-            epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp))
+            overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)
         ) / 3600000 as gpu_hours,
         string_agg(distinct sharing_evidence, '; ' order by sharing_evidence) as sharing_evidence,
         min(greatest(start_at, $since_at::timestamp)) as first_seen_at

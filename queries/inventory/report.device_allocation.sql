@@ -48,7 +48,7 @@ with owned as (
         array_to_string(list_sort(list_distinct(flatten(list(string_split(source, ', '))))), ', ') as granted_by,
         max(case certainty when 'certain' then 0 when 'inferred' then 1 else 2 end) as doubt,
         string_agg(distinct sharing_mode, ', ' order by sharing_mode) as sharing_mode,
-        sum(epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp))) / 1000 as allocated_seconds
+        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 1000 as allocated_seconds
     from facts.ownership
     where start_at < $until_at and end_at > $since_at
     group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
@@ -161,7 +161,7 @@ ask as (
         arg_max(asked_by, end_at) as asked_by,
         arg_max(requested, end_at) as requested,
         arg_max(claims, end_at) as claims,
-        sum(epoch_ms(least(end_at, $until_at::timestamp)) - epoch_ms(greatest(start_at, $since_at::timestamp))) / 1000 as run_seconds,
+        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 1000 as run_seconds,
         max(end_at) as last_at
     from facts.container_request
     where start_at < $until_at and end_at > $since_at

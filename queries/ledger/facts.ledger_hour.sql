@@ -112,7 +112,7 @@ run as (
         piece.start_at,
         run.gpu_instance_id,
         max(run.gpu_instance_profile) as gpu_instance_profile,
-        sum(epoch_ms(least(run.end_at, piece.end_at)) - epoch_ms(greatest(run.start_at, piece.start_at))) / 1000 as lived_seconds
+        sum(overlap_ms(run.start_at, run.end_at, piece.start_at, piece.end_at)) / 1000 as lived_seconds
     from piece
     inner join day.device_run as run
         on

@@ -165,7 +165,7 @@ seen as (
         held.start_at as absent_from_at,
         greatest(held.start_at, sample.seen_at::timestamp) as start_at,
         least(
-            held.end_at, sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint)
+            held.end_at, held_until(sample.seen_at, sample.held_seconds)
         ) as end_at
     from lake.device_sample as sample
     inner join held
@@ -174,7 +174,7 @@ seen as (
             and sample.device_uuid = held.device_uuid
             and sample.gpu_instance_id in (held.gpu_instance_id, '')
             and sample.seen_at < held.end_at
-            and sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) > held.start_at
+            and held_until(sample.seen_at, sample.held_seconds) > held.start_at
     union
     select
         held.* exclude (start_at, end_at),

@@ -16,7 +16,7 @@ with told as (
         series.pod_uid,
         series.labels['label_nos_nebuly_com_capacity'] as label,
         sample.seen_at::timestamp as start_at,
-        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+        held_until(sample.seen_at, sample.held_seconds) as end_at
     from lake.series
     inner join lake.sample
         using (cluster, series_id)

@@ -34,7 +34,7 @@ told as (
         offer.node_name,
         offer.resource,
         sample.seen_at::timestamp as start_at,
-        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at,
+        held_until(sample.seen_at, sample.held_seconds) as end_at,
         sample.value as amount
     from offer
     inner join lake.sample

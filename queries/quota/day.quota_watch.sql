@@ -13,7 +13,7 @@ with span as (
     select distinct
         sample.cluster,
         sample.seen_at::timestamp as start_at,
-        sample.seen_at::timestamp + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at
+        held_until(sample.seen_at, sample.held_seconds) as end_at
     from lake.sample
     inner join day.kube_series as listing
         using (cluster, series_id)

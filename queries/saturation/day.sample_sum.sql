@@ -150,15 +150,12 @@ timed as (
         end as memory_used_ratio,
         -- A negative mask is no mask.
         case when throttle_reasons >= 0 then throttle_reasons end as reasons,
-        -- Contexts that are merely held show 6e-5. 0: not active, 1: and half of the SMs at work, 2: and fewer, 3: and not known how many.
-        case
-            when
-                gpu_util_ratio > 0 or gr_engine_active_ratio >= 0.001 or sm_active_ratio >= 0.001
-                or pcie_tx_bytes_per_second >= 1e8 or pcie_rx_bytes_per_second >= 1e8
-                then case when sm_active_ratio >= 0.5 then 1 when sm_active_ratio is null then 3 else 2 end
-            when coalesce(
-                gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio, pcie_tx_bytes_per_second, pcie_rx_bytes_per_second
-            ) is not null then 0
+        -- 0: not active, 1: and half of the SMs at work, 2: and fewer, 3: and not known how many.
+        case is_active(
+            gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio, pcie_tx_bytes_per_second, pcie_rx_bytes_per_second
+        )
+            when true then case when sm_active_ratio >= 0.5 then 1 when sm_active_ratio is null then 3 else 2 end
+            when false then 0
         end as activity,
         -- Null where the energy counter tells, or should.
         case when energy_joules_increase is null and energy_joules is null then power_watts end as power_only_watts

@@ -89,11 +89,14 @@
 with placed as (
     select
         total.*,
-        total.subject = 'device' and total.gpu_instance_id != '' as is_board_elsewhere,
-        total.subject = 'device' and total.gpu_instance_id = ''
-        and bool_or(total.gpu_instance_id != '') over (
-            partition by total.subject, total.cluster, total.device_uuid
-        ) as is_instance_elsewhere,
+        $figure_min_coverage_ratio * total.device_seconds as needed_seconds,
+        if(total.subject = 'device' and total.gpu_instance_id != '', 'board_scope', null) as board_elsewhere,
+        if(
+            total.subject = 'device' and total.gpu_instance_id = ''
+            and bool_or(total.gpu_instance_id != '') over (partition by total.subject, total.cluster, total.device_uuid),
+            'instance_scope',
+            null
+        ) as instance_elsewhere,
         link.pcie_bytes_per_second,
         link.nvlink_bytes_per_second,
         coalesce(source.source_metrics, map_from_entries([])) as source_metrics,
@@ -116,139 +119,35 @@ with placed as (
 judged as (
     select
         *,
-        case
-            when not $saturation_enabled then 'disabled'
-            when gr_engine_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when gr_engine_active_seen_seconds is null then coalesce(left_out['gr_engine_active_ratio'], 'not_collected')
-            when gr_engine_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as gpu_usage_reason,
+        if($saturation_enabled, why_unknown(gr_engine_active_seen_seconds, instance_elsewhere, left_out['gr_engine_active_ratio'], needed_seconds), 'disabled') as gpu_usage_reason,
         -- NVML tells it of the whole GPU alone: of who shares an instance's board it says nothing.
         case
             when gpu_instance_id != '' or sharing_mode = 'mig' then 'board_scope'
             when gpu_util_seen_seconds is null then coalesce(left_out['gpu_util_ratio'], 'not_collected')
-            when gpu_util_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
+            when gpu_util_seen_seconds < needed_seconds then 'low_coverage'
         end as gpu_util_reason,
+        if($saturation_enabled, why_unknown(power_violation_seen_seconds, board_elsewhere, if(power_violation_sample_count > 0, 'single_sample', null), needed_seconds), 'disabled') as power_violation_reason,
+        if($saturation_enabled, why_unknown(thermal_violation_seen_seconds, board_elsewhere, if(thermal_violation_sample_count > 0, 'single_sample', null), needed_seconds), 'disabled') as thermal_violation_reason,
+        if($saturation_enabled, why_unknown(sync_boost_violation_seen_seconds, board_elsewhere, if(sync_boost_violation_sample_count > 0, 'single_sample', null), needed_seconds), 'disabled') as sync_boost_violation_reason,
+        if($saturation_enabled, why_unknown(board_limit_violation_seen_seconds, board_elsewhere, if(board_limit_violation_sample_count > 0, 'single_sample', null), needed_seconds), 'disabled') as board_limit_violation_reason,
+        if($saturation_enabled, why_unknown(throttle_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as throttle_reason,
+        if($saturation_enabled, why_unknown(sw_power_cap_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as sw_power_cap_reason,
+        if($saturation_enabled, why_unknown(sync_boost_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as sync_boost_reason,
+        if($saturation_enabled, why_unknown(sw_thermal_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as sw_thermal_reason,
+        if($saturation_enabled, why_unknown(hw_thermal_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as hw_thermal_reason,
+        if($saturation_enabled, why_unknown(hw_power_brake_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as hw_power_brake_reason,
+        if($saturation_enabled, why_unknown(memory_seen_seconds, instance_elsewhere, left_out['fb_used_bytes'], needed_seconds), 'disabled') as memory_reason,
+        if($saturation_enabled, why_unknown(dram_active_seen_seconds, instance_elsewhere, left_out['dram_active_ratio'], needed_seconds), 'disabled') as dram_active_reason,
+        if($saturation_enabled, why_unknown(sm_active_seen_seconds, instance_elsewhere, left_out['sm_active_ratio'], needed_seconds), 'disabled') as sm_active_reason,
+        if($saturation_enabled, why_unknown(sm_occupancy_seen_seconds, instance_elsewhere, left_out['sm_occupancy_ratio'], needed_seconds), 'disabled') as sm_occupancy_reason,
+        if($saturation_enabled, why_unknown(tensor_active_seen_seconds, instance_elsewhere, left_out['tensor_active_ratio'], needed_seconds), 'disabled') as tensor_active_reason,
+        if($saturation_enabled, why_unknown(pcie_tx_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as pcie_tx_reason,
+        if($saturation_enabled, why_unknown(pcie_rx_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as pcie_rx_reason,
+        if($saturation_enabled, why_unknown(nvlink_tx_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as nvlink_tx_reason,
+        if($saturation_enabled, why_unknown(nvlink_rx_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as nvlink_rx_reason,
         case
             when not $saturation_enabled then 'disabled'
-            when power_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when power_violation_seen_seconds is null and power_violation_sample_count > 0 then 'single_sample'
-            when power_violation_seen_seconds is null then 'not_collected'
-            when power_violation_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as power_violation_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when thermal_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when thermal_violation_seen_seconds is null and thermal_violation_sample_count > 0 then 'single_sample'
-            when thermal_violation_seen_seconds is null then 'not_collected'
-            when thermal_violation_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as thermal_violation_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when sync_boost_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when sync_boost_violation_seen_seconds is null and sync_boost_violation_sample_count > 0 then 'single_sample'
-            when sync_boost_violation_seen_seconds is null then 'not_collected'
-            when sync_boost_violation_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as sync_boost_violation_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when board_limit_violation_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when board_limit_violation_seen_seconds is null and board_limit_violation_sample_count > 0 then 'single_sample'
-            when board_limit_violation_seen_seconds is null then 'not_collected'
-            when board_limit_violation_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as board_limit_violation_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when throttle_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when throttle_seen_seconds is null then 'not_collected'
-            when throttle_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as throttle_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when sw_power_cap_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when sw_power_cap_seen_seconds is null then 'not_collected'
-            when sw_power_cap_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as sw_power_cap_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when sync_boost_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when sync_boost_seen_seconds is null then 'not_collected'
-            when sync_boost_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as sync_boost_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when sw_thermal_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when sw_thermal_seen_seconds is null then 'not_collected'
-            when sw_thermal_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as sw_thermal_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when hw_thermal_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when hw_thermal_seen_seconds is null then 'not_collected'
-            when hw_thermal_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as hw_thermal_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when hw_power_brake_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when hw_power_brake_seen_seconds is null then 'not_collected'
-            when hw_power_brake_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as hw_power_brake_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when memory_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when memory_seen_seconds is null then coalesce(left_out['fb_used_bytes'], 'not_collected')
-            when memory_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as memory_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when dram_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when dram_active_seen_seconds is null then coalesce(left_out['dram_active_ratio'], 'not_collected')
-            when dram_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as dram_active_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when sm_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when sm_active_seen_seconds is null then coalesce(left_out['sm_active_ratio'], 'not_collected')
-            when sm_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as sm_active_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when sm_occupancy_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when sm_occupancy_seen_seconds is null then coalesce(left_out['sm_occupancy_ratio'], 'not_collected')
-            when sm_occupancy_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as sm_occupancy_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when tensor_active_seen_seconds is null and is_instance_elsewhere then 'instance_scope'
-            when tensor_active_seen_seconds is null then coalesce(left_out['tensor_active_ratio'], 'not_collected')
-            when tensor_active_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as tensor_active_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when pcie_tx_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when pcie_tx_seen_seconds is null then 'not_collected'
-            when pcie_tx_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as pcie_tx_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when pcie_rx_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when pcie_rx_seen_seconds is null then 'not_collected'
-            when pcie_rx_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as pcie_rx_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when nvlink_tx_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when nvlink_tx_seen_seconds is null then 'not_collected'
-            when nvlink_tx_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as nvlink_tx_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when nvlink_rx_seen_seconds is null and is_board_elsewhere then 'board_scope'
-            when nvlink_rx_seen_seconds is null then 'not_collected'
-            when nvlink_rx_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as nvlink_rx_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when is_board_elsewhere then 'board_scope'
+            when board_elsewhere is not null then board_elsewhere
             when xid_event_count is null then 'not_collected'
         end as xid_reason
     from placed
