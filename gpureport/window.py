@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -68,6 +69,11 @@ def _in_our_time(day: DayOrInstant) -> DayOrInstant:
     return day
 
 
+_BACK = re.compile(r"([1-9]\d{0,3})([hdw])")
+_MONTH = re.compile(r"\d{4}-\d{2}")
+_NAMED_DAYS = {"today": 0, "yesterday": 1}
+
+
 @dataclass(frozen=True)
 class Window:
     """[start_at, end_at) in UTC; never empty."""
@@ -119,6 +125,27 @@ class Window:
 
     def __str__(self) -> str:
         return f"{rfc3339(self.start_at)} … {rfc3339(self.end_at)}"
+
+
+def parse_period(text: str, now: datetime) -> Window:
+    """The period that a text names: 2026-10, 2026-10-07, an RFC 3339 time (a day from there), today, yesterday, 24h, 7d, 4w.
+
+    Days and weeks back are complete ones and end at the last midnight; hours end at the last full hour.
+    """
+    midnight = day_start(now.date())
+    if found := _BACK.fullmatch(text):
+        count = int(found[1])
+        if found[2] == "h":
+            end = now.replace(minute=0, second=0, microsecond=0)
+            return Window(end - timedelta(hours=count), end)
+        return Window(midnight - timedelta(days=count * (7 if found[2] == "w" else 1)), midnight)
+    if text in _NAMED_DAYS:
+        return Window.of_day((midnight - timedelta(days=_NAMED_DAYS[text])).date())
+    if _MONTH.fullmatch(text):
+        first = parse_date(f"{text}-01")
+        return Window(day_start(first), day_start((first + timedelta(days=31)).replace(day=1)))
+    start = parse_instant(text)
+    return Window(start, start + timedelta(days=1))
 
 
 def rfc3339(instant: datetime) -> str:

@@ -37,7 +37,7 @@ for package in "$folder"/staged/packages/*.deb; do
     dpkg -x "$package" "$folder/staged/tree" || give_up "$(basename "$package") cannot be unpacked"
 done
 rm -rf "$folder/tree" && mv "$folder/staged/tree" "$folder/tree"
-libraries=$(find "$folder/tree" -name '*.so.*' -exec dirname {} + | sort -u | paste -s -d :)
+libraries=$(find "$folder/tree" -name '*.so*' -exec dirname {} + | sort -u | paste -s -d :)
 cat > "$folder/staged/chromium" <<SCRIPT
 #!/bin/sh
 # Fonts and libraries that the machine lacks stand beside the program.

@@ -21,6 +21,7 @@ from gpureport.commands.options import (
     finished_day,
     parse_headers,
     print_paths,
+    print_report,
     prometheus_options,
 )
 from gpureport.errors import UsageError
@@ -70,7 +71,9 @@ def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_k
     config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
     chosen = finished_day(invocation, day)
     plan = nightly.NightPlan(config, invocation.environ, chosen, invocation.now, with_state=not no_kubernetes)
-    print_paths(nightly.run(plan, invocation.say, time.monotonic))
+    reported = nightly.run(plan, invocation.say, time.monotonic)
+    if reported:
+        print_report(reported)
 
 
 @click.command()

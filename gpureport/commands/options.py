@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from gpureport.errors import UsageError
 from gpureport.log import Log
 from gpureport.store import Place, parse_place
 from gpureport.window import parse_date
+
+if TYPE_CHECKING:
+    from gpureport.pipeline import Reported
 
 _SALT_CHARACTERS = 16
 
@@ -165,6 +168,13 @@ def print_paths(paths: Sequence[Place]) -> None:
     """Paths, a line each, on standard output."""
     for path in paths:
         click.echo(str(path))
+
+
+def print_report(reported: Reported) -> None:
+    """The report's answers, and on the last line where its page is."""
+    for line in reported.answers:
+        click.echo(line)
+    click.echo(str(reported.files[0]))
 
 
 def read_salt(file: Path | None) -> str:

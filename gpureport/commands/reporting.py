@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ from gpureport.commands.options import (
     OUT,
     Invocation,
     finished_day,
-    print_paths,
+    print_report,
     read_salt,
 )
+from gpureport.config import Config
 from gpureport.errors import UsageError
-from gpureport.window import Window, parse_instant
+from gpureport.window import Window, parse_period
 
 
 @click.command()
@@ -39,9 +39,9 @@ def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool, gpu
     Example: gpureport demo --out out/demo
     """
     if simulated_month:
-        print_paths(pipeline.demo_month(invocation.config(), out or Path("out/demo-month"), invocation.now, gpus=gpus))
+        print_report(pipeline.demo_month(invocation.config(), out or Path("out/demo-month"), invocation.now, gpus=gpus))
     else:
-        print_paths(pipeline.demo(invocation.config(), out or Path("out/demo"), invocation.now))
+        print_report(pipeline.demo(invocation.config(), out or Path("out/demo"), invocation.now))
 
 
 @click.command()
@@ -63,8 +63,8 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 
 
 @click.command()
-@click.option("--since", required=True, help="Start: a UTC day or time, such as 2026-11-20 or 2026-11-20T23:51:40Z.")
-@click.option("--until", help="End, not included (default: one day after the start).")
+@click.option("--since", help="Start: 2026-11-20, a time, 2026-10, 7d, 24h or yesterday (default: the last complete week).")
+@click.option("--until", help="End, not included (default: the end of the day or period that --since names).")
 @LAKE
 @OUT
 @click.option(
@@ -104,18 +104,27 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 @LOG_FORMAT
 @click.pass_obj
 def report(
-    invocation: Invocation, /, since: str, until: str | None, is_anonymous: bool, salt_file: Path | None, **flags: Any
+    invocation: Invocation, /, since: str | None, until: str | None, is_anonymous: bool, salt_file: Path | None, **flags: Any
 ) -> None:
-    """Write the report of a window from its facts.
+    """Write the report of a period from its facts.
 
-    Writes report.html, summary.md, csv/, tables/, report.json and gpureport.duckdb, and prints their paths.
+    Writes report.html, summary.md, csv/, tables/, report.json and gpureport.duckdb. Prints the six answers and the path of the page.
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
     """
     config = invocation.config(**flags)
-    start = parse_instant(since)
-    window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
+    window = period(invocation, config, since, until)
     if is_anonymous and config.report.by:
-        raise UsageError("pages by owner bear the owner's name; give --anonymise without --by")
+        raise UsageError("Team pages have the team's name. Use --anonymise without --by.")
     salt = read_salt(salt_file) if is_anonymous else ""
-    print_paths(pipeline.report(config, window, config.out, invocation.now, salt))
+    print_report(pipeline.report(config, window, config.out, invocation.now, salt))
+
+
+def period(invocation: Invocation, /, config: Config, since: str | None, until: str | None) -> Window:
+    """The period asked for; without one the last complete week, or what the lake has of it."""
+    if since is None:
+        if until:
+            raise UsageError("--until needs --since. Give both, or neither for the last complete week.")
+        return pipeline.default_window(config)
+    named = parse_period(since, invocation.now)
+    return Window(named.start_at, parse_period(until, invocation.now).start_at) if until else named

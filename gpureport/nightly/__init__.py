@@ -16,7 +16,6 @@ from gpureport.export import NoSeriesError
 from gpureport.lake import LakeBusyError, exclusive_run, open_lake
 from gpureport.lake.retention import describe_pruned, prune
 from gpureport.nightly.metrics import Night, publish
-from gpureport.store import Place
 from gpureport.window import Window
 
 Say = Callable[[str], None]
@@ -51,8 +50,8 @@ class NightPlan:
     with_state: bool = True
 
 
-def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> list[Place]:
-    """Export and compute the day, the days missing before it and the recent ones that grew; then report it; the files written.
+def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> pipeline.Reported | None:
+    """Export and compute the day, the days missing before it and the recent ones that grew; then the report of the day.
 
     Then metrics of the run are published, whatever came of it; a second run at the same time leaves at once and publishes none.
     """
@@ -62,7 +61,7 @@ def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> list[Place]:
             return _work(plan, say, watch)
     except LakeBusyError:
         say(f"another run over {plan.config.lake} is at work; this one leaves")
-        return []
+        return None
 
 
 @contextmanager
@@ -84,7 +83,7 @@ def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
     tell(0)
 
 
-def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
+def _work(plan: NightPlan, say: Say, watch: Watch) -> pipeline.Reported:
     """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
     findings.check_fail_on(plan.config.report.fail_on)  # hours of fetching should not come before it
     failures: list[SourceError] = []
@@ -108,7 +107,7 @@ def _work(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
     return written
 
 
-def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> list[Place]:
+def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> pipeline.Reported:
     """The report, then what becomes of old days, whatever the report says of this one."""
     try:
         with watch.stage("report"):

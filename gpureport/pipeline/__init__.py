@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from gpureport.pipeline.examining import LakeDay, Look, doctor
     from gpureport.pipeline.observing import Beside, describe_snapshot, import_files, import_state, snapshot_beside, take_snapshot
     from gpureport.pipeline.rehearsing import demo, demo_month, simulate
-    from gpureport.pipeline.reporting import compute, has_facts, report
+    from gpureport.pipeline.reporting import Reported, compute, default_window, has_facts, report
 
 __all__ = [
     "Beside",
     "LakeDay",
     "Look",
+    "Reported",
     "clusters_by_label",
     "compute",
+    "default_window",
     "demo",
     "demo_month",
     "describe_export",
@@ -54,7 +56,7 @@ _HOME = {
     "examining": ("LakeDay", "Look", "doctor"),
     "observing": ("Beside", "describe_snapshot", "import_files", "import_state", "snapshot_beside", "take_snapshot"),
     "rehearsing": ("demo", "demo_month", "simulate"),
-    "reporting": ("compute", "has_facts", "report"),
+    "reporting": ("Reported", "compute", "default_window", "has_facts", "report"),
 }
 _HOME_OF = {name: home for home, names in _HOME.items() for name in names}
 

@@ -12,7 +12,7 @@ from gpureport.lake.migrate import migrate
 from gpureport.pipeline.observing import import_files
 from gpureport.pipeline.progress import progress_bar
 from gpureport.pipeline.refusal import out_errors
-from gpureport.pipeline.reporting import compute, report
+from gpureport.pipeline.reporting import Reported, compute, report
 from gpureport.resources import RECORDING
 from gpureport.store import Place
 from gpureport.window import Window, parse_date, parse_instant
@@ -22,8 +22,8 @@ DEMO_MONTH = date(2026, 10, 1)
 DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
 
 
-def demo(config: Config, out: Path, now: datetime) -> list[Place]:
-    """The bundled recording through every stage; the files written. The lake stands in ``out/lake``."""
+def demo(config: Config, out: Path, now: datetime) -> Reported:
+    """The bundled recording through every stage. The lake stands in ``out/lake``."""
     with_facts = config.report.model_copy(update={"facts": True})  # the cookbook's questions are answered from the one file
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": with_facts})
     _renew(out / "lake")
@@ -38,8 +38,8 @@ def _renew(lake: Path) -> None:
         migrate(lake)
 
 
-def demo_month(config: Config, out: Path, now: datetime, days: int = 30, gpus: int = 24) -> list[Place]:
-    """A simulated month through compute and report; the files written, ``truth.json`` of what was planted last."""
+def demo_month(config: Config, out: Path, now: datetime, days: int = 30, gpus: int = 24) -> Reported:
+    """A simulated month through compute and report; ``truth.json`` says what was planted."""
     from gpureport.simulate import fill_lake, review_plan, write_truth
 
     plan = review_plan(gpus, days, DEMO_MONTH)
@@ -47,12 +47,12 @@ def demo_month(config: Config, out: Path, now: datetime, days: int = 30, gpus: i
     _renew(out / "lake")
     with out_errors(out):
         fill_lake(plan, own.lake, own.cluster)
-        truth = write_truth(plan, out)
+        write_truth(plan, out)
     with progress_bar("compute a month") as progress:
         for number, day in enumerate(plan.dates):
             compute(own, day)
             progress(number + 1, plan.days)
-    return [*report(own, plan.window, out, now), truth]
+    return report(own, plan.window, out, now)
 
 
 def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: Place | None, today: date) -> list[Place]:

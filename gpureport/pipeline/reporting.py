@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duckdb import DuckDBPyConnection
@@ -19,7 +21,7 @@ from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, report
 from gpureport.query import Query, load
 from gpureport.report_tables import ReportSettings, failed_checks, report_tables
 from gpureport.store import Place
-from gpureport.window import Window
+from gpureport.window import Window, day_start
 
 if TYPE_CHECKING:
     from gpureport.report.header import Header
@@ -73,7 +75,15 @@ def has_facts(config: Config, day: date) -> bool:
     return are_current(open_lake(config.lake), config.cluster, day, made_with)
 
 
-def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> list[Place]:
+@dataclass(frozen=True)
+class Reported:
+    """A report's files, the page first, and its answers, a line each."""
+
+    files: list[Place]
+    answers: tuple[str, ...]
+
+
+def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> Reported:
     """Every form of the report of a window; with a salt without names, each by a pseudonym that the salt decides.
 
     After they are written CoverageError where too little was seen, FindingError for a finding that is to fail the run.
@@ -82,22 +92,29 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
     findings.check_fail_on(config.report.fail_on)
     lake = open_lake(config.lake)
+    answers: list[str] = []
+
+    def write(folder: Path) -> list[Path]:
+        written = write_report(con, queries, header, folder, owners, forms)
+        answers.extend(written.answers)
+        return written.files
+
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
-        header, queries = open_report(con, config, lake, window, now, salt)
         owners = _owners(con, config, lake, window)
+        header, queries = open_report(con, config, lake, window, now, salt)
         failing = findings.failing(con, config.report.fail_on)
         forms = Forms(config.report.csv_rows, config.report.facts)
-        written = deliver(out, lambda folder: write_report(con, queries, header, folder, owners, forms))
+        written = deliver(out, write)
     ratio = header.coverage_ratio or 0.0
     if ratio < config.report.min_coverage_ratio:
         raise CoverageError(
-            f"{out / 'report.html'} is written, but only {ratio:.1%} of the device time was seen "
-            f"(wanted: {config.report.min_coverage_ratio:.1%}); see its section Coverage"
+            f"{out / 'report.html'} is written, but data coverage is {ratio:.1%} "
+            f"(required: {config.report.min_coverage_ratio:.1%}); see its tab Data quality"
         )
     if failing:
         listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
         raise FindingError(f"{out / 'report.html'} is written, and has findings that fail the run (--fail-on): {listed}")
-    return written
+    return Reported(written, tuple(answers))
 
 
 def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window) -> dict[tuple[str, str], str] | None:
@@ -108,15 +125,17 @@ def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window)
     label = config.report.by
     if not label:
         return None
+    days = list(window.days())
+    views(con, lake, ["namespace"], dates=[*days, days[-1] + timedelta(days=1)])  # state of the window's end is the next day's
+    views(con, lake, ["facts/pod_workload"], dates=days)
     if label == "namespace":
-        rows = con.execute("select distinct cluster, namespace, namespace from report.gpu_hour_ledger").fetchall()
-        return {(cluster, namespace): owner for cluster, namespace, owner in rows}
-    views(con, lake, ["namespace"], dates=list(window.days()))
-    rows = con.execute(_NAMESPACE_OWNERS, {"label": label}).fetchall()
+        rows = con.execute("select distinct cluster, namespace, namespace from facts.pod_workload").fetchall()
+    else:
+        rows = con.execute(_NAMESPACE_OWNERS, {"label": label}).fetchall()
     if not rows:
         raise UsageError(
-            f"no namespace bore the label {label!r} in this window; run 'gpureport snapshot', collect kube_namespace_labels, "
-            "or give --by namespace"
+            f"No namespace has the label {label!r} between {window.start_at:%Y-%m-%d} and {window.end_at:%Y-%m-%d}. "
+            "Run gpureport snapshot, collect kube_namespace_labels, or use --by namespace."
         )
     return {(cluster, namespace): owner for cluster, namespace, owner in rows}
 
@@ -137,6 +156,19 @@ def open_report(
         anonymise(con, load(), salt)
     shown = _shown_settings(config, settings)
     return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries
+
+
+def default_window(config: Config) -> Window:
+    """The last complete week with facts, Monday to Sunday; else what there is of the last seven days. LakeError without."""
+    days = {each.date for each in open_lake(config.lake).partitions("facts/device_hour")}
+    if not days:
+        raise LakeError(f"The lake at {config.lake} has no facts. Run gpureport export and gpureport compute first.")
+    last = max(days)
+    monday = last - timedelta(days=(last.weekday() + 1) % 7 + 6)
+    if all(monday + timedelta(days=number) in days for number in range(7)):
+        return Window(day_start(monday), day_start(monday + timedelta(days=7)))
+    first = min(day for day in days if last - day < timedelta(days=7))
+    return Window(day_start(first), day_start(last + timedelta(days=1)))
 
 
 def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:

@@ -1,0 +1,186 @@
+"""report.html: one file with tabs and all rows, no request leaves it; readable without scripts, one tab after the other."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from gpureport import formats
+from gpureport.figures import FIGURES, REASONS
+from gpureport.query import Query
+from gpureport.report.header import Header
+from gpureport.report.page.answers import Answer
+from gpureport.report.page.courses import courses
+from gpureport.report.page.embedded import payload
+from gpureport.report.page.grids import Grid, grids, of_team
+from gpureport.report.page.ledger import BUCKETS
+from gpureport.report.page.money import Money
+from gpureport.report.page.overview import Overview, overview, since_text
+from gpureport.report.page.tables import Namespace, Tables, opened_tables
+from gpureport.report.page.words import TABS
+from gpureport.resources import TEMPLATES
+from gpureport.window import rfc3339
+
+FOLDER = "by"
+_NAME_MAX = 60
+_SCRIPTS = ("data.js", "grid.js", "charts.js", "page.js")
+CHARTS = {
+    "hours": ("capacity", "gpu_hour_course", "GPUs by use, hour by hour (UTC)"),
+    "week": ("capacity", "hour_of_week", "Idle GPUs by weekday and hour (UTC)"),
+    "forecast": ("capacity", "demand_trend", "Demand forecast by GPU model (80 % interval)"),
+    "quotas": ("quotas", "quota_fair_share", "Quota: guaranteed and delivered GPU-hours"),
+}
+"""Drawn by the page's script where its table is there."""
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The page and those of teams, and the answers of the whole report."""
+
+    files: list[Path]
+    answers: tuple[Answer, ...]
+
+
+def write_pages(
+    con: duckdb.DuckDBPyConnection,
+    queries: Mapping[str, Query],
+    header: Header,
+    folder: Path,
+    owners: Mapping[Namespace, str] | None,
+    statements: Mapping[str, str],
+) -> Pages:
+    """Write ``report.html``, and with ``owners`` of namespaces ``by/<owner>.html`` for each of them.
+
+    ``statements`` are the SQL of the report's tables, as it runs in the database beside the page.
+    """
+    with opened_tables(con, owners or {}) as tables:
+        money = Money(str(header.settings.get("currency", "")))
+        found = grids(tables, queries, header.window.seconds / 3600)
+        ranked = ranked_teams(tables) if owners is not None else []
+        files = {team: f"{FOLDER}/{file_name(team)}.html" for team in ranked}
+        page = _Page(tables, header, money)
+        first = overview(tables, header, money, files)
+        whole = page.write(folder / "report.html", first, found, statements=statements, files=files)
+        return Pages(
+            [whole, *(page.of_team(team, number, ranked, found, folder / files[team]) for number, team in enumerate(ranked, 1))],
+            first.answers,
+        )
+
+
+def ranked_teams(tables: Tables) -> list[str]:
+    """Every team with an allocated or reserved GPU, the largest first."""
+    rows = tables.rows("select team from page.use where team != '' group by team order by sum(gpu_hours) desc, team")
+    return [row["team"] for row in rows]
+
+
+def file_name(team: str) -> str:
+    """The team as a file's name: letters, digits and hyphens; a digest tells apart what became alike by that."""
+    kept = re.sub(r"[^a-z0-9]+", "-", team.lower()).strip("-")[:_NAME_MAX] or "team"
+    return kept if kept == team else f"{kept}-{hashlib.sha256(team.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class _Page:
+    """Writes pages from one database."""
+
+    tables: Tables
+    header: Header
+    money: Money
+
+    def of_team(self, team: str, number: int, ranked: Sequence[str], found: Sequence[Grid], path: Path) -> Path:
+        """The page of one team: its answers, and its rows of the tables that know teams."""
+        path.parent.mkdir(exist_ok=True)
+        own = [grid for each in found if (grid := of_team(each, team)) is not None]
+        first = overview(self.tables, self.header, self.money, {}, team)
+        rank = f"rank {number:,} of {len(ranked):,} teams by allocated GPU-hours"
+        return self.write(path, first, own, team=team, rank=rank)
+
+    def write(
+        self,
+        path: Path,
+        first: Overview,
+        found: Sequence[Grid],
+        *,
+        statements: Mapping[str, str] | None = None,
+        files: Mapping[str, str] | None = None,
+        team: str = "",
+        rank: str = "",
+    ) -> Path:
+        """Fill the template."""
+        script = _script()
+        context = {
+            "header": self.header, "overview": first, "team": team, "rank": rank, "files": files or {}, "buckets": BUCKETS,
+            "tabs": {tab: title for tab, title in TABS.items() if _has(tab, found, first, team)},
+            "grids": {tab: [grid for grid in found if grid.words.tab == tab] for tab in TABS},
+            "charts": {tab: _charts(tab, found) for tab in TABS}, "formulas": _formulas(found), "reasons": REASONS,
+            "since": since_text(self.header), "currency": self.money.currency,
+            "courses": payload(_courses(self.tables, self.header, found)),
+            "statements": payload(dict(statements)) if statements else "", "sql_names": set(statements or ()),
+            "style": (TEMPLATES / "style.css").read_text(encoding="utf-8"), "script": script, "script_digest": _digest(script),
+        }  # fmt: skip
+        path.write_text(_environment().get_template("report.html.j2").render(context), encoding="utf-8")
+        return path
+
+
+def _script() -> str:
+    return "\n".join((TEMPLATES / name).read_text(encoding="utf-8").strip() for name in _SCRIPTS)
+
+
+def _has(tab: str, found: Sequence[Grid], first: Overview, team: str) -> bool:
+    """Whether a tab has anything to show."""
+    if tab in ("overview", "about") or any(grid.words.tab == tab for grid in found):
+        return True
+    return not team and (tab == "data" or (tab == "teams" and bool(first.teams)))
+
+
+def _charts(tab: str, found: Sequence[Grid]) -> list[tuple[str, str, str]]:
+    there = {grid.name for grid in found}
+    return [(name, grid, title) for name, (of_tab, grid, title) in CHARTS.items() if of_tab == tab and grid in there]
+
+
+def _formulas(found: Sequence[Grid]) -> dict[str, str]:
+    """By column the formula behind it, of the columns that are on the page."""
+    shown = {column.name for grid in found for column in grid.columns}
+    return {name: FIGURES[name].formula for name in sorted(shown) if name in FIGURES and FIGURES[name].formula}
+
+
+def _courses(tables: Tables, header: Header, found: Sequence[Grid]) -> dict[str, Any]:
+    """Of the grids whose rows open one: those with a finding first, then in the grid's order."""
+    told = {}
+    for grid in found:
+        if grid.words.course and grid.frame.height:
+            frame = grid.frame
+            if "finding" in frame.columns:
+                frame = frame.sort(pl.col("finding").fill_null("") == "", maintain_order=True)
+            told[grid.words.course] = courses(tables, grid.words.course, header.window, frame)
+    return told
+
+
+def _digest(script: str) -> str:
+    """The script as a content security policy names it: no other runs, whatever a label brings into the page."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+@cache  # with its templates: compiling them takes longer than filling them, and teams have pages of their own
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(
+        instant=rfc3339,
+        count=lambda number: f"{number:,}",
+        percent=formats.percent,
+        words=formats.words,
+        duration=formats.duration,
+    )
+    return environment

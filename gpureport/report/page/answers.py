@@ -1,0 +1,337 @@
+"""The six answers of a report: one line each with a name, a number, money where prices are known, confidence and a link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpureport import formats
+from gpureport.report.header import Header
+from gpureport.report.page.ledger import ALLOCATED, IDLE, Hours, hours_by
+from gpureport.report.page.money import Money
+from gpureport.report.page.tables import Tables
+
+_TRACE_GPU_HOURS = 0.05
+_HIGH, _MEDIUM = 0.99, 0.9
+_HEALTH = "substr(code, 1, 3) in ('GR3', 'GR4') and code not in ('GR310', 'GR402')"
+"""Findings of sick or throttled GPUs; those of programs on healthy ones left out."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A line of the overview; ``tone`` is '' (fine or unknown), warn or bad, ``tab`` and ``query`` where the evidence is."""
+
+    title: str
+    headline: str
+    detail: str
+    tone: str = ""
+    confidence: str = ""
+    tab: str = "overview"
+    query: str = ""
+    link: str = "Evidence"
+
+    @property
+    def line(self) -> str:
+        """The answer as one line of text."""
+        confidence = f" ({self.confidence} confidence)" if self.confidence else ""
+        return f"{self.title}: {self.headline}. {self.detail}{confidence}".rstrip()
+
+
+def answers(tables: Tables, header: Header, money: Money, team: str = "") -> tuple[Answer, ...]:
+    """The six answers of the whole report, or of one team."""
+    asked = _Asked(tables, header, money, team)
+    return (asked.use(), asked.waste(), asked.return_(), asked.pending(), asked.health(), asked.cost())
+
+
+def ledger(tables: Tables, team: str = "") -> Hours:
+    """All GPU-hours by category, or a team's."""
+    sql = "select '' as whole, bucket, sum(gpu_hours) as gpu_hours from page.use where $team in ('', team) group by all"
+    return hours_by(tables.rows(sql, team=team), "whole").get("", Hours({}))
+
+
+def _per(amount: float, hours: float) -> str:
+    return formats.significant(round(amount / hours, 1 if amount / hours >= 1 else 2)) if hours else formats.UNKNOWN
+
+
+@dataclass(frozen=True)
+class _Asked:
+    tables: Tables
+    header: Header
+    money: Money
+    team: str
+
+    @property
+    def hours(self) -> float:
+        return self.header.window.seconds / 3600
+
+    @property
+    def confidence(self) -> str:
+        ratio = self.header.coverage_ratio
+        if ratio is None:
+            return ""
+        return "high" if ratio >= _HIGH else "medium" if ratio >= _MEDIUM else "low"
+
+    def row(self, sql: str) -> Mapping[str, Any]:
+        return self.tables.row(sql, team=self.team)
+
+    def use(self) -> Answer:
+        """How much of the capacity was used well."""
+        hours = ledger(self.tables, self.team)
+        if not hours.capacity:
+            return Answer("Capacity use", "No data", "No GPU-hour is in the data of this period.")
+        allocated = hours.of(*ALLOCATED)
+        parts = [] if self.team else [f"{formats.percent(allocated / hours.capacity)} allocated"]
+        parts += [
+            f"{formats.percent(hours.share(*names))} {word}"
+            for word, names in (("underutilized", ("underutilized",)), ("idle", IDLE), ("no data", ("unknown",)))
+            if hours.of(*names) > _TRACE_GPU_HOURS
+        ]
+        unmeasured = hours.of("active_unmeasured")
+        if unmeasured and not hours.of("effective", "underutilized"):
+            headline = f"{formats.percent(hours.share('active_unmeasured'))} active"
+            parts.append("SM activity is not measured")
+        else:
+            least = "≥ " if unmeasured > 0.005 * hours.capacity else ""
+            headline = f"{least}{formats.percent(hours.share('effective'))} effective"
+        of = f"{_per(allocated, self.hours)} GPUs on average" if self.team else f"{formats.gpu_hours(hours.capacity)} of capacity"
+        return Answer("Capacity use", headline, " · ".join([*parts, of]), "", self.confidence, "capacity", link="Capacity")
+
+    def _worst(self, *buckets: str) -> Mapping[str, Any]:
+        named = ", ".join(f"'{each}'" for each in buckets)
+        return self.row(f"""
+            select team, namespace, workload, count(distinct (pod, pod_uid)) as pods, sum(gpu_hours) as gpu_hours,
+                sum(cost) as cost
+            from page.use where bucket in ({named}) and namespace != '' and $team in ('', team)
+            group by all order by gpu_hours desc, namespace, workload limit 1
+        """)
+
+    def waste(self) -> Answer:
+        """Who wastes most: the workload with the most idle hours, and the one with the most underutilized ones."""
+        idle, under = self._worst(*IDLE), self._worst("underutilized")
+        told = [
+            (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'])} {word}")
+            for found, word in ((idle, "idle"), (under, "underutilized (SM activity below 50 %)"))
+            if found and found["gpu_hours"] > _TRACE_GPU_HOURS
+        ]
+        if not told:
+            return Answer(
+                "Largest waste", "None", "No allocated GPU was idle or underutilized.", tab="workloads", link="Workloads"
+            )
+        told.sort(key=lambda each: -each[0])
+        whole = ledger(self.tables, self.team)
+        first, rest = told[0][1], told[1:]
+        pods = f" in {formats.counted(first['pods'], 'pod')}"
+        second = f" Next: {rest[0][1]['team']} / {rest[0][1]['workload']}, {rest[0][2]}." if rest else ""
+        totals = (
+            f" In all: {formats.gpu_hours(whole.of(*IDLE))} idle, {formats.gpu_hours(whole.of('underutilized'))} underutilized."
+        )
+        detail = f"{told[0][2]}{pods}{self.money.tail(first['cost'])}.{second}{totals}"
+        return Answer(
+            "Largest waste",
+            f"{first['team']} / {first['workload']}",
+            detail,
+            "warn",
+            self.confidence,
+            "workloads",
+            "",
+            "Workloads",
+        )
+
+    def return_(self) -> Answer:
+        """How many GPUs could be returned: idle ones on average, smaller sizes, and GPUs that were free all the time."""
+        whole = ledger(self.tables, self.team)
+        idle = whole.of(*IDLE)
+        smaller = self.row("""
+            select sum(freed_gpu_hours) as freed, count(*) filter (where freed_gpu_hours > 0) as containers
+            from report.rightsizing left join page.pod using (cluster, namespace, pod, pod_uid) where $team in ('', team)
+        """)
+        spare = (
+            {}
+            if self.team
+            else self.row("""
+            select sum(spare) as gpus from (
+                select gpu_model, min(spare) as spare from (
+                    select gpu_model, hour_start_at, sum(usable_gpu_hours - held_gpu_hours - coalesce(unnamed_gpu_hours, 0))
+                            as spare
+                    from report.gpu_hour_course where $team = '' group by all
+                ) group by all
+            )
+        """)
+        )
+        freed = smaller.get("freed") or 0.0
+        parts = [f"{_per(idle, self.hours)} idle on average"]
+        if freed > _TRACE_GPU_HOURS:
+            parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
+        if whole_spare := int((spare.get("gpus") or 0.0) + 1e-6):
+            parts.append(f"{whole_spare} free in every hour")
+        gpus = (idle + freed) / self.hours if self.hours else 0.0
+        cost = self.row(
+            "select sum(cost) as cost from page.use where bucket in ('allocated_idle', 'reserved_idle') and $team in ('', team)"
+        )
+        of = "" if self.team else f" of {self.header.device_count:,}"
+        tone = "warn" if gpus >= 0.5 else ""
+        detail = " · ".join(parts) + self.money.tail(cost.get("cost"), " · ", " for the idle ones")
+        return Answer(
+            "GPUs to return",
+            f"{formats.significant(round(gpus, 1))}{of}",
+            detail,
+            tone,
+            self.confidence,
+            "workloads",
+            link="Workloads",
+        )
+
+    def pending(self) -> Answer:
+        """Who waits or is starved, and because of whom."""
+        title = "Pending and starved"
+        waits = self.tables.rows(
+            """
+            select coalesce(any_value(pod.team), namespace) as team, max_by(resource, requested_units) as resource,
+                sum(requested_units * coalesce(placing_seconds, waiting_seconds)) / 3600 as gpu_hours,
+                quantile_cont(coalesce(placing_seconds, waiting_seconds), 0.95) as p95, count(*) as pods,
+                max_by(gpu_model, coalesce(placing_seconds, waiting_seconds)) as gpu_model,
+                any_value(requested_units order by coalesce(placing_seconds, waiting_seconds) desc) as units
+            from facts.window_pod_wait left join page.pod as pod using (cluster, namespace, pod, pod_uid)
+            where coalesce(placing_seconds, waiting_seconds) is not null and resource not like '%mig%'
+            group by namespace order by gpu_hours desc
+            """
+        )
+        waits = [each for each in waits if self.team in ("", each["team"])]
+        why = self._because()
+        if not waits:
+            return Answer(
+                title,
+                "No pending pods" if self.tables.has("facts.window_pod_wait") else "No data",
+                why,
+                tab="quotas",
+                link="Quotas",
+            )
+        first = waits[0]
+        model = (
+            f"{formats.significant(first['units'])} × {first['gpu_model'] or first['resource']}"
+            if first["units"]
+            else first["resource"]
+        )
+        wait = f"p95 wait {formats.duration(first['p95'])} ({model})"
+        is_long = first["p95"] >= 4 * 3600
+        headline = (
+            f"{first['team']}, {formats.gpu_hours(first['gpu_hours'])} pending"
+            if is_long
+            else f"p95 wait {formats.duration(first['p95'])}"
+        )
+        detail = f"{wait if is_long else 'Longest: ' + first['team'] + ', ' + model}. {why}".strip()
+        return Answer(title, headline, detail, "bad" if is_long else "", self.confidence, "quotas", link="Quotas")
+
+    def _because(self) -> str:
+        pair = self.row("""
+            select quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
+            where $team in ('', quota) group by all order by gpu_hours desc nulls last limit 1
+        """)
+        said = []
+        if pair and (pair["gpu_hours"] or 0.0) > _TRACE_GPU_HOURS:
+            said.append(f"{pair['borrower']} borrowed {formats.gpu_hours(pair['gpu_hours'])} that {pair['quota']} was guaranteed")
+        if not self.team:
+            whole = ledger(self.tables)
+            if whole.of("fragmented") > _TRACE_GPU_HOURS:
+                said.append(f"{formats.gpu_hours(whole.of('fragmented'))} unallocated but fragmented")
+            if whole.of(*IDLE) > _TRACE_GPU_HOURS:
+                said.append(f"{formats.gpu_hours(whole.of(*IDLE))} idle in allocations of others")
+        return "; ".join(said)[:1].upper() + "; ".join(said)[1:] + ("." if said else "")
+
+    def health(self) -> Answer:
+        """Whether any GPU is sick: node, GPU and error of the gravest."""
+        found = self.tables.rows(
+            f"""
+            select finding.*, gpu_index from page.finding as finding
+            left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all)
+                using (cluster, device_uuid)
+            left join page.pod as pod using (cluster, namespace, pod, pod_uid)
+            where {_HEALTH} and gravity < 2 and ($team in ('', pod.team) or position('held by ' || $team || '/' in evidence) > 0
+                or position('allocated to ' || $team || '/' in evidence) > 0)
+            order by number
+            """,
+            team=self.team,
+        )
+        if not found:
+            return Answer(
+                "GPU health",
+                "No sick GPU found",
+                "No XID error, throttling or slowdown above the thresholds.",
+                tab="gpus",
+                link="GPUs",
+            )
+        critical = {_place(each): each for each in reversed(found) if each["gravity"] == 0}
+        nodes = {each["node_name"] for each in found}
+        if critical:
+            headline = f"{formats.counted(len(critical), 'GPU')} {'needs' if len(critical) == 1 else 'need'} action"
+        else:
+            headline = f"{formats.counted(len(found), 'warning')} on {formats.counted(len(nodes), 'node')}"
+        shown: dict[str, str] = {}
+        for each in found:
+            shown.setdefault(f"{each['code']} {each['node_name']}", f"{_place(each)}: {_trouble(each)}")
+        detail = " · ".join(list(shown.values())[:2]) + (f" · {len(shown) - 2} more" if len(shown) > 2 else "")
+        query = found[0]["device_uuid"] if found[0]["device_uuid"] else found[0]["node_name"]
+        return Answer(
+            "GPU health", headline, detail, "bad" if critical else "warn", found[0]["confidence"], "gpus", query, "GPUs"
+        )
+
+    def cost(self) -> Answer:
+        """What it cost, and how sure that is."""
+        spent = self.row("""
+            select sum(cost) filter (where namespace != '' or bucket = 'unknown') as allocated,
+                sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle,
+                sum(cost) filter (where bucket in ('free', 'fragmented', 'unavailable')) as unallocated
+            from page.use where $team in ('', team)
+        """)
+        energy = self._energy()
+        sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {self._difference()}"
+        if not spent or spent["allocated"] is None:
+            headline = f"{energy[0]} of energy" if energy else "No prices configured"
+            detail = f"Cost needs [prices] in the configuration. {sure}."
+            return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
+        whole = spent["allocated"] + (spent["unallocated"] or 0.0)
+        parts = [f"allocated {self.money(spent['allocated'])}"] if not self.team else []
+        parts += [f"of it idle {self.money(spent['idle'])}"] if spent["idle"] else []
+        parts += [f"unallocated {self.money(spent['unallocated'])}"] if spent["unallocated"] else []
+        return Answer(
+            "Cost",
+            self.money(whole),
+            f"{' · '.join([*parts, *energy])}. {sure}.",
+            "",
+            self.confidence,
+            "energy",
+            link="Energy and cost",
+        )
+
+    def _energy(self) -> list[str]:
+        found = self.row("""
+            select sum(energy_joules) as joules from report.energy
+            left join (select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)
+            where $team in ('', pod.of_team)
+        """)
+        carbon = self.row("""
+            select sum(co2e_grams) as grams from report.cost
+            left join (select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)
+            where $team in ('', pod.of_team)
+        """)
+        told = [formats.energy(found["joules"])] if found.get("joules") else []
+        return [*told, f"{formats.significant(carbon['grams'] / 1e6)} t CO₂e"] if carbon.get("grams") else told
+
+    def _difference(self) -> str:
+        found = self.row("""
+            select sum(difference_gpu_hours) as difference from report.gpu_hour_balance
+            where dimension = 'cluster' and $team is not null
+        """)
+        difference = found.get("difference")
+        return formats.UNKNOWN if difference is None else formats.significant(round(difference, 3) + 0.0)
+
+
+def _place(finding: Mapping[str, Any]) -> str:
+    gpu = f" / GPU {finding['gpu_index']}" if finding.get("gpu_index") else ""
+    return f"{finding['node_name'] or finding['subject']}{gpu}"
+
+
+def _trouble(finding: Mapping[str, Any]) -> str:
+    evidence = str(finding["evidence"]).partition(";")[0]
+    return evidence if finding["code"].startswith("GR4") else f"{finding['title'].lower()}, {evidence}"

@@ -1,0 +1,116 @@
+"""The few drawings that are in the file as they are: the ledger's bar, the trend, sparklines. Colors are the template's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from markupsafe import Markup, escape
+
+from gpureport import formats
+from gpureport.report.page.ledger import BUCKETS, Hours
+
+_STEPS = (1, 2, 2.5, 5, 10, 20)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A day or an hour of the trend: GPUs on average by category, and pending requests above them."""
+
+    label: str
+    gpus: Hours
+    pending: float = 0.0
+
+
+def bar(hours: Hours) -> Markup:
+    """The categories as one bar; each part says its share under the pointer."""
+    parts, left = [], 0.0
+    for bucket in BUCKETS:
+        width = 100 * (hours.share(bucket.name) or 0.0)
+        if width > 0:
+            told = f"{escape(bucket.title)} {formats.percent(hours.share(bucket.name))}"
+            parts.append(
+                f'<rect class="c-{bucket.name}" x="{left:.3f}%" width="{width:.3f}%" height="100%"><title>{told}</title></rect>'
+            )
+            left += width
+    spoken = ", ".join(f"{each.title} {formats.percent(hours.share(each.name))}" for each in BUCKETS if hours.of(each.name))
+    return Markup(f'<svg class="bar" role="img" aria-label="{escape(spoken)}">{"".join(parts)}</svg>')
+
+
+def spark(values: Sequence[float]) -> Markup:
+    """A course as a small line; '' for fewer than two values."""
+    if len(values) < 2:
+        return Markup("")
+    low, high = min(values), max(values)
+    points = " ".join(
+        f"{100 * number / (len(values) - 1):.1f},{18 - 16 * (value - low) / ((high - low) or 1):.1f}"
+        for number, value in enumerate(values)
+    )
+    drawn = f'<polyline points="{points}" vector-effect="non-scaling-stroke"/>'
+    return Markup(f'<svg class="spark" viewBox="0 0 100 20" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>')
+
+
+def trend(columns: Sequence[Column], capacity: float) -> Markup:
+    """GPUs by category over time, stacked, with pending requests above; '' for fewer than two columns."""
+    if len(columns) < 2:
+        return Markup("")
+    top = _ceiling(max([capacity, *(each.gpus.capacity + each.pending for each in columns)]) or 1.0)
+    width = 100 / len(columns)
+    parts = [part for number, each in enumerate(columns) for part in _column(each, number * width, width, top)]
+    step = _step(top)
+    ticks = [step * number for number in range(round(top / step) + 1)]
+    grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{_y(tick, top)}" y2="{_y(tick, top)}"/>' for tick in ticks)
+    cap = f'<line class="capacity" x1="0" x2="100%" y1="{_y(capacity, top)}" y2="{_y(capacity, top)}"/>'
+    axis = "".join(f'<span style="bottom:{100 * tick / top:.1f}%">{formats.significant(tick)}</span>' for tick in ticks)
+    every = max(1, -(-len(columns) // 8))
+    labels = "".join(
+        f'<span style="left:{number * width:.2f}%">{escape(each.label)}</span>'
+        for number, each in enumerate(columns)
+        if number % every == 0
+    )
+    return Markup(
+        f'<div class="plot"><div class="axis-y" aria-hidden="true">{axis}</div>'
+        f'<svg role="img" aria-label="GPUs on average by use, and pending requests above them">{grid}{"".join(parts)}{cap}</svg>'
+        f'<div class="axis-x" aria-hidden="true">{labels}</div></div>'
+    )
+
+
+def _column(column: Column, left: float, width: float, top: float) -> list[str]:
+    """Its parts from the bottom up; pending requests are an outline of their own above what there is."""
+    told = [f"{each.title} {formats.significant(column.gpus.of(each.name))}" for each in BUCKETS if column.gpus.of(each.name)]
+    told += [f"Pending requests {formats.significant(column.pending)}"] if column.pending else []
+    title = escape(f"{column.label} (GPUs on average): {', '.join(told)}")
+    parts, height = [], 0.0
+    gap = width * 0.07
+    for bucket in BUCKETS:
+        gpus = column.gpus.of(bucket.name)
+        if gpus > 0:
+            parts.append(_rect(f"c-{bucket.name}", left + gap, width - 2 * gap, height, gpus, top))
+            height += gpus
+    if column.pending > 0:
+        parts.append(_rect("pending", left + gap, width - 2 * gap, height, column.pending, top))
+    return [f"<g><title>{title}</title>{''.join(parts)}</g>"]
+
+
+def _rect(css: str, left: float, width: float, bottom: float, height: float, top: float) -> str:
+    y, share = 100 * (1 - (bottom + height) / top), 100 * height / top
+    return f'<rect class="{css}" x="{left:.2f}%" width="{width:.2f}%" y="{y:.2f}%" height="{share:.2f}%"/>'
+
+
+def _y(gpus: float, top: float) -> str:
+    return f"{100 * (1 - gpus / top):.2f}%"
+
+
+def _ceiling(value: float) -> float:
+    """A round number at or above a value, which whole steps divide."""
+    step = _step(value)
+    return step * ceil(value / step - 1e-9)
+
+
+def _step(value: float) -> float:
+    """A round step, of which a value has three to six."""
+    if value <= 0:
+        return 1.0
+    size = 10.0 ** floor(log10(value / 4))
+    return next(size * step for step in _STEPS if size * step >= value / 5.5)

@@ -1,0 +1,122 @@
+"""The tables of the page: which there are, their columns and words, and what is shown of them first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from gpureport import formats
+from gpureport.query import Query
+from gpureport.report.page.embedded import Column, packed
+from gpureport.report.page.own_grids import OWN
+from gpureport.report.page.tables import Tables
+from gpureport.report.page.words import Words, kind_of, own_columns, tables_of_page
+
+ROWS_FIRST = 20
+ROWS_MAX = 100_000
+_OTHER_ROWS_MAX = 20_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of the page with all its rows."""
+
+    name: str
+    words: Words
+    columns: Sequence[Column]
+    frame: pl.DataFrame
+    row_count: int
+    """Rows that there are; more than the frame's where only the largest are in the page."""
+    query: Query | None = field(default=None, repr=False)
+
+    @property
+    def first(self) -> list[list[tuple[str, str]]]:
+        """The first rows as text, each cell with its class, for readers without scripts and for the first paint."""
+        shown = [each for each in self.columns if not each.is_hidden]
+        rows = self.frame.head(ROWS_FIRST).iter_rows(named=True)
+        return [[(written(each.kind, row[each.name]), css(each.kind, row[each.name])) for each in shown] for row in rows]
+
+    @property
+    def data(self) -> str:
+        """All rows, packed."""
+        return packed(self.columns, self.frame, groups=list(self.words.groups), course=self.words.course)
+
+
+_WRITTEN = {
+    "share": lambda found: f"{formats.percent_points(100 * found)} %",
+    "kwh": lambda found: f"{formats.significant(found)} kWh",
+    "bytes": lambda found: formats.value("_bytes", found) + "B",
+    "duration": formats.duration,
+    "watts": lambda found: f"{formats.significant(found)} W",
+    "celsius": lambda found: f"{formats.significant(found)} °C",
+}
+
+
+def written(kind: str, found: object) -> str:
+    """A cell's text; the page's script writes the same."""
+    if found is None or found == "":
+        return formats.UNKNOWN if found is None else ""
+    write = _WRITTEN.get(kind)
+    return write(found) if write else formats.value("", found)  # type: ignore[no-untyped-call]
+
+
+def css(kind: str, found: object) -> str:
+    """A cell's class: numbers to the right, severities in their color."""
+    if kind == "severity":
+        return f"severity {found}"
+    return "" if kind in ("text", "list", "long") else "number"
+
+
+def grids(tables: Tables, queries: Mapping[str, Query], hours: float) -> list[Grid]:
+    """Those that the page shows, in the order of its tabs: its own, then the report's tables as they are."""
+    found = (
+        _own(tables, name, words, hours) if name in OWN else _of_report(tables, queries.get(f"report.{name}"), words)
+        for name, words in tables_of_page().items()
+    )
+    return [grid for grid in found if grid is not None]
+
+
+def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
+    sql = OWN[name](tables)
+    if not tables.can(sql):
+        return None
+    frame = tables.frame(sql, **({"hours": hours} if "$hours" in sql else {}))
+    columns = [each for each in own_columns()[name] if _has_data(frame, each.name)]
+    return Grid(name, words, columns, frame.head(ROWS_MAX), frame.height) if frame.height else None
+
+
+def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None:
+    if query is None or not tables.has(query.table):
+        return None
+    ((count,),) = tables.con.execute(f"select count(*) from {query.table}").fetchall()
+    order = words.order or ", ".join(query.grain)
+    frame = tables.frame(f"select * from {query.table} order by {order} limit {_OTHER_ROWS_MAX}") if count else None
+    name = query.table.removeprefix("report.")
+    return None if frame is None else Grid(name, words, _columns(query, frame), frame, count, query)
+
+
+def _columns(query: Query, frame: pl.DataFrame) -> list[Column]:
+    """The query's columns that hold anything; maps, statements and the seconds behind each ratio are in the files beside."""
+    found = []
+    for name, doc in query.columns.items():
+        kind = kind_of(name, frame.schema[name]) if name in frame.columns else ""
+        if kind and _has_data(frame, name):
+            found.append(Column(name, formats.title(name), kind, doc=doc))
+    return found
+
+
+def _has_data(frame: pl.DataFrame, name: str) -> bool:
+    """Whether any row has a value: a column that no device or pod of the report has is left out once for all."""
+    if name not in frame.columns or frame[name].null_count() == frame.height:
+        return False
+    return frame.schema[name] != pl.String or bool((frame[name] != "").any())
+
+
+def of_team(grid: Grid, team: str) -> Grid | None:
+    """The grid's rows of one team; None for a table without teams, or without such rows."""
+    if "team" not in grid.frame.columns:
+        return None
+    frame = grid.frame.filter(pl.col("team") == team)
+    return replace(grid, frame=frame, row_count=frame.height) if frame.height else None

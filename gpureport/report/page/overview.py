@@ -1,0 +1,336 @@
+"""The overview: answers, ledger, trend, teams and the findings of most weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from markupsafe import Markup
+
+from gpureport import formats
+from gpureport.report.header import Header
+from gpureport.report.page import drawings
+from gpureport.report.page.answers import Answer, answers, ledger
+from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Hours, hours_by
+from gpureport.report.page.money import Money
+from gpureport.report.page.tables import Tables
+from gpureport.window import plain
+
+FINDINGS_SHOWN = 12
+TEAMS_SHOWN = 12
+_HOURLY_DAYS_MAX = 3
+
+
+@dataclass(frozen=True)
+class Legend:
+    """A category with its share and hours."""
+
+    name: str
+    title: str
+    meaning: str
+    share: str
+    gpu_hours: str
+
+
+@dataclass(frozen=True)
+class Team:
+    """A team's row."""
+
+    name: str
+    gpus: str
+    bar: Markup
+    effective: str
+    idle: str
+    pending: str
+    cost: str
+    energy: str
+    change: str
+    spark: Markup
+    findings: tuple[tuple[str, int], ...]
+    """Severity and how many."""
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the first screen shows."""
+
+    answers: tuple[Answer, ...]
+    bar: Markup
+    legend: tuple[Legend, ...]
+    capacity: str
+    reconciled: str
+    trend: Markup
+    trend_unit: str
+    teams: tuple[Team, ...]
+    unallocated: tuple[str, str]
+    has_cost: bool
+    has_change: bool
+    findings: Sequence[Mapping[str, Any]]
+    finding_count: int
+    models: str
+    compared: str
+
+
+def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, str], team: str = "") -> Overview:
+    """All of it, of the whole report or of one team; ``files`` are the pages of teams by name."""
+    whole = ledger(tables, team)
+    teams = [] if team else _teams(tables, header, money, files)
+    findings = _findings(tables, team)
+    drawn, unit = _trend(tables, header, team)
+    free = whole.of("free", "fragmented", "unavailable")
+    spare = tables.row("select sum(cost) as cost from page.use where bucket in ('free', 'fragmented', 'unavailable')")
+    hours = header.window.seconds / 3600
+    return Overview(
+        answers=answers(tables, header, money, team),
+        bar=drawings.bar(whole) if whole.capacity else Markup(""),
+        legend=tuple(
+            Legend(
+                each.name,
+                each.title,
+                each.meaning,
+                formats.percent(whole.share(each.name)),
+                formats.significant(whole.of(each.name)),
+            )
+            for each in BUCKETS
+            if whole.of(each.name)
+        ),
+        capacity=formats.gpu_hours(whole.capacity),
+        reconciled=_reconciled(tables, team),
+        trend=drawn,
+        trend_unit=unit,
+        teams=tuple(teams),
+        unallocated=(_gpus(free / hours if hours else 0.0), money(spare["cost"]) if spare.get("cost") else ""),
+        has_cost=any(each.cost for each in teams),
+        has_change=any(each.change for each in teams),
+        findings=[{**each, "where": _where(each), "impact": _impact(each, money)} for each in findings[:FINDINGS_SHOWN]],
+        finding_count=sum(each["times"] for each in findings),
+        models=_models(tables),
+        compared=_compared(tables),
+    )
+
+
+def _gpus(found: float) -> str:
+    return f"{found:,.1f}" if found >= 0.05 or found == 0 else formats.significant(found)
+
+
+def _reconciled(tables: Tables, team: str) -> str:
+    row = tables.row("select sum(abs(difference_gpu_hours)) as off from report.gpu_hour_balance where dimension = 'cluster'")
+    if team or row.get("off") is None:
+        return ""
+    return f"Reconciled: categories sum to capacity (difference {formats.significant(round(row['off'], 3) + 0.0)})."
+
+
+def _models(tables: Tables) -> str:
+    rows = tables.rows(
+        "select value, sum(device_count)::bigint as gpus from report.gpu_hour_balance where dimension = 'gpu_model'"
+        " group by all order by gpus desc, value"
+    )
+    return " · ".join(f"{row['gpus']:,} × {row['value'] or 'unknown model'}" for row in rows)
+
+
+def _compared(tables: Tables) -> str:
+    row = tables.row("select min(since_at) as since, max(until_at) as until from report.period where period = 'before'")
+    if not row.get("since"):
+        return "No comparison: the previous period is not complete in the data."
+    return f"Change against {row['since']:%Y-%m-%d} to {row['until'] - timedelta(seconds=1):%Y-%m-%d}."
+
+
+def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
+    """The gravest first; those of one code on the GPUs of one pod or node are one line."""
+    return tables.rows(
+        """
+        select
+            code, min(number) as number, arg_min(severity, number) as severity, arg_min(title, number) as title,
+            arg_min(evidence, number) as evidence, arg_min(action, number) as action, arg_min(subject, number) as subject,
+            node_name, namespace, pod, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
+            list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
+        from page.finding as finding
+        left join page.pod as pod using (cluster, namespace, pod, pod_uid)
+        left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all) as device
+            using (cluster, device_uuid)
+        where $team in ('', pod.team, finding.owner)
+        group by code, cluster, node_name, namespace, pod, pod_uid, if(device_uuid = '', number, 0) order by min(number)
+        """,
+        team=team,
+    )
+
+
+def _where(finding: Mapping[str, Any]) -> str:
+    gpus = finding["gpus"] or []
+    named = f"{len(gpus)} GPUs" if len(gpus) > 1 else f"GPU {gpus[0]}" if gpus else ""
+    pod = "/".join(filter(None, (finding["namespace"], finding["pod"])))
+    return " · ".join(filter(None, (finding["node_name"], named, pod))) or finding["subject"]
+
+
+def _impact(finding: Mapping[str, Any], money: Money) -> str:
+    hours = finding["gpu_hours"]
+    return "" if hours is None else f"{formats.gpu_hours(hours)}{money.tail(finding['at_stake_cost'], ' · ')}"
+
+
+def _trend(tables: Tables, header: Header, team: str) -> tuple[Markup, str]:
+    """By day, or by hour where the window has few days; a team's always by day."""
+    is_daily = bool(team) or len(list(header.window.days())) > _HOURLY_DAYS_MAX
+    drawn = _daily(tables, header, team) if is_daily else _hourly(tables)
+    return drawings.trend(
+        drawn, 0.0 if team else max((each.gpus.capacity for each in drawn), default=0.0)
+    ), "day" if is_daily else "hour"
+
+
+def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
+    rows = tables.rows(
+        "select day, bucket, sum(gpu_hours) as gpu_hours from page.use where $team in ('', team) group by all order by day",
+        team=team,
+    )
+    pending = tables.rows(
+        "select hour_start_at::date as day, sum(unscheduled_units_avg) as hours from report.scheduler_pressure"
+        " where resource not like '%mig%' and $team = '' group by all",
+        team=team,
+    )
+    above = {str(row["day"]): row["hours"] or 0.0 for row in pending}
+    hours = {str(day): _hours_of(header, day) for day in header.window.days()}
+    return [
+        _column(f"{date.fromisoformat(day):%-d %b}", found.by_bucket, above.get(day, 0.0), hours[day])
+        for day, found in hours_by(rows, "day").items()
+        if hours.get(day)
+    ]
+
+
+def _hours_of(header: Header, day: date) -> float:
+    """Hours of the window that are in a day."""
+    start, end = plain(header.window.start_at), plain(header.window.end_at)
+    midnight = datetime.combine(day, time())
+    return max(0.0, (min(end, midnight + timedelta(days=1)) - max(start, midnight)).total_seconds() / 3600)
+
+
+def _hourly(tables: Tables) -> list[drawings.Column]:
+    """From the hours' own table, which tells active and effective hours; what is neither idle nor active is unknown."""
+    is_measured = ledger(tables).of("active_unmeasured") <= ledger(tables).of("effective", "underutilized")
+    rows = tables.rows("""
+        select hour_start_at, sum(effective_gpu_hours) as effective, sum(active_gpu_hours - effective_gpu_hours) as other,
+            sum(allocated_idle_gpu_hours) as idle, sum(held_gpu_hours - active_gpu_hours - allocated_idle_gpu_hours)
+            + sum(coalesce(unnamed_gpu_hours, 0)) as unknown,
+            sum(usable_gpu_hours - held_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as free
+        from report.gpu_hour_course group by all order by 1
+    """)
+    pending = tables.rows(
+        "select hour_start_at, sum(unscheduled_units_avg) as units from report.scheduler_pressure"
+        " where resource not like '%mig%' group by all"
+    )
+    above = {row["hour_start_at"]: row["units"] or 0.0 for row in pending}
+    other = "underutilized" if is_measured else "active_unmeasured"
+    names = {"effective": "effective", "other": other, "idle": "allocated_idle", "unknown": "unknown", "free": "free"}
+    return [
+        _column(
+            f"{row['hour_start_at']:%-d %b %H:%M}",
+            {bucket: max(0.0, row[name] or 0.0) for name, bucket in names.items()},
+            above.get(row["hour_start_at"], 0.0),
+            1.0,
+        )
+        for row in rows
+    ]
+
+
+def _column(label: str, buckets: Mapping[str, float], pending: float, hours: float) -> drawings.Column:
+    """GPU-hours of a time as GPUs on average."""
+    return drawings.Column(label, Hours({name: found / hours for name, found in buckets.items()}), pending / hours)
+
+
+def _teams(tables: Tables, header: Header, money: Money, files: Mapping[str, str]) -> list[Team]:
+    """Every team, the largest first."""
+    hours = header.window.seconds / 3600
+    use = hours_by(
+        tables.rows("select team, bucket, sum(gpu_hours) as gpu_hours from page.use where team != '' group by all"), "team"
+    )
+    figures = _by_team(tables)
+    courses = _courses(tables)
+    ranked = sorted(use, key=lambda name: (-use[name].of(*ALLOCATED), name))
+    return [_team(name, use[name], figures, courses.get(name, []), hours, money, files.get(name, "")) for name in ranked]
+
+
+def _team(
+    name: str,
+    use: Hours,
+    figures: Mapping[str, Mapping[str, Any]],
+    course: Sequence[float],
+    hours: float,
+    money: Money,
+    file: str,
+) -> Team:
+    own: dict[str, Any] = {figure: found.get(name) for figure, found in figures.items()}
+    before, now = own["before"], own["now"]
+    change = (
+        f"{(now / before - 1) * 100:+.0f} %".replace("-", "−")
+        if before and now is not None
+        else "new"
+        if now and before == 0
+        else ""
+    )
+    findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
+    return Team(
+        name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), formats.percent(use.effective_share),
+        formats.significant(round(use.of(*IDLE), 1)), formats.significant(round(own["pending"], 1)) if own["pending"] else "",
+        money(own["cost"]) if own["cost"] is not None else "", formats.energy(own["joules"]) if own["joules"] else "",
+        change, drawings.spark(course), tuple(findings), file,
+    )  # fmt: skip
+
+
+_NAMESPACE = "(select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)"
+_BY_TEAM = {
+    "pending": f"""
+        select of_team, sum(requested_units * coalesce(placing_seconds, waiting_seconds)) / 3600 from facts.window_pod_wait
+        join {_NAMESPACE} where resource not like '%mig%' group by all
+    """,
+    "cost": "select team, sum(cost) from page.use where team != '' group by all",
+    "joules": f"select of_team, sum(energy_joules) from report.energy join {_NAMESPACE} group by all",
+    "before": f"""
+        select of_team, sum(allocated_gpu_hours - allocated_change_gpu_hours) from report.namespace_change
+        join {_NAMESPACE} group by all
+    """,
+    "now": f"select of_team, sum(allocated_gpu_hours) from report.namespace_change join {_NAMESPACE} group by all",
+    **{
+        severity: f"""
+            select coalesce(nullif(pod.team, ''), owner), count(*) from page.finding
+            left join page.pod as pod using (cluster, namespace, pod, pod_uid) where severity = '{severity}' group by all
+        """
+        for severity in ("critical", "warning", "info")
+    },
+}
+"""Figures of teams that are in tables of their own: pending hours, cost, energy, the previous period, findings by severity."""
+
+
+def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
+    """By figure, by team."""
+    asked = {figure: sql for figure, sql in _BY_TEAM.items() if tables.can(sql)}
+    known = {figure: {row[0]: row[1] for row in tables.con.execute(sql).fetchall()} for figure, sql in asked.items()}
+    return {figure: known.get(figure, {}) for figure in _BY_TEAM}
+
+
+def _courses(tables: Tables) -> dict[str, list[float]]:
+    """GPUs allocated day by day, by team."""
+    rows = tables.rows(
+        "select team, day, sum(gpu_hours) filter (where bucket != 'reserved_idle') / 24 as gpus from page.use"
+        " where team != '' group by all order by day"
+    )
+    days = sorted({row["day"] for row in rows})
+    found: dict[str, dict[date, float]] = {}
+    for row in rows:
+        found.setdefault(row["team"], {})[row["day"]] = row["gpus"] or 0.0
+    return {team: [by_day.get(day, 0.0) for day in days] for team, by_day in found.items()}
+
+
+def since_text(header: Header) -> str:
+    """The window as people say it: a month, days, or from a time to a time."""
+    start, end = plain(header.window.start_at), plain(header.window.end_at)
+    last = end - timedelta(seconds=1)
+    if start.day == 1 and (start.hour, start.minute) == (0, 0) and end == (start + timedelta(days=32)).replace(day=1):
+        return f"{start:%B %Y}"
+    if (start.hour, start.minute, end.hour, end.minute) == (0, 0, 0, 0):
+        return f"{start:%-d %B %Y}" if start.date() == last.date() else f"{start:%-d %b %Y} to {last:%-d %b %Y}"
+    return (
+        f"{start:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S}"
+        if start.date() == end.date()
+        else f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M}"
+    )

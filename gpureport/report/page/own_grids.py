@@ -1,0 +1,142 @@
+"""The page's own tables: findings, teams, workloads, containers and GPUs, each joined from several of the report's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gpureport.report.page.tables import Tables
+
+
+def _findings(_: Tables) -> str:
+    return """
+        select finding.*, gpu_index, coalesce(nullif(pod.team, ''), nullif(finding.owner, ''), namespace) as team,
+            at_stake_cost as cost
+        from page.finding as finding
+        left join page.pod as pod using (cluster, namespace, pod, pod_uid)
+        left join (
+            select cluster, device_uuid, gpu_instance_id, any_value(gpu_index) as gpu_index from report.device group by all
+        ) using (cluster, device_uuid, gpu_instance_id)
+        order by number
+    """
+
+
+def _workloads(tables: Tables) -> str:
+    idle = _first(tables, "report.container_power", "allocated_idle_joules", "held_joules")
+    return f"""
+        with hours as (
+            select
+                cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pod_count,
+                string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+                coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as allocated_gpu_hours,
+                coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
+                coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), 0) as underutilized_gpu_hours,
+                coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
+                sum(cost) as cost,
+                sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_cost
+            from page.use where namespace != '' group by all
+        ),
+        figures as (
+            select
+                cluster, namespace, workload, kind,
+                sum(sm_active_avg * sm_active_seen_seconds) / sum(sm_active_seen_seconds) filter (where sm_active_avg is not null)
+                    as sm_active_avg,
+                sum(gpu_usage_avg * gpu_usage_seen_seconds) / sum(gpu_usage_seen_seconds) filter (where gpu_usage_avg is not null)
+                    as gpu_usage_avg,
+                max(memory_used_ratio_max) as memory_used_ratio_max
+            from report.container inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
+        ),
+        energy as (
+            select cluster, namespace, workload, kind,
+                sum(active_joules + {idle} + coalesce(idle_joules, 0)) / 3.6e6 as energy_kwh
+            from report.container_power inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
+        ),
+        found as (
+            select cluster, namespace, workload, kind, count(*) as finding_count, arg_min(title, number) as finding
+            from page.finding inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
+        )
+        select hours.*, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind), energy_kwh,
+            finding_count, coalesce(finding, '') as finding
+        from hours
+        left join figures using (cluster, namespace, workload, kind)
+        left join energy using (cluster, namespace, workload, kind)
+        left join found using (cluster, namespace, workload, kind)
+        order by idle_gpu_hours + 0.5 * underutilized_gpu_hours desc, allocated_gpu_hours desc, namespace, workload
+    """
+
+
+def _containers(tables: Tables) -> str:
+    idle = _first(tables, "report.container_power", "allocated_idle_joules", "held_joules")
+    bound = "(select cluster, namespace, pod, pod_uid, container, string_agg(distinct bound_by, ', ') as bound_by"
+    return f"""
+        with hours as (
+            select cluster, namespace, pod, pod_uid,
+                sum(gpu_hours) filter (where bucket != 'reserved_idle') as allocated_gpu_hours,
+                sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_gpu_hours,
+                sum(gpu_hours) filter (where bucket = 'effective') as effective_gpu_hours,
+                sum(cost) as cost
+            from page.use where namespace != '' group by all
+        ),
+        weight as (
+            select cluster, namespace, pod, pod_uid, sum(device_seconds) as device_seconds from report.container group by all
+        ),
+        energy as (
+            select cluster, namespace, pod, pod_uid, container,
+                sum(active_joules + {idle} + coalesce(idle_joules, 0)) / 3.6e6 as energy_kwh
+            from report.container_power group by all
+        ),
+        found as (
+            select cluster, namespace, pod, pod_uid, arg_min(title, number) as finding
+            from page.finding where pod != '' group by all
+        )
+        select container.*, page.pod.team, page.pod.workload, page.pod.kind,
+            hours.allocated_gpu_hours * container.device_seconds / weight.device_seconds as allocated_gpu_hours,
+            coalesce(hours.idle_gpu_hours, 0) * container.device_seconds / weight.device_seconds as idle_gpu_hours,
+            coalesce(hours.effective_gpu_hours, 0) * container.device_seconds / weight.device_seconds as effective_gpu_hours,
+            hours.cost * container.device_seconds / weight.device_seconds as cost,
+            energy_kwh, bound_by, finding
+        from report.container as container
+        left join page.pod using (cluster, namespace, pod, pod_uid)
+        left join hours using (cluster, namespace, pod, pod_uid)
+        left join weight using (cluster, namespace, pod, pod_uid)
+        left join energy using (cluster, namespace, pod, pod_uid, container)
+        left join found using (cluster, namespace, pod, pod_uid)
+        left join {bound} from report.boundness group by all) using (cluster, namespace, pod, pod_uid, container)
+        order by hours.allocated_gpu_hours desc nulls last, container.device_seconds desc nulls last, namespace, pod, container
+    """
+
+
+def _devices(_: Tables) -> str:
+    return """
+        with hours as (
+            select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) as capacity,
+                coalesce(sum(gpu_hours) filter (where namespace != '' and bucket != 'reserved_idle'), 0) as allocated,
+                coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
+                string_agg(distinct nullif(namespace, ''), ', ') as namespaces
+            from report.gpu_hour_ledger group by all
+        ),
+        found as (
+            select cluster, device_uuid, gpu_instance_id, min(gravity) as gravity, arg_min(title, number) as finding
+            from page.finding where device_uuid != '' group by all
+        )
+        select device.*, allocated / nullif(capacity, 0) as allocated_ratio, idle_gpu_hours, namespaces,
+            energy_joules / 3.6e6 as energy_kwh, finding
+        from report.device as device
+        left join hours using (cluster, device_uuid, gpu_instance_id)
+        left join found using (cluster, device_uuid, gpu_instance_id)
+        order by gravity nulls last, xid_error_count desc nulls last, any_throttle_ratio desc nulls last, cluster, node_name,
+            gpu_index, gpu_instance_id
+    """
+
+
+def _first(tables: Tables, table: str, *columns: str) -> str:
+    """The first of the columns that the table has."""
+    return next((column for column in columns if column in tables.columns.get(table, ())), columns[-1])
+
+
+OWN: Mapping[str, Callable[[Tables], str]] = {
+    "findings": _findings,
+    "workloads": _workloads,
+    "containers": _containers,
+    "devices": _devices,
+}
+"""The statement behind each, in the words of the lake at hand."""

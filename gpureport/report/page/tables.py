@@ -1,0 +1,137 @@
+"""The report's tables in an open database as the page asks them, with the team and the workload of each pod."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from gpureport.report.page.ledger import RENAMED
+
+_NAMED = re.compile(r"\b(?:report|facts|page)\.\w+")
+_LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
+_GENERATED = rf"-(?:{_LETTERS}{{8,10}}-{_LETTERS}{{5}}|(?:\d+-)?{_LETTERS}{{5}}|\d+)$"
+"""What controllers append to a name: a ReplicaSet's hash and five letters, five letters, a number, a number and five letters."""
+
+_POD = """
+    create or replace table page.pod as
+    with namespace as (select cluster, namespace, max(team) as team from facts.window_workload group by all)
+    select
+        pod.*,
+        coalesce(nullif(known.workload, ''), regexp_replace(pod.pod, $generated, '')) as workload,
+        coalesce(nullif(known.workload_kind, ''), 'by name') as kind,
+        coalesce(nullif(owner.owner, ''), nullif(namespace.team, ''), pod.namespace) as team
+    from (
+        select distinct cluster, namespace, pod, pod_uid from report.gpu_hour_ledger where namespace != ''
+        union
+        select distinct cluster, namespace, pod, pod_uid from report.container
+    ) as pod
+    left join facts.window_workload as known using (cluster, namespace, pod, pod_uid)
+    left join namespace using (cluster, namespace)
+    left join page.owner as owner using (cluster, namespace)
+"""
+_FINDING = """
+    create or replace table page.finding as
+    select
+        case severity when 'critical' then 0 when 'warning' then 1 else 2 end as gravity,
+        row_number() over (order by gravity, gpu_hours desc nulls last, code, cluster, node_name, namespace, pod, device_uuid)
+            as number,
+        *,
+        coalesce(nullif(concat_ws('/', nullif(namespace, ''), nullif(pod, '')), ''), nullif(detail, ''), cluster) as subject
+    from report.finding where suppressed_until is null
+"""
+_PRICE = """
+    create or replace table page.price as
+    select gpu_model, day, sum(allocated_cost) / sum(allocated_gpu_hours) as price
+    from {} where allocated_cost is not null and allocated_gpu_hours > 0 group by all
+"""
+_NO_PRICE = "(select '' as gpu_model, date '2000-01-01' as day, 0.0 as allocated_gpu_hours, null::double as allocated_cost)"
+_USE = """
+    create or replace table page.use as
+    select
+        ledger.cluster, coalesce(pod.team, '') as team, namespace, coalesce(pod.workload, '') as workload,
+        coalesce(pod.kind, '') as kind, pod, pod_uid, gpu_model, day,
+        coalesce(map($old, $new)[bucket], bucket) as bucket, sum(gpu_hours) as gpu_hours,
+        sum(gpu_hours * coalesce(price.price, of_model.price)) as cost
+    from report.gpu_hour_ledger as ledger
+    left join page.pod using (cluster, namespace, pod, pod_uid)
+    left join page.price using (gpu_model, day)
+    left join (select gpu_model, avg(price) as price from page.price group by all) as of_model using (gpu_model)
+    group by all
+"""
+
+
+Namespace = tuple[str, str]
+"""Cluster and namespace."""
+
+
+class Tables:
+    """The tables ``report.*`` and ``facts.*`` of a database, and the page's: ``page.pod``, ``use``, ``price``, ``finding``."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self.con = con
+        self.columns = self._read_columns()
+
+    def _read_columns(self) -> dict[str, list[str]]:
+        rows = self.con.execute(
+            "select table_schema || '.' || table_name, list(column_name order by ordinal_position)"
+            " from information_schema.columns where table_catalog = current_database() group by 1"
+        ).fetchall()
+        return dict(rows)
+
+    def has(self, *tables: str) -> bool:
+        """Whether the report has these tables."""
+        return all(table in self.columns for table in tables)
+
+    def can(self, sql: str) -> bool:
+        """Whether all tables that a statement names are there."""
+        return self.has(*_NAMED.findall(sql))
+
+    def rows(self, sql: str, **params: Any) -> list[dict[str, Any]]:
+        """The rows of a statement; [] where the report lacks a table that it names."""
+        if not self.can(sql):
+            return []
+        result = self.con.execute(sql, params)
+        names = [each[0] for each in result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def frame(self, sql: str, **params: Any) -> pl.DataFrame:
+        """The rows of a statement as columns; sums of counts are integers."""
+        found = pl.DataFrame(pl.from_arrow(self.con.sql(sql, params=params).to_arrow_table()))
+        return found.with_columns(pl.selectors.decimal().cast(pl.Int64, strict=False))
+
+    def row(self, sql: str, **params: Any) -> dict[str, Any]:
+        """The one row of a statement; {} where there is none."""
+        return next(iter(self.rows(sql, **params)), {})
+
+    def add_use(self, owners: Mapping[Namespace, str]) -> None:
+        """Build ``page.pod``, ``page.use``, ``page.price`` and ``page.finding`` where the report has what they read.
+
+        ``owners`` of namespaces go before the teams that the facts know.
+        """
+        self.con.execute("create table page.owner (cluster varchar, namespace varchar, owner varchar)")
+        if owners:
+            self.con.executemany("insert into page.owner values (?, ?, ?)", [[*key, owner] for key, owner in owners.items()])
+        self.con.execute(_PRICE.format("report.cost" if self.has("report.cost") else _NO_PRICE))
+        if self.has("report.gpu_hour_ledger", "report.container", "facts.window_workload"):
+            self.con.execute(_POD, {"generated": _GENERATED})
+            self.con.execute(_USE, {"old": list(RENAMED), "new": list(RENAMED.values())})
+        if self.has("report.finding"):
+            self.con.execute(_FINDING)
+        self.columns = self._read_columns()
+
+
+@contextmanager
+def opened_tables(con: duckdb.DuckDBPyConnection, owners: Mapping[Namespace, str]) -> Iterator[Tables]:
+    """The tables of an open report database; what the page adds is gone afterwards."""
+    con.execute("create schema if not exists page")
+    try:
+        tables = Tables(con)
+        tables.add_use(owners)
+        yield tables
+    finally:
+        con.execute("drop schema if exists page cascade")

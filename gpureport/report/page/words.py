@@ -1,0 +1,82 @@
+"""What the report's tables are called on the page, in which tab each is, and how its columns are written."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+import polars as pl
+
+from gpureport import formats
+from gpureport.report.page.embedded import Column
+from gpureport.resources import TEMPLATES
+
+TABS = {
+    "overview": "Overview",
+    "teams": "Teams",
+    "workloads": "Workloads",
+    "gpus": "GPUs",
+    "capacity": "Capacity",
+    "quotas": "Quotas",
+    "energy": "Energy and cost",
+    "data": "Data quality",
+    "about": "About",
+}
+
+
+class Words(NamedTuple):
+    """A table on the page: tab, title, sentence, the order that puts first what matters, columns to group by, course of a row."""
+
+    tab: str
+    title: str
+    sentence: str
+    order: str
+    groups: tuple[str, ...]
+    course: str
+
+
+@cache
+def tables_of_page() -> Mapping[str, Words]:
+    """Every table that the page shows, in its order; other tables are in the files beside it."""
+    return {
+        row["table"]: Words(row["tab"], row["title"], row["sentence"], row["order"], tuple(row["groups"].split()), row["course"])
+        for row in _read("tables.csv")
+    }
+
+
+@cache
+def own_columns() -> Mapping[str, tuple[Column, ...]]:
+    """The columns of the page's own tables."""
+    found: dict[str, tuple[Column, ...]] = {}
+    for row in _read("columns.csv"):
+        column = Column(row["column"], row["title"], row["kind"], row["total"], is_hidden=bool(row["is_hidden"]))
+        found[row["table"]] = (*found.get(row["table"], ()), column)
+    return found
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    with (TEMPLATES / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+_KEPT_SECONDS = ("observed_seconds", "expected_device_seconds", "unknown_device_seconds", "waiting_seconds", "held_seconds")
+_FILES_ONLY = frozenset({"sql", "unknown_reasons", "source_metrics", "pod_uid", "claim_uid"})
+_LONG = frozenset({"evidence", "rule", "thresholds", "action", "suppression", "boundness", "sentence", "sharing_evidence"})
+_KINDS = {"%": "share", "B": "bytes", "s": "duration", "W": "watts", "°C": "celsius"}
+
+
+def kind_of(name: str, dtype: pl.DataType) -> str:
+    """How a column is written; '' for one that is only in the files."""
+    if name in _FILES_ONLY or dtype == pl.List(pl.Struct) or (name.endswith("_seconds") and name not in _KEPT_SECONDS):
+        return ""
+    if name in _LONG:
+        return "long"
+    if name == "severity":
+        return "severity"
+    if not dtype.is_numeric():
+        return "text"
+    if name.endswith(("_percent", "_percent_avg", "_per_second_avg", "_per_second")):
+        return "number"
+    return _KINDS.get(formats.unit(name), "number")

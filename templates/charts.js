@@ -1,0 +1,185 @@
+// Charts that are drawn only where they are looked at, from the rows of the table below them.
+const MODEL = (name) => name || "unknown model";
+
+const table = (data) => Object.fromEntries(data.columns.map((column) => [column.name, column]));
+const rowsOf = (data) => Array.from({ length: data.rows }, (_, row) => row);
+
+const ceiling = (value) => {
+  if (value <= 0) return 1;
+  const size = 10 ** Math.floor(Math.log10(value));
+  return [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10].map((step) => step * size).find((each) => each >= value - 1e-9);
+};
+
+const frame = (width, height, top, label) => {
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", role: "img", "aria-label": label });
+  for (const part of [0, 0.25, 0.5, 0.75, 1]) {
+    const y = height - 20 - part * (height - 34);
+    svg.append(drawn("line", { x1: 40, x2: width, y1: y, y2: y, class: "grid-line" }), drawn("text", { x: 34, y: y + 4, "text-anchor": "end" }, significant(top * part)));
+  }
+  return svg;
+};
+
+const path = (values, x, y) => {
+  let text = "", isOpen = false;
+  values.forEach((value, index) => {
+    if (value === null || value === undefined) { isOpen = false; return; }
+    text += `${isOpen ? "L" : "M"}${x(index).toFixed(1)},${y(value).toFixed(1)}`;
+    isOpen = true;
+  });
+  return text;
+};
+
+const summed = (data, keys, at) => {
+  const found = new Map();
+  for (const row of rowsOf(data)) {
+    const key = at(row);
+    const sums = found.get(key) ?? keys.map(() => null);
+    keys.forEach((column, index) => { const value = column?.values[row] ?? null; if (value !== null) sums[index] = (sums[index] ?? 0) + value; });
+    found.set(key, sums);
+  }
+  return found;
+};
+
+// Stacked areas: effective, other active, idle, no data, free; pending requests above what there is.
+const drawHours = async (figure, data) => {
+  const columns = table(data);
+  const hour = columns.hour_start_at;
+  const held = columns.allocated_gpu_hours ?? columns.held_gpu_hours;
+  const sums = summed(data, [columns.effective_gpu_hours, columns.active_gpu_hours, columns.allocated_idle_gpu_hours, held, columns.unnamed_gpu_hours, columns.usable_gpu_hours], (row) => raw(hour, row));
+  const times = [...sums.keys()].sort();
+  const pending = await pendingByHour();
+  const layers = times.map((time) => {
+    const [effective, active, idle, allocated, unnamed, usable] = sums.get(time).map((value) => value ?? 0);
+    const known = active + idle;
+    return [effective, Math.max(0, active - effective), idle, Math.max(0, allocated - known) + unnamed, Math.max(0, usable - allocated - unnamed), pending.get(time) ?? 0];
+  });
+  const classes = ["c-effective", "c-underutilized", "c-allocated_idle", "c-unknown", "c-free", "pending"];
+  const titles = ["Effective", "Other active", "Allocated, idle", "Unknown", "Free", "Pending requests"];
+  const top = ceiling(Math.max(...layers.map((parts) => parts.reduce((one, other) => one + other, 0))));
+  const width = 1240, height = 250;
+  const svg = frame(width, height, top, "GPUs by use, hour by hour; pending requests above capacity");
+  const x = (index) => 40 + ((width - 40) * index) / Math.max(1, times.length - 1);
+  const y = (value) => height - 20 - (value / top) * (height - 34);
+  classes.forEach((css, layer) => {
+    const upper = layers.map((parts) => parts.slice(0, layer + 1).reduce((one, other) => one + other, 0));
+    const lower = layers.map((parts) => parts.slice(0, layer).reduce((one, other) => one + other, 0));
+    const there = path(upper, x, y), back = path([...lower].reverse(), (index) => x(times.length - 1 - index), y).replace("M", "L");
+    svg.append(drawn("path", { d: `${there}${back}Z`, class: css }));
+  });
+  times.forEach((time, index) => { if (index % Math.ceil(times.length / 8) === 0) svg.append(drawn("text", { x: x(index), y: height - 4 }, time.slice(5, 16))); });
+  const legend = make("ul", { class: "legend" }, ...classes.map((css, index) => make("li", {}, make("i", { class: css === "pending" ? "" : css, style: css === "pending" ? "border:1px dashed var(--bad)" : null }), titles[index])));
+  figure.append(svg, legend, make("p", { class: "soft" }, "Vertical axis: GPUs. Horizontal axis: UTC."));
+};
+
+const pendingByHour = async () => {
+  const template = templateOf("scheduler_pressure");
+  if (!template) return new Map();
+  const data = await payload(template);
+  const columns = table(data);
+  const found = new Map();
+  for (const row of rowsOf(data)) {
+    if (raw(columns.resource, row)?.includes("mig")) continue;
+    const units = columns.unscheduled_units_avg?.values[row] ?? 0;
+    const time = raw(columns.hour_start_at, row);
+    found.set(time, (found.get(time) ?? 0) + (units ?? 0));
+  }
+  return found;
+};
+
+const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const drawWeek = async (figure, data) => {
+  const columns = table(data);
+  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours], (row) => `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`);
+  const shares = new Map([...sums].map(([key, [idle, usable]]) => [key, usable ? (idle ?? 0) / usable : null]));
+  const most = Math.max(...[...shares.values()].map((share) => share ?? 0), 0.01);
+  const first = Math.min(...columns.weekday.values);
+  const cells = (day) => Array.from({ length: 24 }, (_, hour) => {
+    const share = shares.get(`${day + first} ${hour}`);
+    const text = share === undefined || share === null ? "no data" : `${points(100 * share)} % idle`;
+    const color = share === undefined || share === null ? "transparent" : `color-mix(in srgb, var(--allocated_idle) ${Math.round(4 + (96 * share) / most)}%, var(--card))`;
+    return make("td", { style: `background:${color}`, title: `${DAYS[day]} ${hour}:00: ${text}` }, make("span", { class: "spoken" }, text));
+  });
+  const head = make("tr", {}, make("th", {}), ...Array.from({ length: 24 }, (_, hour) => make("th", { scope: "col" }, hour % 3 ? "" : String(hour))));
+  const rows = DAYS.map((name, day) => make("tr", {}, make("th", { scope: "row" }, name), ...cells(day)));
+  const heat = make("table", { class: "heat" }, make("caption", { class: "spoken" }, "Idle share of schedulable GPUs by weekday and hour"), make("thead", {}, head), make("tbody", {}, ...rows));
+  figure.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Idle GPUs by weekday and hour" }, heat), make("p", { class: "soft" }, "Idle share of schedulable GPUs: 0 %", make("span", { class: "scale" }), `${points(100 * most)} %`));
+};
+
+const drawForecast = async (figure, data) => {
+  const columns = table(data);
+  const held = columns.allocated_gpu_hours ?? columns.held_gpu_hours;
+  const models = new Map();
+  for (const row of rowsOf(data)) {
+    const model = raw(columns.gpu_model, row);
+    if (!models.has(model)) models.set(model, []);
+    models.get(model).push(row);
+  }
+  const box = make("div", { class: "small" });
+  const at = (column, row) => { const found = column?.values[row]; return found === null || found === undefined ? null : found / 24; };
+  for (const [model, rows] of models) {
+    rows.sort((one, other) => (raw(columns.day, one) < raw(columns.day, other) ? -1 : 1));
+    const series = ["low_gpu_hours", "expected_gpu_hours", "high_gpu_hours", "usable_gpu_hours"].map((name) => rows.map((row) => at(columns[name], row)));
+    const [low, expected, high, usable] = series;
+    const past = rows.map((row) => at(held, row));
+    const top = ceiling(Math.max(...[...high, ...usable, ...past].map((value) => value ?? 0)));
+    const width = 400, height = 150;
+    const svg = frame(width, height, top, `${MODEL(model)}: allocated GPUs and forecast`);
+    const x = (index) => 40 + ((width - 44) * index) / Math.max(1, rows.length - 1);
+    const y = (value) => height - 20 - (value / top) * (height - 34);
+    const forward = rows.map((_, index) => index).filter((index) => high[index] !== null);
+    if (forward.length) {
+      const edge = [...forward.map((index) => `${x(index)},${y(high[index])}`), ...[...forward].reverse().map((index) => `${x(index)},${y(low[index] ?? 0)}`)];
+      svg.append(drawn("polygon", { points: edge.join(" "), class: "band" }));
+    }
+    svg.append(drawn("path", { d: path(usable, x, y), class: "line-c" }), drawn("path", { d: path(past, x, y), class: "line-a" }), drawn("path", { d: path(expected, x, y), class: "line-b" }));
+    svg.append(drawn("text", { x: 40, y: height - 4 }, raw(columns.day, rows[0])), drawn("text", { x: width, y: height - 4, "text-anchor": "end" }, raw(columns.day, rows.at(-1))));
+    box.append(make("div", {}, make("h4", {}, MODEL(model)), svg));
+  }
+  const key = make("p", { class: "soft" }, make("span", { class: "key-a" }), "allocated  ", make("span", { class: "key-b" }), "forecast, 80 % interval  ", make("span", { class: "key-c" }), "schedulable. Vertical axis: GPUs.");
+  figure.append(box, key);
+};
+
+const drawQuotas = async (figure, data) => {
+  const columns = table(data);
+  const rows = rowsOf(data).filter((row) => raw(columns.is_parent ?? { words: [], values: [] }, row) !== "yes" && ((columns.guaranteed_gpu_hours?.values[row] ?? 0) > 0 || (columns.delivered_gpu_hours?.values[row] ?? 0) > 0)).slice(0, 24);
+  if (!rows.length) { figure.hidden = true; return; }
+  const value = (name, row) => columns[name]?.values[row] ?? 0;
+  const most = Math.max(...rows.map((row) => Math.max(value("guaranteed_gpu_hours", row), value("delivered_gpu_hours", row) + value("unmet_gpu_hours", row))), 1e-9);
+  const lines = rows.map((row) => {
+    const delivered = value("delivered_gpu_hours", row), borrowed = Math.min(delivered, value("borrowed_gpu_hours", row)), unmet = value("unmet_gpu_hours", row), guaranteed = value("guaranteed_gpu_hours", row);
+    const wide = (hours) => `${(100 * hours) / most}%`;
+    const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, of it borrowed ${significant(borrowed)}, not met ${significant(unmet)}, guaranteed ${significant(guaranteed)} GPU-h` });
+    bar.append(drawn("rect", { class: "c-effective", x: 0, width: wide(delivered - borrowed), height: 16 }), drawn("rect", { class: "c-underutilized", x: wide(delivered - borrowed), width: wide(borrowed), height: 16 }), drawn("rect", { class: "pending", x: wide(delivered), width: wide(unmet), height: 16 }), drawn("line", { x1: wide(guaranteed), x2: wide(guaranteed), y1: -3, y2: 19, stroke: "var(--fg)", "stroke-width": 2 }));
+    return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}`), make("td", {}, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${significant(guaranteed)}`));
+  });
+  figure.append(make("table", {}, make("caption", { class: "spoken" }, "Quotas"), make("thead", {}, make("tr", {}, ...["Quota", "Scheduler and resource", "GPU-hours", "Delivered of guaranteed"].map((title, index) => make("th", { scope: "col", class: index === 3 ? "number" : null }, title)))), make("tbody", {}, ...lines)),
+    make("ul", { class: "legend" }, make("li", {}, make("i", { class: "c-effective" }), "Delivered within the guarantee"), make("li", {}, make("i", { class: "c-underutilized" }), "Borrowed"), make("li", {}, make("i", { style: "border:1px dashed var(--bad)" }), "Guaranteed, requested and not delivered"), make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
+};
+
+const CHARTS = { hours: drawHours, week: drawWeek, forecast: drawForecast, quotas: drawQuotas };
+
+const drawChart = async (figure) => {
+  if (figure.dataset.drawn) return;
+  figure.dataset.drawn = "yes";
+  figure.hidden = false;
+  await CHARTS[figure.dataset.chart](figure, await payload(templateOf(figure.dataset.grid)));
+};
+
+// The course of a container or a GPU: percent of its time, step by step.
+const COURSE_TITLES = { sm: "SM activity", engine: "Engine activity", memory: "Memory used" };
+const drawCourse = (told, found) => {
+  const [first, ...series] = found;
+  const lanes = told.figures.map((figure, index) => {
+    const values = series[index];
+    if (values.every((value) => value === null)) return "";
+    const width = 480, height = 72;
+    const svg = drawn("svg", { class: "lane", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${COURSE_TITLES[figure]} over time, percent` });
+    for (const part of [0, 50, 100]) { const y = 60 - part / 2; svg.append(drawn("line", { x1: 26, x2: width, y1: y, y2: y, class: "grid-line" }), drawn("text", { x: 22, y: y + 4, "text-anchor": "end", style: "font-size:10px;fill:var(--soft)" }, String(part))); }
+    const x = (at) => 26 + ((width - 26) * at) / Math.max(1, values.length - 1);
+    svg.append(drawn("path", { d: path(values, x, (value) => 60 - Math.min(100, value) / 2), class: "line-a" }));
+    return make("div", {}, make("h3", {}, `${COURSE_TITLES[figure]}, %`), svg);
+  });
+  const since = new Date(new Date(told.since).getTime() + first * 3600e3 * told.hours), until = new Date(since.getTime() + series[0].length * 3600e3 * told.hours);
+  const named = (time) => time.toISOString().slice(0, 16).replace("T", " ");
+  return [...lanes.filter(Boolean), make("p", { class: "soft" }, `${named(since)} to ${named(until)} UTC, one point per ${told.hours === 1 ? "hour" : `${told.hours} hours`}`)];
+};

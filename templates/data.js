@@ -1,0 +1,89 @@
+// The rows inside the page: decoded when first looked at, by column, never by request.
+"use strict";
+const UNKNOWN = "—";
+const decoded = new Map();
+
+const unpack = async (template) => {
+  const bytes = Uint8Array.from(atob(template.innerHTML.trim()), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+};
+
+const payload = (template) => {
+  if (!decoded.has(template)) decoded.set(template, unpack(template));
+  return decoded.get(template);
+};
+
+const templateOf = (grid) => document.querySelector(`template[data-rows="${grid}"]`);
+
+const make = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+};
+
+const drawn = (tag, attributes = {}, ...children) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+};
+
+const grouped = (number, places) => number.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+
+const significant = (number, digits = 3) => {
+  if (number === 0) return "0";
+  const size = Math.abs(number);
+  if (size < 0.001) return number > 0 ? "< 0.001" : "> -0.001";
+  const text = grouped(number, Math.max(0, digits - 1 - Math.floor(Math.log10(size))));
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+};
+
+const points = (number) => {
+  if (number === 0) return "0";
+  if (number > 0 && number < 0.05) return "< 0.1";
+  return number >= 99.95 && number < 100 ? "> 99.9" : grouped(number, 1);
+};
+
+const scaled = (number) => {
+  for (const [size, prefix] of [[2 ** 40, "Ti"], [2 ** 30, "Gi"], [2 ** 20, "Mi"], [2 ** 10, "Ki"]]) {
+    if (Math.abs(number) >= size) return `${significant(number / size)} ${prefix}`;
+  }
+  return significant(number);
+};
+
+const lasting = (seconds) => {
+  const whole = Math.round(seconds);
+  const parts = [[Math.floor(whole / 86400), "d"], [Math.floor((whole % 86400) / 3600), "h"], [Math.floor((whole % 3600) / 60), "min"], [whole % 60, "s"]];
+  return parts.filter(([count]) => count).slice(0, 2).map(([count, unit]) => `${count} ${unit}`).join(" ") || "0 s";
+};
+
+const currency = document.body.dataset.currency;
+const money = (number) => {
+  const text = Math.abs(number) >= 100 ? grouped(Math.round(number), 0) : significant(number);
+  return /[$€£¥]$/.test(currency) ? `${currency}${text}` : `${text} ${currency}`.trim();
+};
+
+const WRITE = {
+  number: (found) => significant(found),
+  share: (found) => `${points(100 * found)} %`,
+  kwh: (found) => `${significant(found)} kWh`,
+  bytes: (found) => `${scaled(found)}B`,
+  duration: lasting,
+  watts: (found) => `${significant(found)} W`,
+  celsius: (found) => `${significant(found)} °C`,
+  money,
+};
+
+const isText = (column) => column.words !== undefined;
+const isNumeric = (column) => !isText(column);
+const raw = (column, row) => (isText(column) ? (column.values[row] === null ? null : column.words[column.values[row]]) : column.values[row]);
+const written = (column, row) => {
+  const found = raw(column, row);
+  if (found === null) return UNKNOWN;
+  return isText(column) ? found : (WRITE[column.kind] ?? WRITE.number)(found);
+};

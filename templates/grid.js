@@ -1,0 +1,271 @@
+// A table that draws only the rows in sight: search, filters, sorting, groups, export; a row opens its details.
+const ROW_HEIGHT = 32;
+const gridsByName = new Map();
+
+// Which rows of a text column match is decided once for each of its words.
+const matching = (column, test) => {
+  const words = column.words.map((word) => test(word.toLowerCase()));
+  return (row) => column.values[row] !== null && words[column.values[row]];
+};
+
+const numberTest = (text) => {
+  const parts = /^\s*(>=|<=|>|<|=)?\s*(-?[\d.]+)\s*(?:\.\.\s*(-?[\d.]+))?\s*%?\s*$/.exec(text);
+  if (!parts) return null;
+  const [, sign, first, last] = parts;
+  const low = Number(first);
+  if (last !== undefined) return (found) => found >= low && found <= Number(last);
+  return { ">": (found) => found > low, ">=": (found) => found >= low, "<": (found) => found < low, "<=": (found) => found <= low }[sign] ?? ((found) => found === low);
+};
+
+class Grid {
+  constructor(section, data) {
+    this.section = section;
+    this.name = section.id;
+    this.all = data.columns;
+    this.count = data.rows;
+    this.groups = data.groups;
+    this.course = data.course;
+    this.columns = data.columns.filter((column) => !column.hidden);
+    this.words = "";
+    this.filters = new Map();
+    this.sorted = null;
+    this.group = "";
+    this.scroll = section.querySelector(".scroll");
+    this.table = section.querySelector("table");
+    this.makeTools();
+    this.makeHead();
+    this.scroll.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()), { passive: true });
+    this.apply();
+  }
+
+  makeTools() {
+    this.field = make("input", { type: "search", placeholder: `Search ${grouped(this.count, 0)} rows`, "aria-label": `Search ${this.title}`, oninput: () => this.search(this.field.value) });
+    this.told = make("output", { class: "told", "aria-live": "polite" });
+    this.chips = make("span");
+    const tools = make("div", { class: "tools" }, this.field, this.chips);
+    if (this.groups.length && this.count > 1) tools.append(this.groupChooser());
+    if (this.count > 1) tools.append(make("button", { type: "button", "aria-expanded": "false", onclick: (event) => this.toggleFilters(event.currentTarget) }, "Filter columns"));
+    tools.append(make("button", { type: "button", onclick: () => this.save() }, "Export CSV"), this.told);
+    this.scroll.before(tools);
+  }
+
+  groupChooser() {
+    const options = this.groups.filter((name) => this.column(name)).map((name) => make("option", { value: name }, `Group by ${this.column(name).title.toLowerCase()}`));
+    return make("select", { "aria-label": "Group rows", onchange: (event) => { this.group = event.currentTarget.value; this.makeHead(); this.apply(); } }, make("option", { value: "" }, "No groups"), ...options);
+  }
+
+  get title() { return this.section.querySelector("h3").firstChild.textContent.trim(); }
+  column(name) { return this.all.find((column) => column.name === name); }
+
+  // Widths are fixed by what the column can hold, so that nothing moves while rows come and go.
+  makeHead() {
+    this.shown = this.group ? this.groupColumns() : this.columns;
+    const widths = this.shown.map((column) => {
+      const longest = isText(column) ? column.words.reduce((most, word) => Math.max(most, word.length), 0) : 7;
+      return Math.min(column.kind === "long" ? 44 : 30, Math.max(longest, Math.min(column.title.length, 12)) + 3);
+    });
+    const group = make("colgroup", {}, ...widths.map((width) => make("col", { style: `width:${width}ch` })));
+    const heads = this.shown.map((column) => {
+      const cell = make("th", { scope: "col", "aria-sort": "none", title: column.doc || null, class: isNumeric(column) ? "number" : null });
+      cell.append(make("button", { type: "button", onclick: () => this.sort(column, cell) }, column.title));
+      return cell;
+    });
+    const head = make("thead", {}, make("tr", {}, ...heads));
+    this.heads = heads;
+    this.table.querySelector("colgroup")?.remove();
+    this.table.classList.add("virtual");
+    this.table.style.minWidth = `${widths.reduce((one, other) => one + other, 0)}ch`;
+    this.table.tHead.replaceWith(head);
+    head.before(group);
+  }
+
+  groupColumns() {
+    const by = this.column(this.group);
+    return [by, { name: "", title: "Rows", kind: "number", total: "count" }, ...this.columns.filter((column) => column.total && column !== by)];
+  }
+
+  toggleFilters(button) {
+    const row = this.table.tHead.querySelector(".filters");
+    button.setAttribute("aria-expanded", String(!row));
+    if (row) { row.remove(); this.filters.clear(); this.apply(); return; }
+    const cells = this.columns.map((column) => make("td", {}, make("input", {
+      "aria-label": `Filter ${column.title}`, placeholder: isText(column) ? "text" : column.kind === "share" ? "> 50" : "> 10",
+      oninput: (event) => { this.filter(column.name, event.currentTarget.value); },
+    })));
+    this.table.tHead.append(make("tr", { class: "filters" }, ...cells));
+  }
+
+  filter(name, text, isExact = false) {
+    if (text) this.filters.set(name, { text, isExact }); else this.filters.delete(name);
+    this.apply();
+  }
+
+  search(words) { this.words = words.trim().toLowerCase(); if (this.field.value.trim().toLowerCase() !== this.words) this.field.value = words; this.apply(); }
+
+  tests() {
+    const texts = this.all.filter(isText);
+    const found = this.words.split(/\s+/).filter(Boolean).map((word) => {
+      const each = texts.map((column) => matching(column, (text) => text.includes(word)));
+      return (row) => each.some((test) => test(row));
+    });
+    for (const [name, { text, isExact }] of this.filters) {
+      const column = this.column(name);
+      if (!column) continue;
+      if (isText(column)) { found.push(matching(column, (word) => (isExact ? word === text.toLowerCase() : word.includes(text.toLowerCase())))); continue; }
+      const test = numberTest(text);
+      const factor = column.kind === "share" ? 100 : 1;
+      if (test) found.push((row) => column.values[row] !== null && test(factor * column.values[row]));
+    }
+    return found;
+  }
+
+  apply() {
+    const tests = this.tests();
+    const rows = [];
+    for (let row = 0; row < this.count; row += 1) if (tests.every((test) => test(row))) rows.push(row);
+    this.rows = rows;
+    this.items = this.group ? this.groupRows(rows) : rows;
+    if (this.sorted) this.order();
+    this.scroll.scrollTop = 0;
+    this.tell();
+    this.draw(true);
+  }
+
+  tell() {
+    const what = this.group ? `${grouped(this.items.length, 0)} groups of ` : "";
+    this.told.textContent = this.rows.length === this.count && !what ? "" : `${what}${grouped(this.rows.length, 0)} of ${grouped(this.count, 0)} rows`;
+    const exact = [...this.filters].filter(([, each]) => each.isExact);
+    this.chips.replaceChildren(...exact.map(([name, { text }]) => make("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => this.filter(name, "") }, `${this.column(name)?.title ?? name}: ${text} ×`)));
+  }
+
+  groupRows(rows) {
+    const by = this.column(this.group);
+    const weight = this.column("allocated_gpu_hours") ?? this.column("gpu_hours");
+    const groups = new Map();
+    for (const row of rows) {
+      const key = by.values[row] ?? -1;
+      if (!groups.has(key)) groups.set(key, []);
+      groups.get(key).push(row);
+    }
+    return [...groups].map(([key, members]) => ({ key, cells: this.shown.map((column) => this.totalOf(column, by, key, members, weight)), members }));
+  }
+
+  totalOf(column, by, key, members, weight) {
+    if (column === by) return key < 0 ? null : by.words[key];
+    if (column.total === "count") return members.length;
+    let sum = 0, whole = 0, most = null;
+    for (const row of members) {
+      const found = column.values[row];
+      if (found === null) continue;
+      const part = column.total === "mean" ? (weight ? weight.values[row] ?? 0 : 1) : 1;
+      sum += found * part; whole += part; most = most === null ? found : Math.max(most, found);
+    }
+    if (most === null) return null;
+    return column.total === "max" ? most : column.total === "mean" ? (whole ? sum / whole : null) : sum;
+  }
+
+  sort(column, head) {
+    const before = head.getAttribute("aria-sort");
+    const isDown = before === "none" ? isNumeric(column) : before === "ascending";
+    for (const each of this.heads) each.setAttribute("aria-sort", "none");
+    head.setAttribute("aria-sort", isDown ? "descending" : "ascending");
+    this.sorted = { column, isDown };
+    this.order();
+    this.scroll.scrollTop = 0;
+    this.draw(true);
+  }
+
+  // What is unknown is last, whichever way the rest is sorted.
+  order() {
+    const { column, isDown } = this.sorted;
+    const index = this.shown.indexOf(column);
+    if (index < 0) return;
+    const way = isDown ? -1 : 1;
+    const at = this.group ? (item) => item.cells[index] : (row) => column.values[row];
+    this.items = [...this.items].sort((one, other) => {
+      const first = at(one), second = at(other);
+      if (first === second) return 0;
+      if (first === null) return 1;
+      if (second === null) return -1;
+      return (first < second ? -1 : 1) * way;
+    });
+  }
+
+  draw(isNew = false) {
+    const from = Math.max(0, Math.floor(this.scroll.scrollTop / ROW_HEIGHT) - 6);
+    const count = Math.ceil((this.scroll.clientHeight || 640) / ROW_HEIGHT) + 14;
+    if (!isNew && this.from === from) return;
+    this.from = from;
+    const to = Math.min(this.items.length, from + count);
+    const body = make("tbody");
+    const gap = (rows) => (rows > 0 ? [make("tr", { class: "gap", "aria-hidden": "true" }, make("td", { colspan: this.shown.length, style: `height:${rows * ROW_HEIGHT}px` }))] : []);
+    body.append(...gap(from));
+    for (let position = from; position < to; position += 1) body.append(this.group ? this.groupRow(this.items[position]) : this.row(this.items[position], position));
+    body.append(...gap(this.items.length - to));
+    if (!this.items.length) body.append(make("tr", {}, make("td", { colspan: this.shown.length }, "No row matches.")));
+    const kept = document.activeElement?.dataset?.position;
+    const hadFocus = this.table.tBodies[0].contains(document.activeElement);
+    this.table.tBodies[0].replaceWith(body);
+    this.table.setAttribute("aria-rowcount", this.items.length + 1);
+    if (hadFocus) body.querySelector(`[data-position="${kept}"]`)?.focus({ preventScroll: true });
+  }
+
+  row(row, position) {
+    const cells = this.shown.map((column) => {
+      const text = written(column, row);
+      const css = column.kind === "severity" ? `severity ${text}` : isNumeric(column) ? "number" : null;
+      return make("td", { class: css, title: isText(column) && text.length > 24 ? text : null }, text);
+    });
+    return make("tr", {
+      tabindex: position === this.from || position === 0 ? "0" : "-1", "data-position": position, "aria-rowindex": position + 2,
+      onclick: () => { if (!getSelection().toString()) openRow(this, row); },
+      onkeydown: (event) => this.key(event, position, row),
+    }, ...cells);
+  }
+
+  groupRow(item) {
+    const cells = this.shown.map((column, index) => {
+      const found = item.cells[index];
+      const text = found === null ? UNKNOWN : typeof found === "string" ? found : (WRITE[column.kind] ?? WRITE.number)(found);
+      return make("td", { class: typeof found === "string" ? null : "number" }, text);
+    });
+    const open = () => { const name = this.group; this.group = ""; this.section.querySelector("select").value = ""; this.makeHead(); this.filter(name, item.cells[0] ?? "", true); };
+    return make("tr", { tabindex: "0", onclick: open, onkeydown: (event) => { if (event.key === "Enter") open(); } }, ...cells);
+  }
+
+  key(event, position, row) {
+    if (event.key === "Enter") { openRow(this, row); return; }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const next = Math.min(this.items.length - 1, Math.max(0, position + step));
+    const top = next * ROW_HEIGHT;
+    if (top < this.scroll.scrollTop) this.scroll.scrollTop = top;
+    if (top + 3 * ROW_HEIGHT > this.scroll.scrollTop + this.scroll.clientHeight) this.scroll.scrollTop = top + 3 * ROW_HEIGHT - this.scroll.clientHeight;
+    this.draw();
+    this.table.querySelector(`[data-position="${next}"]`)?.focus({ preventScroll: true });
+  }
+
+  save() {
+    const quoted = (found) => {
+      const text = found === null ? "" : typeof found === "string" && /^[=+\-@\t\r]/.test(found) ? `'${found}` : String(found);
+      return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    const lines = this.group
+      ? [this.shown.map((column) => column.name || "rows"), ...this.items.map((item) => item.cells)]
+      : [this.all.map((column) => column.name), ...this.items.map((row) => this.all.map((column) => raw(column, row)))];
+    const text = `${lines.map((cells) => cells.map(quoted).join(",")).join("\n")}\n`;
+    const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: `${this.name}.csv` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+}
+
+const gridOf = async (name) => {
+  if (!gridsByName.has(name)) {
+    const template = templateOf(name);
+    if (!template) return null;
+    gridsByName.set(name, payload(template).then((data) => new Grid(document.getElementById(name), data)));
+  }
+  return gridsByName.get(name);
+};
