@@ -9,7 +9,7 @@ const show = (id) => {
   for (const link of document.querySelectorAll(".tabs a")) {
     if (link.hash === `#${tab.id}`) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
-  const waiting = [...tab.querySelectorAll("section.grid")].map((section) => gridOf(section.id));
+  const waiting = [...tab.querySelectorAll("section.grid > details[open]")].map((each) => gridOf(each.parentElement.id));
   for (const figure of tab.querySelectorAll("figure.chart")) waiting.push(drawChart(figure));
   return { tab, ready: Promise.all(waiting) };
 };
@@ -17,6 +17,7 @@ const show = (id) => {
 // #tab, #table, or #table?q=words&field=value&row=number
 const route = async () => {
   const [id, query] = decodeURIComponent(location.hash.slice(1)).split("?");
+  document.querySelector(`#${CSS.escape(id || "overview")} > details`)?.setAttribute("open", "");
   const { tab, ready } = show(id || "overview");
   if (id && id !== tab.id) { await ready; document.getElementById(id)?.scrollIntoView(); } else if (!query) scrollTo(0, 0);
   if (!query) { if (dialog.open) dialog.close(); return; }
@@ -48,6 +49,8 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-sql]");
   if (button) openSql(button.dataset.sql);
 });
+
+for (const each of document.querySelectorAll("section.grid > details")) each.addEventListener("toggle", () => { if (each.open && each.closest(".tab").classList.contains("on")) gridOf(each.parentElement.id); });
 
 const openPanel = (title, ...parts) => {
   document.getElementById("detail-title").textContent = title;

@@ -108,7 +108,7 @@ def report(
 ) -> None:
     """Write the report of a period from its facts.
 
-    Writes report.html, summary.md, csv/, tables/, report.json and gpureport.duckdb. Prints the six answers and the path of the page.
+    Writes report.html, summary.md, csv/, tables/, report.json and gpureport.duckdb. Prints the six answers and the page's path.
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
     """

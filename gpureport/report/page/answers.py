@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from gpureport import formats
@@ -11,8 +12,10 @@ from gpureport.report.header import Header
 from gpureport.report.page.ledger import ALLOCATED, IDLE, Hours, hours_by
 from gpureport.report.page.money import Money
 from gpureport.report.page.tables import Tables
+from gpureport.report.page.words import TABS
 
-_TRACE_GPU_HOURS = 0.05
+_TRACE = 0.0005
+"""Share of capacity from which hours are worth a word."""
 _HIGH, _MEDIUM = 0.99, 0.9
 _HEALTH = "substr(code, 1, 3) in ('GR3', 'GR4') and code not in ('GR310', 'GR402')"
 """Findings of sick or throttled GPUs; those of programs on healthy ones left out."""
@@ -72,12 +75,19 @@ class _Asked:
             return ""
         return "high" if ratio >= _HIGH else "medium" if ratio >= _MEDIUM else "low"
 
+    @cached_property
+    def whole(self) -> Hours:
+        return ledger(self.tables, self.team)
+
+    def is_notable(self, gpu_hours: float | None) -> bool:
+        return (gpu_hours or 0.0) > _TRACE * self.whole.capacity
+
     def row(self, sql: str) -> Mapping[str, Any]:
         return self.tables.row(sql, team=self.team)
 
     def use(self) -> Answer:
         """How much of the capacity was used well."""
-        hours = ledger(self.tables, self.team)
+        hours = self.whole
         if not hours.capacity:
             return Answer("Capacity use", "No data", "No GPU-hour is in the data of this period.")
         allocated = hours.of(*ALLOCATED)
@@ -85,7 +95,7 @@ class _Asked:
         parts += [
             f"{formats.percent(hours.share(*names))} {word}"
             for word, names in (("underutilized", ("underutilized",)), ("idle", IDLE), ("no data", ("unknown",)))
-            if hours.of(*names) > _TRACE_GPU_HOURS
+            if self.is_notable(hours.of(*names))
         ]
         unmeasured = hours.of("active_unmeasured")
         if unmeasured and not hours.of("effective", "underutilized"):
@@ -112,17 +122,18 @@ class _Asked:
         told = [
             (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'])} {word}")
             for found, word in ((idle, "idle"), (under, "underutilized (SM activity below 50 %)"))
-            if found and found["gpu_hours"] > _TRACE_GPU_HOURS
+            if found and self.is_notable(found["gpu_hours"])
         ]
         if not told:
             return Answer(
                 "Largest waste", "None", "No allocated GPU was idle or underutilized.", tab="workloads", link="Workloads"
             )
         told.sort(key=lambda each: -each[0])
-        whole = ledger(self.tables, self.team)
+        whole = self.whole
         first, rest = told[0][1], told[1:]
         pods = f" in {formats.counted(first['pods'], 'pod')}"
-        second = f" Next: {rest[0][1]['team']} / {rest[0][1]['workload']}, {rest[0][2]}." if rest else ""
+        named = [f"{each['team']} / {each['workload']}" for _, each, _ in told]
+        second = f" {'Also' if named[-1] == named[0] else f'Next: {named[1]},'} {rest[0][2]}." if rest else ""
         totals = (
             f" In all: {formats.gpu_hours(whole.of(*IDLE))} idle, {formats.gpu_hours(whole.of('underutilized'))} underutilized."
         )
@@ -140,7 +151,7 @@ class _Asked:
 
     def return_(self) -> Answer:
         """How many GPUs could be returned: idle ones on average, smaller sizes, and GPUs that were free all the time."""
-        whole = ledger(self.tables, self.team)
+        whole = self.whole
         idle = whole.of(*IDLE)
         smaller = self.row("""
             select sum(freed_gpu_hours) as freed, count(*) filter (where freed_gpu_hours > 0) as containers
@@ -161,7 +172,7 @@ class _Asked:
         )
         freed = smaller.get("freed") or 0.0
         parts = [f"{_per(idle, self.hours)} idle on average"]
-        if freed > _TRACE_GPU_HOURS:
+        if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         if whole_spare := int((spare.get("gpus") or 0.0) + 1e-6):
             parts.append(f"{whole_spare} free in every hour")
@@ -221,7 +232,13 @@ class _Asked:
             else f"p95 wait {formats.duration(first['p95'])}"
         )
         detail = f"{wait if is_long else 'Longest: ' + first['team'] + ', ' + model}. {why}".strip()
-        return Answer(title, headline, detail, "bad" if is_long else "", self.confidence, "quotas", link="Quotas")
+        return Answer(
+            title, headline, detail, "bad" if is_long else "", self.confidence, self.tab_of_waits, link=TABS[self.tab_of_waits]
+        )
+
+    @property
+    def tab_of_waits(self) -> str:
+        return "quotas" if self.row("select 1 from report.quota_fair_share where $team is not null limit 1") else "capacity"
 
     def _because(self) -> str:
         pair = self.row("""
@@ -229,13 +246,13 @@ class _Asked:
             where $team in ('', quota) group by all order by gpu_hours desc nulls last limit 1
         """)
         said = []
-        if pair and (pair["gpu_hours"] or 0.0) > _TRACE_GPU_HOURS:
+        if pair and self.is_notable(pair["gpu_hours"]):
             said.append(f"{pair['borrower']} borrowed {formats.gpu_hours(pair['gpu_hours'])} that {pair['quota']} was guaranteed")
         if not self.team:
-            whole = ledger(self.tables)
-            if whole.of("fragmented") > _TRACE_GPU_HOURS:
+            whole = self.whole
+            if self.is_notable(whole.of("fragmented")):
                 said.append(f"{formats.gpu_hours(whole.of('fragmented'))} unallocated but fragmented")
-            if whole.of(*IDLE) > _TRACE_GPU_HOURS:
+            if self.is_notable(whole.of(*IDLE)):
                 said.append(f"{formats.gpu_hours(whole.of(*IDLE))} idle in allocations of others")
         return "; ".join(said)[:1].upper() + "; ".join(said)[1:] + ("." if said else "")
 

@@ -105,7 +105,10 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         unallocated=(_gpus(free / hours if hours else 0.0), money(spare["cost"]) if spare.get("cost") else ""),
         has_cost=any(each.cost for each in teams),
         has_change=any(each.change for each in teams),
-        findings=[{**each, "where": _where(each), "impact": _impact(each, money)} for each in findings[:FINDINGS_SHOWN]],
+        findings=[
+            {**each, "row": each["number"] - 1, "where": _where(each), "impact": _impact(each, money)}
+            for each in findings[:FINDINGS_SHOWN]
+        ],
         finding_count=sum(each["times"] for each in findings),
         models=_models(tables),
         compared=_compared(tables),

@@ -35,13 +35,23 @@ class Words(NamedTuple):
     order: str
     groups: tuple[str, ...]
     course: str
+    is_open: bool
+    """Whether its rows are in sight, or behind its title."""
 
 
 @cache
 def tables_of_page() -> Mapping[str, Words]:
     """Every table that the page shows, in its order; other tables are in the files beside it."""
     return {
-        row["table"]: Words(row["tab"], row["title"], row["sentence"], row["order"], tuple(row["groups"].split()), row["course"])
+        row["table"]: Words(
+            row["tab"],
+            row["title"],
+            row["sentence"],
+            row["order"],
+            tuple(row["groups"].split()),
+            row["course"],
+            bool(row["is_open"]),
+        )
         for row in _read("tables.csv")
     }
 

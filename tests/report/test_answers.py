@@ -1,0 +1,180 @@
+"""The six answers from tables that are made by hand; the numbers are worked out beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import duckdb
+import pytest
+
+from gpureport.report.page.answers import Answer, answers
+from gpureport.report.page.money import Money
+from gpureport.report.page.tables import Tables, opened_tables
+from gpureport.window import Window, parse_date
+
+from .conftest import a_header
+
+HEADER = replace(
+    a_header(), window=Window.of_day(parse_date("2026-11-20")), device_count=4, expected_seconds=100, observed_seconds=99.5
+)
+LEDGER = [
+    # namespace, pod, category, GPU-hours: 4 GPUs for a day are 96
+    ("serving", "web-7d4b9c8f6d-x2x4z", "effective", 12.0),
+    ("serving", "web-7d4b9c8f6d-x2x4z", "underutilized", 36.0),
+    ("research", "hold-0", "allocated_idle", 24.0),
+    ("", "", "free", 20.0),
+    ("", "", "fragmented", 4.0),
+]
+
+
+def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, float]]) -> None:
+    con.execute("create schema report; create schema facts")
+    con.execute("""
+        create table report.gpu_hour_ledger (
+            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, gpu_model varchar, day date, bucket varchar,
+            gpu_hours double
+        );
+        create table report.container (cluster varchar, namespace varchar, pod varchar, pod_uid varchar);
+        create table report.device (cluster varchar, device_uuid varchar, gpu_instance_id varchar, gpu_index varchar);
+        create table report.cost as select 'M' as gpu_model, date '2026-11-20' as day, 72.0 as allocated_gpu_hours,
+            144.0 as allocated_cost, 'lab' as cluster, 'serving' as namespace, null::double as co2e_grams;
+        create table report.rightsizing (
+            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, freed_gpu_hours double
+        );
+        create table report.finding (
+            code varchar, cluster varchar, namespace varchar, pod varchar, pod_uid varchar, node_name varchar,
+            device_uuid varchar,
+            gpu_instance_id varchar, detail varchar, title varchar, severity varchar, confidence varchar, evidence varchar,
+            gpu_hours double, at_stake_cost double, owner varchar, action varchar, suppressed_until date
+        );
+        create table facts.window_workload (
+            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, workload_kind varchar, workload varchar,
+            team varchar
+        );
+        create table facts.window_pod_wait (
+            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, gpu_model varchar, resource varchar,
+            requested_units double, placing_seconds double, waiting_seconds double
+        );
+    """)
+    for namespace, pod, bucket, hours in ledger:
+        con.execute(
+            "insert into report.gpu_hour_ledger values ('lab', ?, ?, '', 'M', '2026-11-20', ?, ?)",
+            [namespace, pod, bucket, hours],
+        )
+    con.execute("insert into report.device values ('lab', 'GPU-1', '', '3')")
+
+
+def _finding(con: duckdb.DuckDBPyConnection, code: str, severity: str, evidence: str) -> None:
+    con.execute(
+        "insert into report.finding values (?, 'lab', '', '', '', 'node-1', 'GPU-1', '', '', 'Title', ?, 'high', ?, null, null,"
+        " 'platform', 'Drain it.', null)",
+        [code, severity, evidence],
+    )
+
+
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as con:
+        _fill(con, LEDGER)
+        yield con
+
+
+def _answers(con: duckdb.DuckDBPyConnection, team: str = "", currency: str = "$") -> dict[str, Answer]:
+    with opened_tables(con, {}) as tables:
+        return {each.title: each for each in answers(tables, HEADER, Money(currency), team)}
+
+
+def test_use_is_shares_of_capacity(con: duckdb.DuckDBPyConnection) -> None:
+    found = _answers(con)["Capacity use"]
+    assert found.headline == "12.5 % effective"  # 12 of 96
+    assert found.detail == "75.0 % allocated · 37.5 % underutilized · 25.0 % idle · 96 GPU-h of capacity"
+    assert found.confidence == "high"  # 99.5 % of the device time has data
+
+
+def test_the_largest_waste_is_named_with_the_workload_of_its_pods_and_its_price(con: duckdb.DuckDBPyConnection) -> None:
+    found = _answers(con)["Largest waste"]
+    assert found.headline == "serving / web"  # 36 underutilized hours are more than 24 idle ones; at 144 / 72 = $2 they are $72
+    assert found.detail == (
+        "36 GPU-h underutilized (SM activity below 50 %) in 1 pod, $72. Next: research / hold, 24 GPU-h idle. "
+        "In all: 24 GPU-h idle, 36 GPU-h underutilized."
+    )
+
+
+def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("insert into report.rightsizing values ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 12.0)")
+    found = _answers(con)["GPUs to return"]
+    assert (found.headline, found.tone) == ("1.5 of 4", "warn")  # 24 h idle and 12 h freed over 24 h
+    assert found.detail == "1 idle on average · 0.5 by a MIG profile or smaller model · $48 for the idle ones"
+
+
+def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("insert into facts.window_pod_wait values ('lab', 'vision', 'v', '', 'M', 'nvidia.com/gpu', 2.0, 18000.0, null)")
+    con.execute(
+        "insert into facts.window_pod_wait values ('lab', 'serving', 's', '', 'M', 'nvidia.com/mig-1g.10gb', 9.0, 99000.0, null)"
+    )
+    found = _answers(con)["Pending and starved"]
+    assert (found.headline, found.tone) == ("vision, 10 GPU-h pending", "bad")  # 2 GPUs x 5 h; instances are no GPUs
+    assert found.detail == "p95 wait 5 h (2 × M). 4 GPU-h unallocated but fragmented; 24 GPU-h idle in allocations of others."
+
+
+def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con: duckdb.DuckDBPyConnection) -> None:
+    assert _answers(con)["Pending and starved"].headline == "No pending pods"
+    con.execute("drop table facts.window_pod_wait")
+    assert _answers(con)["Pending and starved"].headline == "No data"
+
+
+def test_a_sick_gpu_is_named_by_node_and_number(con: duckdb.DuckDBPyConnection) -> None:
+    assert _answers(con)["GPU health"].headline == "No sick GPU found"
+    _finding(con, "GR302", "warning", "throttled 30 % of the time")
+    assert _answers(con)["GPU health"].tone == "warn"
+    _finding(con, "GR401", "critical", "XID 79 GPU has fallen off the bus, 2 times; allocated to research/hold-0")
+    found = _answers(con)["GPU health"]
+    assert (found.headline, found.tone, found.query) == ("1 GPU needs action", "bad", "GPU-1")
+    assert found.detail.startswith("node-1 / GPU 3: XID 79 GPU has fallen off the bus, 2 times · ")
+
+
+def test_a_program_that_fails_on_a_healthy_gpu_is_no_sick_gpu(con: duckdb.DuckDBPyConnection) -> None:
+    _finding(con, "GR402", "warning", "XID 31")
+    assert _answers(con)["GPU health"].headline == "No sick GPU found"
+
+
+def test_cost_is_of_all_hours_and_its_parts_are_told(con: duckdb.DuckDBPyConnection) -> None:
+    found = _answers(con)["Cost"]
+    assert found.headline == "$192"  # 72 allocated and 24 unallocated hours at $2
+    assert found.detail.startswith("allocated $144 · of it idle $48 · unallocated $48.")
+
+
+def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("drop table report.cost")
+    found = _answers(con)["Cost"]
+    assert found.headline == "No prices configured"
+    assert "$" not in found.line
+
+
+def test_a_team_has_its_own_answers(con: duckdb.DuckDBPyConnection) -> None:
+    found = _answers(con, "research")
+    assert found["Capacity use"].headline == "0 % effective"
+    assert found["Capacity use"].detail == "100.0 % idle · 1 GPUs on average"
+    assert found["GPUs to return"].headline == "1"
+
+
+def test_hours_without_sm_activity_are_active_and_not_called_ineffective(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("update report.gpu_hour_ledger set bucket = 'allocated_busy' where namespace = 'serving'")
+    found = _answers(con)["Capacity use"]
+    assert found.headline == "50.0 % active"  # 48 of 96, by the name that older lakes have for it
+    assert "SM activity is not measured" in found.detail
+
+
+def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:
+    assert [Money(each)(1234.5) for each in ("$", "EUR", "")] == ["$1,234", "1,234 EUR", "1,234"]
+    assert Money("$")(None) == "—"
+
+
+def test_an_empty_report_has_answers_that_say_so() -> None:
+    with duckdb.connect() as con:
+        con.execute("create schema report; create schema facts")
+        with opened_tables(con, {}) as tables:
+            assert isinstance(tables, Tables)
+            found = answers(tables, HEADER, Money(), "")
+    assert [each.headline for each in found][:2] == ["No data", "None"]

@@ -1,0 +1,207 @@
+"""report.html as a parser reads it: tabs, links, rows within it, hostile names, pages of teams."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from built_once import built_once
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.cli import main
+from gpureport.lake import open_lake
+from gpureport.report.page import file_name
+from gpureport.report.page.words import TABS, tables_of_page
+from gpureport.tables.state import NAMESPACE
+
+from .conftest import NOW
+from .page import Page
+
+WINDOW = ["--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z"]
+HOSTILE = [
+    "../../etc/passwd",
+    "<script>alert(1)</script>",
+    "=cmd|' /C calc'!A0",
+    "'; drop table x; --",
+    "..",
+    "",
+    "CON",
+    "a/b",
+    "ä",
+]
+ANSWERS = ("Capacity use", "Largest waste", "GPUs to return", "Pending and starved", "GPU health", "Cost")
+
+
+@pytest.fixture(scope="module")
+def page(demo: Path) -> Page:
+    return Page(demo / "report.html")
+
+
+@pytest.fixture(scope="session")
+def teams(demo: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's report with a page for each namespace; to read only."""
+
+    def build(folder: Path) -> None:
+        arguments = ["report", *WINDOW, "--by", "namespace", "--lake", str(demo / "lake"), "--out", str(folder / "out")]
+        assert main(arguments, environ={}, now=NOW) == 0
+
+    return built_once("team-pages", build, request, tmp_path_factory) / "out"
+
+
+def rows_within(page: Page) -> dict[str, dict[str, Any]]:
+    """Every table in the page, unpacked."""
+    found = re.findall(r'<template data-rows="(\w+)">([^<]*)</template>', page.source)
+    return {name: json.loads(gzip.decompress(base64.b64decode(text))) for name, text in found}
+
+
+def test_the_six_answers_come_first(page: Page, demo: Path) -> None:
+    positions = [page.source.index(f"<h3>{title}</h3>") for title in ANSWERS]
+    assert positions == sorted(positions)
+    summary = (demo / "summary.md").read_text()
+    assert [title for title in ANSWERS if f"- **{title}**: " not in summary] == []
+
+
+def test_every_row_of_the_reports_tables_is_in_the_file(page: Page, demo: Path) -> None:
+    with duckdb.connect(str(demo / "gpureport.duckdb"), read_only=True) as con:
+        held = {
+            name: con.execute(f"select count(*) from report.{name}").fetchone()
+            for (name,) in con.execute(
+                "select table_name from information_schema.tables where table_schema = 'report'"
+            ).fetchall()
+        }
+        container = held["container"]
+    shown = {name: data["rows"] for name, data in rows_within(page).items()}
+    assert shown["containers"] == container[0] if container else None
+    assert {name: rows for name, rows in shown.items() if name in held and (rows,) != held[name]} == {}
+
+
+def test_a_packed_column_is_what_the_database_has(page: Page, demo: Path) -> None:
+    data = {column["name"]: column for column in rows_within(page)["containers"]["columns"]}
+    pods = [data["pod"]["words"][number] for number in data["pod"]["values"]]
+    with duckdb.connect(str(demo / "gpureport.duckdb"), read_only=True) as con:
+        expected = dict(con.execute("select pod, sm_active_avg from report.container").fetchall())
+    found = dict(zip(pods, data["sm_active_avg"]["values"], strict=True))
+    assert found == {pod: None if value is None else pytest.approx(value, rel=5e-4) for pod, value in expected.items()}
+
+
+def test_links_stay_inside_the_page_and_lead_somewhere(page: Page) -> None:
+    assert [link for link in page.references if not link.startswith("#")] == []
+    assert [link for link in page.references if link[1:] not in page.ids] == []
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_page_loads_nothing_and_runs_its_own_script_alone(page: Page) -> None:
+    assert {"link", "img", "iframe", "object", "embed"} & set(page.tags) == set()
+    script = re.search(r"<script>(.*?)</script>", page.source, re.DOTALL)
+    assert script is not None and page.tags.count("script") == 1
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page.source
+    assert not re.search(r"\b(fetch|XMLHttpRequest|importScripts|WebSocket)\b|url\(http", page.source)
+
+
+def test_every_table_has_a_caption_and_headings_that_say_how_it_is_sorted(page: Page) -> None:
+    assert page.tags.count("caption") == page.tags.count("table")
+    assert 'aria-sort="none"' in page.source
+
+
+def test_a_column_that_no_row_has_a_value_for_is_left_out(page: Page) -> None:
+    empty = [
+        f"{name}.{column['name']}"
+        for name, data in rows_within(page).items()
+        for column in data["columns"]
+        if all(value is None for value in column["values"])
+    ]
+    assert empty == []
+
+
+def test_the_list_of_tables_names_tabs_that_there_are() -> None:
+    assert {words.tab for words in tables_of_page().values()} <= set(TABS)
+
+
+def test_hostile_names_stay_text(out: Path) -> None:
+    page = Page(out / "report.html")
+    assert page.tags.count("script") == 1
+    assert "<script>alert" not in page.source
+
+
+def test_the_report_leads_to_a_page_for_each_team_with_its_rank(teams: Path) -> None:
+    names = sorted(path.stem for path in (teams / "by").iterdir())
+    assert names == ["data", "notebooks", "research", "serving"]
+    whole = Page(teams / "report.html")
+    assert {link for link in whole.references if link.startswith("by/")} == {f"by/{name}.html" for name in names}
+    own = Page(teams / "by" / "research.html")
+    assert re.search(r"rank \d of 4 teams", own.text)
+    assert {
+        column["words"][0] for data in rows_within(own).values() for column in data["columns"] if column["name"] == "team"
+    } == {"research"}
+
+
+def test_namespaces_of_one_team_share_its_page(demo: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(demo / "lake", tmp_path / "lake")
+    at = datetime(2026, 11, 20, 23, 55, tzinfo=UTC)
+    labels = {"research": {"team": "ml"}, "notebooks": {"team": "ml"}, "serving": {"team": "apps"}, "data": {}}
+    rows = [
+        {"observed_at": at, "namespace": name, "namespace_uid": f"u-{name}", "created_at": at, "labels": list(found.items())}
+        for name, found in labels.items()
+    ]
+    with open_lake(lake).observation() as change:
+        change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, NAMESPACE.schema)})
+    out = tmp_path / "out"
+    assert main(["report", *WINDOW, "--by", "team", "--lake", str(lake), "--out", str(out)], environ={}, now=NOW) == 0
+    # A namespace without the label is a team of its own.
+    assert sorted(path.name for path in (out / "by").iterdir()) == ["apps.html", "data.html", "ml.html"]
+    page = Page(out / "by/ml.html")
+    assert "GPU usage report: ml" in page.text
+    (namespace,) = [each for each in rows_within(page)["containers"]["columns"] if each["name"] == "namespace"]
+    assert namespace["words"] == ["notebooks", "research"]
+
+
+def test_a_label_that_no_namespace_has_is_refused_before_the_work(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["report", *WINDOW, "--by", "team", "--lake", str(demo / "lake"), "--out", str(tmp_path)]
+    assert main(asked, environ={}, now=NOW) == 2
+    assert "No namespace has the label 'team' between 2026-11-20 and 2026-11-20." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_teams_that_only_kube_state_metrics_tells_have_pages(tmp_path: Path) -> None:
+    """As the report's tables name them: no snapshot is needed."""
+    device = 'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-{0}",Hostname="n",namespace="{0}",pod="p",container="c"}} 100 {1}'
+    label = 'kube_namespace_labels{{namespace="{0}",label_team_name="{2}"}} 1 {1}'
+    noon = 1_795_176_000
+    lines = [
+        line.format(namespace, noon + 60 * minute, team)
+        for line in (device, label)
+        for namespace, team in (("a", "red"), ("b", "red"), ("c", "blue"))
+        for minute in range(5)
+    ]
+    (tmp_path / "metrics.txt").write_text("\n".join([*lines, "# EOF", ""]))
+    lake, window = ["--lake", str(tmp_path / "lake")], ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z"]
+    assert main(["import", str(tmp_path / "metrics.txt"), *lake], environ={}, now=NOW) == 0
+    assert main(["compute", "--date", "2026-11-20", *lake], environ={}, now=NOW) == 0
+    assert main(["report", *window, "--by", "team/name", *lake, "--out", str(tmp_path / "out")], environ={}, now=NOW) == 0
+    assert sorted(path.name for path in (tmp_path / "out" / "by").iterdir()) == ["blue.html", "red.html"]
+
+
+def test_hostile_labels_are_harmless_files_and_stay_apart() -> None:
+    names = [file_name(label) for label in HOSTILE]
+    assert len(set(names)) == len(HOSTILE)
+    assert [name for name in names if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name)] == []
+    assert file_name("team-a") == "team-a"
+
+
+@given(st.text(max_size=300))
+def test_any_label_is_a_short_plain_name(label: str) -> None:
+    assert re.fullmatch(r"[a-z0-9][a-z0-9-]{0,68}", file_name(label))
