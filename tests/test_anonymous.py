@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from page_data import unpacked
 
 from gpureport.cli import main
 from gpureport.commands.options import read_salt
@@ -49,7 +50,8 @@ def report(lake: Path, out: Path, *more: str) -> dict[str, bytes]:
         main(["report", "--since", "2026-11-20", "--facts", "--lake", str(lake), "--out", str(out), *more], environ={}, now=NOW)
         == 0
     )
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+    found = {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+    return {name: unpacked(content) if name.endswith(".html") else content for name, content in found.items()}
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def test_a_day_that_grew_says_what_was_said_at_first(grown: Path, capsys: pytest
     assert str(row["day"]) == "2026-11-20"
     assert (row["earlier_held_gpu_hours"], row["held_gpu_hours"]) == pytest.approx((1, 3))
     assert (row["earlier_seen_gpu_hours"], row["seen_gpu_hours"]) == pytest.approx((1, 3))
-    assert "Days stated anew" in (grown / "out" / "report.html").read_text()
+    assert "Restated days" in (grown / "out" / "report.html").read_text()
     capsys.readouterr()
     reports = [str(grown / name) for name in ("first", "out")]
     assert main(["diff", *reports, "--show", "restated", "-o", "json"], environ={}, now=NOW) == 0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import json
 import re
 import shutil
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ import pytest
 from built_once import built_once
 from hypothesis import given
 from hypothesis import strategies as st
+from page_data import payloads
 
 from gpureport.cli import main
 from gpureport.lake import open_lake
@@ -61,8 +60,7 @@ def teams(demo: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.T
 
 def rows_within(page: Page) -> dict[str, dict[str, Any]]:
     """Every table in the page, unpacked."""
-    found = re.findall(r'<template data-rows="(\w+)">([^<]*)</template>', page.source)
-    return {name: json.loads(gzip.decompress(base64.b64decode(text))) for name, text in found}
+    return {name: found for name, found in payloads(page.source).items() if "rows" in found}
 
 
 def test_the_six_answers_come_first(page: Page, demo: Path) -> None:

@@ -215,8 +215,8 @@ class _Asked:
                 title,
                 "No pending pods" if self.tables.has("facts.window_pod_wait") else "No data",
                 why,
-                tab="quotas",
-                link="Quotas",
+                tab=self.tab_of_waits,
+                link=TABS[self.tab_of_waits],
             )
         first = waits[0]
         model = (
