@@ -99,7 +99,7 @@ const drawWeek = async (figure, data) => {
     const color = share === undefined || share === null ? "transparent" : `color-mix(in srgb, var(--allocated_idle) ${Math.round(4 + (96 * share) / most)}%, var(--card))`;
     return make("td", { style: `background:${color}`, title: `${DAYS[day]} ${hour}:00: ${text}` }, make("span", { class: "spoken" }, text));
   });
-  const head = make("tr", {}, make("th", {}), ...Array.from({ length: 24 }, (_, hour) => make("th", { scope: "col" }, hour % 3 ? "" : String(hour))));
+  const head = make("tr", {}, make("td", {}), ...Array.from({ length: 24 }, (_, hour) => make("th", { scope: "col" }, hour % 3 ? make("span", { class: "spoken" }, String(hour)) : String(hour))));
   const rows = DAYS.map((name, day) => make("tr", {}, make("th", { scope: "row" }, name), ...cells(day)));
   const heat = make("table", { class: "heat" }, make("caption", { class: "spoken" }, "Idle share of schedulable GPUs by weekday and hour"), make("thead", {}, head), make("tbody", {}, ...rows));
   figure.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Idle GPUs by weekday and hour" }, heat), make("p", { class: "soft" }, "Idle share of schedulable GPUs: 0 %", make("span", { class: "scale" }), `${points(100 * most)} %`));

@@ -33,7 +33,7 @@ const route = async () => {
 
 const go = (hash) => { if (location.hash === hash) route(); else location.hash = hash; };
 
-const GRID_OF_TAB = { gpus: "devices", workloads: "workloads", overview: "findings" };
+const GRID_OF_TAB = { gpus: "devices", workloads: "workload", overview: "findings" };
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-grid], a[data-query]");
   if (link) {
@@ -92,7 +92,7 @@ const related = (grid, at) => {
   const add = (name, field, value, text) => { if (value && grid.name !== name && templateOf(name)) links.push(make("li", {}, make("a", { href: `#${name}?q=${encodeURIComponent(value)}` }, text))); };
   add("findings", "pod", at("pod"), "Findings of this pod");
   add("findings", "device_uuid", at("device_uuid"), "Findings of this GPU");
-  add("containers", "pod", at("pod") ?? (grid.name === "workloads" ? at("workload") : null), "Containers");
+  add("containers", "pod", at("pod") ?? (grid.name === "workload" ? at("workload") : null), "Containers");
   add("devices", "device_uuid", at("device_uuid"), "GPU");
   add("devices", "node_name", at("node_name"), "GPUs of this node");
   return links.length ? [make("h3", {}, "Related"), make("ul", {}, ...links)] : [];
@@ -101,7 +101,7 @@ dialog.addEventListener("click", (event) => { if (event.target.closest("a")) dia
 
 // One search over teams, workloads, containers, GPUs and findings.
 const find = document.getElementById("find"), hits = document.getElementById("hits");
-const SEARCHED = ["workloads", "containers", "devices", "findings", "quota_fair_share", "dra_claim"].filter(templateOf);
+const SEARCHED = ["workload", "containers", "devices", "findings", "quota_fair_share", "dra_claim"].filter(templateOf);
 const HITS_MAX = 6;
 
 const search = async (words) => {

@@ -135,7 +135,7 @@ def _first(tables: Tables, table: str, *columns: str) -> str:
 
 OWN: Mapping[str, Callable[[Tables], str]] = {
     "findings": _findings,
-    "workloads": _workloads,
+    "workload": _workloads,
     "containers": _containers,
     "devices": _devices,
 }
