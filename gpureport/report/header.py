@@ -110,6 +110,14 @@ class Header:
         return {cluster: days for cluster, days in held.items() if days < asked}
 
     @property
+    def lacks(self) -> tuple[str, ...]:
+        """A sentence for each cluster of which the lake has not all days."""
+        asked = len(list(self.window.days()))
+        return tuple(
+            f"{cluster}: the lake has {days} of the period's {asked} days." for cluster, days in self.lacking_days.items()
+        )
+
+    @property
     def is_whole_hours(self) -> bool:
         """Whether the window begins and ends at full hours; facts are hourly."""
         return self.window.is_whole_hours

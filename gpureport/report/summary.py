@@ -28,6 +28,7 @@ def _lines(answers: Sequence[Answer], header: Header) -> list[str]:
         f"# GPU usage report: {escaped(', '.join(header.clusters))}, {since_text(header)} (UTC)",
         "",
         *(f"- **{each.title}**: {escaped(each.line.removeprefix(f'{each.title}: '))}" for each in answers),
+        *(f"- **Data missing.** {escaped(line)}" for line in header.lacks),
         *(f"- **Check failed.** {escaped(str(failure))}" for failure in header.failures[:1]),
         "",
         f"Data coverage {formats.percent(header.coverage_ratio)}. gpureport {header.version}, settings {header.config_hash}. "

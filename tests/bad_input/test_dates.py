@@ -61,4 +61,4 @@ def test_a_window_far_beyond_the_lake_says_how_little_of_it_is_there(lake: Path,
     """Two years, of which one day was imported, the last a year to come."""
     window = ("--since", "2025-11-20", "--until", "2027-11-20")
     assert main(["report", *window, "--lake", str(lake), "--out", str(tmp_path)], environ={}, now=NOW) == 0
-    assert "The lake holds 1 of the window's 730 days" in (tmp_path / "summary.md").read_text()
+    assert "the lake has 1 of the period's 730 days" in (tmp_path / "summary.md").read_text()
