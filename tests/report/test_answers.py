@@ -48,11 +48,11 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
             gpu_instance_id varchar, detail varchar, title varchar, severity varchar, confidence varchar, evidence varchar,
             gpu_hours double, at_stake_cost double, owner varchar, action varchar, suppressed_until date
         );
-        create table facts.window_workload (
+        create table period.workload (
             cluster varchar, namespace varchar, pod varchar, pod_uid varchar, workload_kind varchar, workload varchar,
             team varchar
         );
-        create table facts.window_pod_wait (
+        create table period.pod_wait (
             cluster varchar, namespace varchar, pod varchar, pod_uid varchar, gpu_model varchar, resource varchar,
             requested_units double, placing_seconds double, waiting_seconds double
         );
@@ -109,9 +109,9 @@ def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConn
 
 
 def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("insert into facts.window_pod_wait values ('lab', 'vision', 'v', '', 'M', 'nvidia.com/gpu', 2.0, 18000.0, null)")
+    con.execute("insert into period.pod_wait values ('lab', 'vision', 'v', '', 'M', 'nvidia.com/gpu', 2.0, 18000.0, null)")
     con.execute(
-        "insert into facts.window_pod_wait values ('lab', 'serving', 's', '', 'M', 'nvidia.com/mig-1g.10gb', 9.0, 99000.0, null)"
+        "insert into period.pod_wait values ('lab', 'serving', 's', '', 'M', 'nvidia.com/mig-1g.10gb', 9.0, 99000.0, null)"
     )
     found = _answers(con)["Pending and starved"]
     assert (found.headline, found.tone) == ("vision, 10 GPU-h pending", "bad")  # 2 GPUs x 5 h; instances are no GPUs
@@ -120,7 +120,7 @@ def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPy
 
 def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con: duckdb.DuckDBPyConnection) -> None:
     assert _answers(con)["Pending and starved"].headline == "No pending pods"
-    con.execute("drop table facts.window_pod_wait")
+    con.execute("drop table period.pod_wait")
     assert _answers(con)["Pending and starved"].headline == "No data"
 
 

@@ -203,7 +203,7 @@ class _Asked:
                 quantile_cont(coalesce(placing_seconds, waiting_seconds), 0.95) as p95, count(*) as pods,
                 max_by(gpu_model, coalesce(placing_seconds, waiting_seconds)) as gpu_model,
                 any_value(requested_units order by coalesce(placing_seconds, waiting_seconds) desc) as units
-            from facts.window_pod_wait left join page.pod as pod using (cluster, namespace, pod, pod_uid)
+            from period.pod_wait left join page.pod as pod using (cluster, namespace, pod, pod_uid)
             where coalesce(placing_seconds, waiting_seconds) is not null and resource not like '%mig%'
             group by namespace order by gpu_hours desc
             """
@@ -213,7 +213,7 @@ class _Asked:
         if not waits:
             return Answer(
                 title,
-                "No pending pods" if self.tables.has("facts.window_pod_wait") else "No data",
+                "No pending pods" if self.tables.has("period.pod_wait") else "No data",
                 why,
                 tab=self.tab_of_waits,
                 link=TABS[self.tab_of_waits],

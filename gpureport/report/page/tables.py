@@ -19,7 +19,7 @@ _GENERATED = rf"-(?:{_LETTERS}{{8,10}}-{_LETTERS}{{5}}|(?:\d+-)?{_LETTERS}{{5}}|
 
 _POD = """
     create or replace table page.pod as
-    with namespace as (select cluster, namespace, max(team) as team from facts.window_workload group by all)
+    with namespace as (select cluster, namespace, max(team) as team from period.workload group by all)
     select
         pod.*,
         coalesce(nullif(known.workload, ''), regexp_replace(pod.pod, $generated, '')) as workload,
@@ -30,7 +30,7 @@ _POD = """
         union
         select distinct cluster, namespace, pod, pod_uid from report.container
     ) as pod
-    left join facts.window_workload as known using (cluster, namespace, pod, pod_uid)
+    left join period.workload as known using (cluster, namespace, pod, pod_uid)
     left join namespace using (cluster, namespace)
     left join page.owner as owner using (cluster, namespace)
 """
@@ -117,7 +117,7 @@ class Tables:
         if owners:
             self.con.executemany("insert into page.owner values (?, ?, ?)", [[*key, owner] for key, owner in owners.items()])
         self.con.execute(_PRICE.format("report.cost" if self.has("report.cost") else _NO_PRICE))
-        if self.has("report.gpu_hour_ledger", "report.container", "facts.window_workload"):
+        if self.has("report.gpu_hour_ledger", "report.container", "period.workload"):
             self.con.execute(_POD, {"generated": _GENERATED})
             self.con.execute(_USE, {"old": list(RENAMED), "new": list(RENAMED.values())})
         if self.has("report.finding"):
