@@ -12,7 +12,7 @@ import polars as pl
 
 from gpureport.report.page.ledger import RENAMED
 
-_NAMED = re.compile(r"\b(?:report|facts|page)\.\w+")
+_NAMED = re.compile(r"\b(?:report|facts|period|page)\.\w+")
 _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
 _GENERATED = rf"-(?:{_LETTERS}{{8,10}}-{_LETTERS}{{5}}|(?:\d+-)?{_LETTERS}{{5}}|\d+)$"
 """What controllers append to a name: a ReplicaSet's hash and five letters, five letters, a number, a number and five letters."""
