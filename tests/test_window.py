@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import UsageError
-from gpureport.window import Window, from_ms, parse_date, parse_instant, plain, rfc3339, to_ms
+from gpureport.window import Window, from_ms, parse_date, parse_instant, parse_period, plain, rfc3339, to_ms
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -70,3 +70,20 @@ def test_milliseconds_survive_the_way_there_and_back(milliseconds: int) -> None:
 def test_plain_is_utc_whatever_the_zone() -> None:
     berlin = timezone(timedelta(hours=1))
     assert plain(datetime(2026, 11, 20, 13, tzinfo=berlin)) == datetime(2026, 11, 20, 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-10", "2026-10-01T00:00:00Z … 2026-11-01T00:00:00Z"),
+        ("2026-12", "2026-12-01T00:00:00Z … 2027-01-01T00:00:00Z"),
+        ("yesterday", "2026-11-21T00:00:00Z … 2026-11-22T00:00:00Z"),
+        ("today", "2026-11-22T00:00:00Z … 2026-11-23T00:00:00Z"),
+        ("7d", "2026-11-15T00:00:00Z … 2026-11-22T00:00:00Z"),
+        ("2w", "2026-11-08T00:00:00Z … 2026-11-22T00:00:00Z"),
+        ("3h", "2026-11-22T02:00:00Z … 2026-11-22T05:00:00Z"),
+        ("2026-11-20T23:51:40Z", "2026-11-20T23:51:40Z … 2026-11-21T23:51:40Z"),
+    ],
+)
+def test_a_period_has_a_name(text: str, expected: str) -> None:
+    assert str(parse_period(text, datetime(2026, 11, 22, 5, 42, 7, tzinfo=UTC))) == expected

@@ -12,7 +12,7 @@ from gpureport.cli import main
 from .samples import DAY, FAILURE, NOW, USAGE, Refused, write
 
 
-@pytest.mark.parametrize("date", ["2026-13-40", "yesterday", "20.11.2026", ""])
+@pytest.mark.parametrize("date", ["2026-13-40", "tomorrow", "20.11.2026", ""])
 def test_a_date_that_is_none_is_a_usage_error(date: str, refused: Refused) -> None:
     if date:
         assert "2026-11-20" in refused(USAGE, "compute", "--date", date)

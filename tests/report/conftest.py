@@ -133,7 +133,7 @@ def small_database() -> Iterator[duckdb.DuckDBPyConnection]:
     """The tables of the small report."""
     every = small_queries()
     with duckdb.connect() as con:
-        con.execute("create schema report; create schema facts")
+        con.execute("create schema report; create schema facts; create schema period")
         keys = "'lab' as cluster, 'GPU-1' as device_uuid, '' as gpu_instance_id, timestamp '2026-11-20' as hour_start_at"
         con.execute(f"create table facts.device_hour as select {keys}, 1 as observed_seconds")
         fill(con, every["report.accelerator"], [ACCELERATOR, INSTANCE])

@@ -29,7 +29,7 @@ LEDGER = [
 
 
 def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, float]]) -> None:
-    con.execute("create schema report; create schema facts")
+    con.execute("create schema report; create schema facts; create schema period")
     con.execute("""
         create table report.gpu_hour_ledger (
             cluster varchar, namespace varchar, pod varchar, pod_uid varchar, gpu_model varchar, day date, bucket varchar,
@@ -173,7 +173,7 @@ def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:
 
 def test_an_empty_report_has_answers_that_say_so() -> None:
     with duckdb.connect() as con:
-        con.execute("create schema report; create schema facts")
+        con.execute("create schema report; create schema facts; create schema period")
         with opened_tables(con, {}) as tables:
             assert isinstance(tables, Tables)
             found = answers(tables, HEADER, Money(), "")
