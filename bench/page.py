@@ -41,7 +41,7 @@ def main() -> None:
         header, queries = _enlarged(con)
         sizes = {name: con.table(f"report.{name}").shape[0] for name in ("device", "container")}
         path = Path(folder) / "report.html"
-        writing = [_seconds(lambda: write_pages(con, queries, header, Path(folder), None, {})) for _ in range(ROUNDS)]
+        writing = [_seconds(lambda: write_pages(con, queries, header, Path(folder))) for _ in range(ROUNDS)]
         megabytes = path.stat().st_size / 1e6
         drawing = [_drawn(path) for _ in range(ROUNDS)]
     print(f"{machine()}; {sizes['device']:,} devices, {sizes['container']:,} containers")

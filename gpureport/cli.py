@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from uuid import uuid4
 
@@ -29,6 +30,7 @@ _HOME_OF = {
     "compute": "reporting",
     "report": "reporting",
     "run": "nightly",
+    "top": "asking",
     "diff": "asking",
     "whatif": "whatif",
     "sql": "asking",
@@ -36,6 +38,8 @@ _HOME_OF = {
     "prune": "nightly",
     "migrate": "nightly",
     "simulate": "collecting",
+    "completion": "helping",
+    "help": "helping",
 }
 """The module of each command, in the order in which somebody new needs them."""
 
@@ -54,6 +58,14 @@ class _Commands(click.Group):
         home = imported(f"gpureport.commands.{_HOME_OF[cmd_name]}")
         return next(each for each in vars(home).values() if isinstance(each, click.Command) and each.name == cmd_name)
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and its arguments; a UsageError for an unknown one names those that are close."""
+        if args and args[0] not in _HOME_OF and not args[0].startswith("-"):
+            close = get_close_matches(args[0], _HOME_OF, n=2)
+            hint = f"Did you mean {' or '.join(close)}?" if close else "Run gpureport --help for the list."
+            raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gpureport")
@@ -65,15 +77,15 @@ class _Commands(click.Group):
 )
 @click.pass_context
 def cli(context: click.Context, config_path: Path | None) -> None:
-    """What became of yesterday's GPU-hours.
+    """GPU usage reports from Prometheus and Kubernetes.
 
-    There are three stages, and each can be run again alone: export (or import) fills a lake of Parquet files, compute turns a day
-    of it into hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three, every night.
+    Three stages, each can be run again alone: export (or import) fills a lake of Parquet files, compute turns a day of it into
+    hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three, every night.
 
     Settings come from gpureport.toml, then from the environment (GPUREPORT_SECTION__KEY), then from flags, which win. Data goes
     to standard output, the log to standard error.
 
-    Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 --fail-on matched, 4 less seen than --min-coverage, 5 a
+    Exit codes: 0 done, 1 failure, 2 wrong usage or configuration, 3 --fail-on matched, 4 data coverage below --min-coverage, 5 a
     source could not be read.
 
     Example: gpureport demo

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
@@ -32,6 +33,7 @@ SUBJECTS = (
 SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|grain|reads|params|source|columns):\s*(.*)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
+_PARAMETER = re.compile(r"\$(\w+)")
 _PARSED: dict[str, duckdb.Statement] = {}
 
 
@@ -123,6 +125,22 @@ def _purpose(header: list[str]) -> str:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def with_values(query: Query, params: Mapping[str, Any]) -> Query:
+    """The query as people run it: each parameter is its value."""
+    return replace(query, sql=_PARAMETER.sub(lambda found: _literal(params.get(found[1])), query.sql), params=())
+
+
+def _literal(value: Any) -> str:
+    """A value as SQL writes it."""
+    if value is None or isinstance(value, bool | int | float):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, datetime):
+        return f"timestamp '{value}'"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_literal, value))}]"
+    return "'" + str(value).replace("'", "''") + "'"
 
 
 def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:

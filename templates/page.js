@@ -65,7 +65,7 @@ const openSql = async (name) => {
   const statements = await payload(document.getElementById("statements"));
   const text = statements[name];
   const copy = make("button", { type: "button", class: "plain", onclick: () => navigator.clipboard?.writeText(text) }, "Copy");
-  openPanel(`SQL of ${name}`, make("p", { class: "soft" }, "Runs in gpureport.duckdb beside this page, with the values of this report.  ", copy), make("pre", { tabindex: "0" }, make("code", {}, text)));
+  openPanel(`SQL of ${name}`, make("p", { class: "soft" }, "As it was run, with its values. gpureport sql runs it over the lake.  ", copy), make("pre", { tabindex: "0" }, make("code", {}, text)));
 };
 
 const COURSE_KEYS = { container: ["cluster", "namespace", "pod", "container"], device: ["cluster", "device_uuid", "gpu_instance_id"] };

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gpureport import pipeline
-from gpureport.commands.options import FORMAT, LAKE, PLACE, Invocation
+from gpureport.commands.options import FORMAT, LAKE, PLACE, Invocation, period
 from gpureport.errors import UsageError
 from gpureport.row_printing import Output
 from gpureport.store import Place
@@ -98,6 +98,27 @@ def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window |
         return window, None
     end = parse_instant(times["earlier_until"]) if times["earlier_until"] else start
     return window, Window(parse_instant(times["earlier_since"]), end)
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["teams", "workloads", "gpus"]))
+@click.option(
+    "--since", help="Start: 2026-11-20, a time, 2026-10, 7d or yesterday (default: the last complete week)."
+)
+@click.option("--until", help="Its end, not included.")
+@click.option("--rows", "count", type=click.IntRange(min=1), default=20, show_default=True, help="Rows to print.")
+@LAKE
+@FORMAT
+@click.pass_obj
+def top(
+    invocation: Invocation, /, what: str, since: str | None, until: str | None, count: int, output: Output, **flags: Any
+) -> None:
+    """Print the largest teams or workloads, or the GPUs with findings.
+
+    Example: gpureport top teams --since 7d
+    """
+    config = invocation.config(**flags)
+    pipeline.top(config, what, period(invocation, config, since, until), output, count)
 
 
 @click.command()

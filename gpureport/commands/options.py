@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpureport import pipeline
 from gpureport.config import Config, load_config
 from gpureport.errors import UsageError
 from gpureport.log import Log
 from gpureport.store import Place, parse_place
-from gpureport.window import parse_date
+from gpureport.window import Window, parse_date, parse_period
 
 if TYPE_CHECKING:
     from gpureport.pipeline import Reported
@@ -168,6 +169,16 @@ def print_paths(paths: Sequence[Place]) -> None:
     """Paths, a line each, on standard output."""
     for path in paths:
         click.echo(str(path))
+
+
+def period(invocation: Invocation, /, config: Config, since: str | None, until: str | None) -> Window:
+    """The period asked for; without one the last complete week, or what the lake has of it."""
+    if since is None:
+        if until:
+            raise UsageError("--until needs --since. Give both, or neither for the last complete week.")
+        return pipeline.default_window(config)
+    named = parse_period(since, invocation.now)
+    return Window(named.start_at, parse_period(until, invocation.now).start_at) if until else named
 
 
 def print_report(reported: Reported) -> None:

@@ -16,12 +16,11 @@ from gpureport.commands.options import (
     OUT,
     Invocation,
     finished_day,
+    period,
     print_report,
     read_salt,
 )
-from gpureport.config import Config
 from gpureport.errors import UsageError
-from gpureport.window import Window, parse_period
 
 
 @click.command()
@@ -118,13 +117,3 @@ def report(
         raise UsageError("Team pages have the team's name. Use --anonymise without --by.")
     salt = read_salt(salt_file) if is_anonymous else ""
     print_report(pipeline.report(config, window, config.out, invocation.now, salt))
-
-
-def period(invocation: Invocation, /, config: Config, since: str | None, until: str | None) -> Window:
-    """The period asked for; without one the last complete week, or what the lake has of it."""
-    if since is None:
-        if until:
-            raise UsageError("--until needs --since. Give both, or neither for the last complete week.")
-        return pipeline.default_window(config)
-    named = parse_period(since, invocation.now)
-    return Window(named.start_at, parse_period(until, invocation.now).start_at) if until else named

@@ -55,6 +55,7 @@ class Prices(Section):
 
     gpu_hour: dict[str, Annotated[float, Field(ge=0)]] = Field({})
     kwh: float | None = Field(None, ge=0)
+    currency: str = ""
 
 
 class Carbon(Section):

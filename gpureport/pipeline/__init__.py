@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpureport.runtime.garbage import imported
 
 if TYPE_CHECKING:
-    from gpureport.pipeline.asking import schema, sql
+    from gpureport.pipeline.asking import schema, sql, top
     from gpureport.pipeline.collecting import clusters_by_label, describe_export, describe_unread, each_source, export
     from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
     from gpureport.pipeline.delivering import report_here
@@ -45,11 +45,12 @@ __all__ = [
     "snapshot_beside",
     "sql",
     "take_snapshot",
+    "top",
     "what_if",
 ]
 
 _HOME = {
-    "asking": ("schema", "sql"),
+    "asking": ("schema", "sql", "top"),
     "collecting": ("clusters_by_label", "describe_export", "describe_unread", "each_source", "export"),
     "comparing": ("diff_reports", "diff_windows", "what_if"),
     "delivering": ("report_here",),

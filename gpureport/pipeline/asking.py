@@ -18,7 +18,7 @@ from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.settings import compute_settings, report_settings
 from gpureport.query import load, of_life
 from gpureport.report_tables import WindowTables
-from gpureport.row_printing import Output
+from gpureport.row_printing import Output, print_rows
 from gpureport.sql_prompt import Session
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.window import Window, day_start
@@ -85,6 +85,18 @@ def _named(con: DuckDBPyConnection, statement: str) -> set[str]:
     is_no_query = '"error_type":"not implemented"' in serialized[:60]
     pattern, text = (_WORDS, statement) if is_no_query else (_SERIALIZED, serialized)
     return {f"{schema}.{table}".lower() for schema, table in pattern.findall(text)}
+
+
+def top(config: Config, what: str, window: Window, output: Output, count: int) -> None:
+    """The largest teams or workloads, or the GPUs with findings first, on standard output."""
+    from gpureport.report.page.own_grids import TOP_TABLES
+    from gpureport.report.page.own_grids import top as rows_of
+
+    lake, made_with = open_lake(config.lake), facts_hash(load(), compute_settings(config))
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        built = [*TOP_TABLES, "period.workload", *(["report.cost"] if config.prices.gpu_hour else [])]
+        WindowTables(con, lake, window, report_settings(config), made_with).build(built)
+        print_rows(*rows_of(con, what, window.seconds / 3600, count), output, sys.stdout)
 
 
 def schema() -> str:

@@ -154,6 +154,7 @@ def open_report(
         from gpureport.report_tables.anonymous import anonymise  # nobody else should wait for it
 
         anonymise(con, load(), salt)
+        queries = {table: load()[table] for table in queries}  # their values name namespaces that are suppressed
     shown = _shown_settings(config, settings)
     return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries
 
@@ -179,6 +180,7 @@ def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "idle_policy": config.report.idle_policy,
         **{f"price of {name}": value for name, value in settings.prices.items()},
+        "currency": config.prices.currency,
         **{f"carbon {name}": value for name, value in carbon.items()},
         "team_label": config.owners.team_label,
         "saturation_enabled": config.saturation.enabled,

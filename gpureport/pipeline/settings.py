@@ -49,7 +49,8 @@ def report_settings(config: Config) -> ReportSettings:
 
 def _prices(config: Config) -> dict[str, Any]:
     """The price book; empty where nothing is configured."""
-    return {name: value for name, value in config.prices.model_dump().items() if value not in ({}, None)}
+    prices = config.prices.model_dump(exclude={"currency"})
+    return {name: value for name, value in prices.items() if value not in ({}, None)}
 
 
 def _carbon(config: Config) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -27,8 +27,6 @@ class Forms:
     """Tables with more rows than this have no CSV; Parquet has them all."""
     has_facts: bool = False
     """Whether gpureport.duckdb has the hourly facts too."""
-    statements: Mapping[str, str] = field(default_factory=dict)
-    """By table the SQL that the page shows, with its values."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def write_report(
     with aside(out) as folder:
         database = folder / "gpureport.duckdb"
         with finished(con, queries, header, database, forms.has_facts) as found:
-            pages = write_pages(con, queries, header, folder, owners, forms.statements)
+            pages = write_pages(con, queries, header, folder, owners)
             tables = [*write_csv(found, folder / "csv", forms.csv_rows), *write_parquet(found, folder / "tables")]
             written = [
                 *pages.files,

@@ -28,7 +28,7 @@ from gpureport.facts.restatement import restated_days
 from gpureport.findings import Thresholds
 from gpureport.findings import parameters as finding_parameters
 from gpureport.lake import Lake, views
-from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life, run_checks
+from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life, run_checks, with_values
 from gpureport.window import Window
 
 _SIGNALS = "facts.device_signal"
@@ -65,7 +65,7 @@ def report_tables(
     made_with: str = "",
     earlier: Window | None = None,
 ) -> dict[str, Query]:
-    """Build ``report.*`` over the facts of the window; their queries, by table.
+    """Build ``report.*`` over the facts of the window; their queries as they were run, by table.
 
     Tables that compare it with an earlier window (the one before) are left out where the lake does not hold all of that.
     Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are
@@ -77,7 +77,7 @@ def report_tables(
     targets = without(tables.queries, [*_without_input(con, settings), *absent])
     tables.build([*targets, *compared_tables(tables.queries)])
     hold_to_checks(con, tables.queries, {*tables.kept, *tables.built}, tables.params)
-    return {table: tables.queries[table] for table in targets}
+    return {table: with_values(tables.queries[table], tables.params) for table in targets}
 
 
 class WindowTables:

@@ -56,13 +56,9 @@ def write_pages(
     queries: Mapping[str, Query],
     header: Header,
     folder: Path,
-    owners: Mapping[Namespace, str] | None,
-    statements: Mapping[str, str],
+    owners: Mapping[Namespace, str] | None = None,
 ) -> Pages:
-    """Write ``report.html``, and with ``owners`` of namespaces ``by/<owner>.html`` for each of them.
-
-    ``statements`` are the SQL of the report's tables, as it runs in the database beside the page.
-    """
+    """Write ``report.html``, and with ``owners`` of namespaces ``by/<owner>.html`` for each of them."""
     with opened_tables(con, owners or {}) as tables:
         money = Money(str(header.settings.get("currency", "")))
         found = grids(tables, queries, header.window.seconds / 3600)
@@ -70,7 +66,7 @@ def write_pages(
         files = {team: f"{FOLDER}/{file_name(team)}.html" for team in ranked}
         page = _Page(tables, header, money)
         first = overview(tables, header, money, files)
-        whole = page.write(folder / "report.html", first, found, statements=statements, files=files)
+        whole = page.write(folder / "report.html", first, found, files=files)
         return Pages(
             [whole, *(page.of_team(team, number, ranked, found, folder / files[team]) for number, team in enumerate(ranked, 1))],
             first.answers,
@@ -111,7 +107,6 @@ class _Page:
         first: Overview,
         found: Sequence[Grid],
         *,
-        statements: Mapping[str, str] | None = None,
         files: Mapping[str, str] | None = None,
         team: str = "",
         rank: str = "",
@@ -125,7 +120,7 @@ class _Page:
             "charts": {tab: _charts(tab, found) for tab in TABS}, "formulas": _formulas(found), "reasons": REASONS,
             "since": since_text(self.header), "currency": self.money.currency,
             "courses": payload(_courses(self.tables, self.header, found)),
-            "statements": payload(dict(statements)) if statements else "", "sql_names": set(statements or ()),
+            "statements": payload({} if team else {grid.query.table: grid.query.sql for grid in found if grid.query}),
             "style": (TEMPLATES / "style.css").read_text(encoding="utf-8"), "script": script, "script_digest": _digest(script),
         }  # fmt: skip
         path.write_text(_environment().get_template("report.html.j2").render(context), encoding="utf-8")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from gpureport.report.page.tables import Tables
+import duckdb
+
+from gpureport.report.page.tables import Tables, opened_tables
 
 
 def _findings(_: Tables) -> str:
@@ -17,6 +20,17 @@ def _findings(_: Tables) -> str:
             select cluster, device_uuid, gpu_instance_id, any_value(gpu_index) as gpu_index from report.device group by all
         ) using (cluster, device_uuid, gpu_instance_id)
         order by number
+    """
+
+
+def _teams(_: Tables) -> str:
+    return """
+        select team, sum(gpu_hours) filter (where bucket != 'reserved_idle') / $hours as gpus,
+            sum(gpu_hours) filter (where bucket != 'reserved_idle') as allocated_gpu_hours,
+            sum(gpu_hours) filter (where bucket = 'effective') as effective_gpu_hours,
+            sum(gpu_hours) filter (where bucket = 'underutilized') as underutilized_gpu_hours,
+            sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_gpu_hours, sum(cost) as cost
+        from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
     """
 
 
@@ -140,3 +154,43 @@ OWN: Mapping[str, Callable[[Tables], str]] = {
     "devices": _devices,
 }
 """The statement behind each, in the words of the lake at hand."""
+
+TOP: Mapping[str, tuple[Callable[[Tables], str], tuple[str, ...]]] = {
+    "teams": (
+        _teams,
+        ("team", "gpus", "allocated_gpu_hours", "effective_gpu_hours", "underutilized_gpu_hours", "idle_gpu_hours", "cost"),
+    ),
+    "workloads": (
+        _workloads,
+        (
+            "workload",
+            "team",
+            "gpus",
+            "allocated_gpu_hours",
+            "underutilized_gpu_hours",
+            "idle_gpu_hours",
+            "sm_active_avg",
+            "finding",
+        ),
+    ),
+    "gpus": (
+        _devices,
+        ("node_name", "gpu_index", "gpu_model", "allocated_ratio", "sm_active_avg", "xid_error_count", "finding", "device_uuid"),
+    ),
+}
+"""What ``gpureport top`` prints: the statement and its columns."""
+TOP_TABLES = tuple(f"report.{name}" for name in ("gpu_hour_ledger", "container", "container_power", "device", "finding"))
+"""The report's tables that these read, ``period.workload`` among those behind them."""
+
+
+def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+    """Names and rows of one of ``TOP``, from a database with its tables."""
+    with opened_tables(con, {}) as tables:
+        sql, columns = TOP[what]
+        rows = tables.rows(f"select * from ({sql(tables)}) limit {count:d}", **({"hours": hours} if what != "gpus" else {}))
+    return columns, [[_short(row[name]) for name in columns] for row in rows]
+
+
+def _short(found: Any) -> Any:
+    """A number as far as a terminal needs it."""
+    return float(f"{found:.4g}") if isinstance(found, float) else found
