@@ -31,9 +31,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 install: $(VENV)/.installed ## Install gpureport into .venv
 
-demo: $(VENV)/.installed ## Write reports of the bundled H200 recording (out/demo) and of a simulated month (out/demo-month)
-	@$(VENV)/bin/gpureport demo --out out/demo
-	@$(VENV)/bin/gpureport demo --simulated-month --out out/demo-month
+demo: $(VENV)/.installed ## Write reports of a simulated cluster (out/demo) and of the bundled H200 recording (out/demo-h200)
+	@$(VENV)/bin/gpureport demo --out out/demo-h200 > /dev/null
+	@$(VENV)/bin/gpureport demo --simulated --out out/demo
 
 test: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal

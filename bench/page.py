@@ -1,6 +1,6 @@
 """The page at 10,000 GPUs and 50,000 containers: how large, how long to write, how long until a browser has drawn it.
 
-A report that is there (REPORT, default out/demo-month) is repeated under other names until it is as large; GPUS (10,000),
+A report that is there (REPORT, default out/demo) is repeated under other names until it is as large; GPUS (10,000),
 CONTAINERS (50,000): whichever takes more copies.
 """
 
@@ -28,7 +28,7 @@ from chromium import chromium_program
 
 GPUS = int(os.environ.get("GPUS", "10000"))
 CONTAINERS = int(os.environ.get("CONTAINERS", "50000"))
-REPORT = Path(os.environ.get("REPORT", "out/demo-month"))
+REPORT = Path(os.environ.get("REPORT", "out/demo"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 _LIMITS = {"memory_limit": "4GB"}
 """The hourly facts of so many copies are more than memory holds: they lie in a file."""

@@ -102,9 +102,7 @@ def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window |
 
 @click.command()
 @click.argument("what", type=click.Choice(["teams", "workloads", "gpus"]))
-@click.option(
-    "--since", help="Start: 2026-11-20, a time, 2026-10, 7d or yesterday (default: the last complete week)."
-)
+@click.option("--since", help="Start: 2026-11-20, a time, 2026-10, 7d or yesterday (default: the last complete week).")
 @click.option("--until", help="Its end, not included.")
 @click.option("--rows", "count", type=click.IntRange(min=1), default=20, show_default=True, help="Rows to print.")
 @LAKE

@@ -24,23 +24,31 @@ from gpureport.errors import UsageError
 
 
 @click.command()
-@click.option("--out", type=FOLDER, help="Folder to write into (default: out/demo or out/demo-month).")
+@click.option("--out", type=FOLDER, help="Folder to write into (default: out/demo or out/demo-h200).")
 @click.option(
-    "--simulated-month", is_flag=True, help="Report on 30 simulated days with trouble in known places (takes a minute)."
+    "--simulated", is_flag=True, help="Report on a simulated cluster with trouble in known places (takes a minute or two)."
 )
-@click.option("--gpus", type=click.IntRange(min=24), default=24, help="Number of GPUs in the simulated month (default: 24).")
+@click.option(
+    "--days", type=click.IntRange(1, 60), default=7, show_default=True, help="Simulated days in the report; as many before."
+)
+@click.option("--gpus", type=click.IntRange(min=24), default=56, show_default=True, help="Simulated GPUs.")
 @click.pass_obj
-def demo(invocation: Invocation, /, out: Path | None, simulated_month: bool, gpus: int) -> None:
-    """Report on a bundled recording, without cluster or network.
+def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int, gpus: int) -> None:
+    """Report on a bundled recording, or on a simulated cluster; without cluster or network.
 
-    The recording is of a real H200, eight minutes long; --simulated-month shows what a month looks like.
+    The recording is eight minutes of a real H200. --simulated shows everything that a report can have: six teams, prices, quotas,
+    MIG, a sick GPU, and the previous period.
 
-    Example: gpureport demo --out out/demo
+    Example: gpureport demo --simulated --out out/demo
     """
-    if simulated_month:
-        print_report(pipeline.demo_month(invocation.config(), out or Path("out/demo-month"), invocation.now, gpus=gpus))
-    else:
-        print_report(pipeline.demo(invocation.config(), out or Path("out/demo"), invocation.now))
+    config = invocation.config()
+    if not simulated:
+        print_report(pipeline.demo(config, out or Path("out/demo-h200"), invocation.now))
+        return
+    folder = out or Path("out/demo")
+    print_report(pipeline.demo_cluster(config, folder, invocation.now, days, gpus, invocation.say))
+    for line in ("top teams", "report --by team --out out/teams", "whatif --since 2026-10-25 --until 2026-11-01 --add-nodes 1"):
+        invocation.say(f"next: gpureport {line} --lake {folder / 'lake'}")
 
 
 @click.command()

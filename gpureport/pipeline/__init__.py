@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpureport.pipeline.delivering import report_here
     from gpureport.pipeline.examining import LakeDay, Look, doctor
     from gpureport.pipeline.observing import Beside, describe_snapshot, import_files, import_state, snapshot_beside, take_snapshot
-    from gpureport.pipeline.rehearsing import demo, demo_month, simulate
+    from gpureport.pipeline.rehearsing import demo, demo_cluster, simulate
     from gpureport.pipeline.reporting import Reported, compute, default_window, has_facts, report
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "compute",
     "default_window",
     "demo",
-    "demo_month",
+    "demo_cluster",
     "describe_export",
     "describe_snapshot",
     "describe_unread",
@@ -56,7 +56,7 @@ _HOME = {
     "delivering": ("report_here",),
     "examining": ("LakeDay", "Look", "doctor"),
     "observing": ("Beside", "describe_snapshot", "import_files", "import_state", "snapshot_beside", "take_snapshot"),
-    "rehearsing": ("demo", "demo_month", "simulate"),
+    "rehearsing": ("demo", "demo_cluster", "simulate"),
     "reporting": ("Reported", "compute", "default_window", "has_facts", "report"),
 }
 _HOME_OF = {name: home for home, names in _HOME.items() for name in names}

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gpureport.config import Config
 from gpureport.lake.migrate import migrate
-from gpureport.pipeline.observing import import_files
+from gpureport.pipeline.observing import import_files, import_state
 from gpureport.pipeline.progress import progress_bar
 from gpureport.pipeline.refusal import out_errors
 from gpureport.pipeline.reporting import Reported, compute, report
 from gpureport.resources import RECORDING
 from gpureport.store import Place
-from gpureport.window import Window, parse_date, parse_instant
+from gpureport.window import Window, day_start, parse_date, parse_instant
 
 DEMO_CLUSTER = "h200-recording"
-DEMO_MONTH = date(2026, 10, 1)
+DEMO_END = date(2026, 11, 1)
 DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
+
+
+Say = Callable[[str], None]
+
+
+def quiet_say(_: str) -> None:
+    """Say nothing."""
 
 
 def demo(config: Config, out: Path, now: datetime) -> Reported:
@@ -38,21 +46,40 @@ def _renew(lake: Path) -> None:
         migrate(lake)
 
 
-def demo_month(config: Config, out: Path, now: datetime, days: int = 30, gpus: int = 24) -> Reported:
-    """A simulated month through compute and report; ``truth.json`` says what was planted."""
-    from gpureport.simulate import fill_lake, review_plan, write_truth
+def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: int = 56, say: Say = quiet_say) -> Reported:
+    """A simulated cluster's last days and as many before, with prices, quotas and trouble in known places, reported by team.
 
-    plan = review_plan(gpus, days, DEMO_MONTH)
-    own = config.model_copy(update={"lake": out / "lake", "cluster": "simulated"})
+    ``truth.json`` says what was planted.
+    """
+    from gpureport.simulate import demo_plan, fill_lake, write_states, write_truth
+
+    plan = demo_plan(gpus, 2 * days, DEMO_END - timedelta(days=2 * days))
+    own = config.model_copy(update={"lake": out / "lake", "cluster": "demo", **_demo_settings(config)})
     _renew(out / "lake")
+    say(f"simulating {gpus} GPUs for {2 * days} days")
     with out_errors(out):
         fill_lake(plan, own.lake, own.cluster)
         write_truth(plan, out)
-    with progress_bar("compute a month") as progress:
+    with TemporaryDirectory() as folder:
+        for observed_at, state in write_states(plan, Path(folder)):
+            import_state(own, state, observed_at, max(now, observed_at))
+    say(f"computing {plan.days} days")
+    with progress_bar("compute") as progress:
         for number, day in enumerate(plan.dates):
             compute(own, day)
             progress(number + 1, plan.days)
-    return report(own, plan.window, out, now)
+    say(f"writing the report of {days} days")
+    return report(own, Window(day_start(DEMO_END - timedelta(days=days)), day_start(DEMO_END)), out, now)
+
+
+def _demo_settings(config: Config) -> dict[str, Any]:
+    """Prices and carbon as examples, and a page for each team."""
+    by_model = {"NVIDIA H200": 3.6, "NVIDIA H100 80GB HBM3": 2.5, "NVIDIA A100-SXM4-80GB": 1.6, "NVIDIA L40S": 0.9}
+    return {
+        "prices": config.prices.model_copy(update={"gpu_hour": by_model, "kwh": 0.21, "currency": "$"}),
+        "carbon": config.carbon.model_copy(update={"pue": 1.3, "grams_per_kwh": 380.0}),
+        "report": config.report.model_copy(update={"by": "namespace", "facts": True}),
+    }
 
 
 def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: Place | None, today: date) -> list[Place]:

@@ -8,7 +8,8 @@ from gpureport.simulate.batches import simulate_batches
 from gpureport.simulate.kubernetes import write_kubernetes
 from gpureport.simulate.lake_fill import fill_lake
 from gpureport.simulate.openmetrics import write_openmetrics
-from gpureport.simulate.plan import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals, review_plan
+from gpureport.simulate.plan import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals, demo_plan, review_plan
+from gpureport.simulate.states import write_states
 from gpureport.simulate.truth import write_truth
 
 __all__ = [
@@ -16,10 +17,12 @@ __all__ = [
     "SIGNALS_ALL",
     "SimulationPlan",
     "choose_signals",
+    "demo_plan",
     "fill_lake",
     "review_plan",
     "simulate_batches",
     "write_kubernetes",
     "write_openmetrics",
+    "write_states",
     "write_truth",
 ]

@@ -26,7 +26,7 @@ def write_kubernetes(plan: SimulationPlan, out: Path) -> list[Path]:
         out.mkdir(parents=True, exist_ok=True)
         observed = out / "observed_at.txt"
         observed.write_text(rfc3339(plan.window.end_at) + "\n")
-        return [*(_write_list(out, *lists) for lists in _lists(plan)), observed]
+        return [*(write_list(out, *lists) for lists in _lists(plan)), observed]
     except OSError as error:
         raise GpureportError(f"{out} cannot be written ({error.strerror or error}); give --out a folder with space") from error
 
@@ -45,8 +45,8 @@ def _lists(plan: SimulationPlan) -> Iterator[tuple[str, str, str, Iterable[Objec
     yield "resourceslices.json", "ResourceSliceList", dra, (objects.slice_of(plan, node) for node in dra_nodes)
 
 
-def _write_list(out: Path, name: str, kind: str, version: str, items: Iterable[Object]) -> Path:
-    """One object a line, so that any number of them takes no memory."""
+def write_list(out: Path, name: str, kind: str, version: str, items: Iterable[Object]) -> Path:
+    """Write a list, one object a line, so that any number of them takes no memory."""
     path = out / name
     with path.open("w") as file:
         file.write(f'{{"kind":"{kind}","apiVersion":"{version}","metadata":{{"resourceVersion":"1"}},"items":[')

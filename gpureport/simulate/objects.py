@@ -39,6 +39,12 @@ def namespace(plan: SimulationPlan, name: str) -> Object:
     return {"metadata": metadata, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 
 
+def elastic_quota(plan: SimulationPlan, namespace: str, gpus: int) -> Object:
+    """GPUs that a namespace is guaranteed, in the form that nos and the scheduler plugins share."""
+    metadata = _metadata("gpus", stable_uuid(plan, "quota", namespace), _born(plan), namespace=namespace)
+    return {"metadata": metadata, "spec": {"min": {"nvidia.com/gpu": str(gpus)}}}
+
+
 def node(plan: SimulationPlan, node: Node) -> Object:
     """A node with what it advertises; ready throughout."""
     plain = {"cpu": "192", "ephemeral-storage": "3500Gi", "memory": "2048Gi", "pods": "250"}

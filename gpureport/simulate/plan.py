@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from gpureport.errors import UsageError
@@ -156,6 +156,12 @@ def review_plan(gpus: int, days: int, start_date: date, step_seconds: int = 300)
         finished_listed_hours=2,
         scenario="review",
     )
+
+
+def demo_plan(gpus: int, days: int, start_date: date) -> SimulationPlan:
+    """The reviewed cluster with MIG instances, shared GPUs and resource claims beside its trouble, in coarse steps."""
+    plan = review_plan(gpus, days, start_date, step_seconds=600)
+    return replace(plan, mig_share=0.06, sharing_share=0.04, dra_share=0.06)
 
 
 def _check_count(name: str, value: int, least: int, most: int) -> None:

@@ -18,7 +18,7 @@ import pytest
 from gpureport.compute import ComputeSettings, compute_day
 from gpureport.config import Config
 from gpureport.lake import open_lake
-from gpureport.pipeline import demo_month
+from gpureport.pipeline import demo_cluster
 from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.simulate import SimulationPlan, fill_lake, review_plan, write_truth
 from tests.simulate.conftest import ms
@@ -132,7 +132,7 @@ def test_nothing_else_is_found_above_info(found: dict[str, list[Row]]) -> None:
 
 
 def test_the_demo_of_a_month_writes_a_report_and_what_was_planted(tmp_path: Path) -> None:
-    written = demo_month(Config(), tmp_path, datetime(2026, 11, 21, tzinfo=UTC), days=1)
+    written = demo_cluster(Config(), tmp_path, datetime(2026, 11, 21, tzinfo=UTC), days=1)
     assert written.files[0] == tmp_path / "report.html"
     assert (tmp_path / "truth.json").exists()
     with (tmp_path / "csv" / "finding.csv").open(newline="") as file:

@@ -17,12 +17,15 @@ _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
 _GENERATED = rf"-(?:{_LETTERS}{{8,10}}-{_LETTERS}{{5}}|(?:\d+-)?{_LETTERS}{{5}}|\d+)$"
 """What controllers append to a name: a ReplicaSet's hash and five letters, five letters, a number, a number and five letters."""
 
-_POD = """
+_POD = r"""
     create or replace table page.pod as
     with namespace as (select cluster, namespace, max(team) as team from period.workload group by all)
     select
         pod.*,
-        coalesce(nullif(known.workload, ''), regexp_replace(pod.pod, $generated, '')) as workload,
+        case
+            when known.workload_kind in ('Job', 'Pod') then regexp_replace(known.workload, '(-\d+)+$', '')
+            else coalesce(nullif(known.workload, ''), regexp_replace(pod.pod, $generated, ''))
+        end as workload,
         coalesce(nullif(known.workload_kind, ''), 'by name') as kind,
         coalesce(nullif(owner.owner, ''), nullif(namespace.team, ''), pod.namespace) as team
     from (
