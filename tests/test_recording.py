@@ -15,6 +15,7 @@ import oracle
 import pytest
 from built_once import built_once
 from golden_case import Row, gpureport, report_rows
+from lake_rows import seen
 
 FOLDER = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording"
 RECORDING = FOLDER / "metrics.openmetrics.txt.gz"
@@ -47,9 +48,8 @@ def truth() -> oracle.Device:
 
 
 def lake_digests(lake: Path) -> dict[str, str]:
-    """The digest of every file, by its path within the lake."""
-    files = sorted(path for path in lake.rglob("*") if path.is_file())
-    return {str(path.relative_to(lake)): sha256(path.read_bytes()).hexdigest() for path in files}
+    """The digest of every file that a reader finds."""
+    return {name: sha256(data).hexdigest() for name, data in seen(lake).items()}
 
 
 def assert_figures(row: Row, expected: oracle.Figures) -> None:
