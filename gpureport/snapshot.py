@@ -97,6 +97,7 @@ class _Gathered:
         self._observation = observation
         self._server = "Kubernetes"
         self.pages: dict[Kind, list[Page]] = {}
+        self._unread: dict[Kind, str] = {}
         self.has_kubelet_files = False
 
     def take(self, reply: FileReply) -> None:
@@ -112,6 +113,9 @@ class _Gathered:
 
     def _take_page(self, kind: Kind, page: Page) -> None:
         """Files are pages of one list, or the same list again; objects that came before are left out."""
+        if kind.versions and page.api_version.rpartition("/")[2] not in kind.versions:
+            self._unread[kind] = page.api_version
+            return
         if kind not in self.pages:
             self._observation.begin(kind, page.api_version)
         self._observation.add(kind, page.items)
@@ -124,7 +128,9 @@ class _Gathered:
     def _listed(self, kind: Kind) -> Listed:
         pages = self.pages.get(kind)
         if not pages:
-            return Listed(kind.asked, self._server, reason="the folder holds no list of it")
+            unread = self._unread.get(kind)
+            reason = f"the folder holds it as {unread}, which is not read" if unread else "the folder holds no list of it"
+            return Listed(kind.asked, self._server, reason=reason)
         count = self._observation.count(kind)
         return Listed(kind.asked, self._server, pages[0].api_version, count, _lacking(pages, count))
 

@@ -72,6 +72,9 @@ DEFAULTS = {
     "flavor": "",
     "parent": "",
     "tree": "",
+    "watched": "pods",
+    "placement": "",
+    "owner_kind": "",
 }
 UNITS = re.compile(
     r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours|cost|kwh|grams|native|gpus|units"

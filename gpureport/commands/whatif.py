@@ -10,16 +10,22 @@ import click
 from gpureport import pipeline
 from gpureport.commands.options import FORMAT, LAKE, Invocation
 from gpureport.row_printing import Output
+from gpureport.schedulers.change import SETTABLE
 from gpureport.store import Place
 from gpureport.whatif import parse_question
 from gpureport.window import Window, parse_instant
+
+_TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
 
 
 @click.command()
 @click.option("--since", required=True, help="Start: a UTC day or time, such as 2026-11-20 or 2026-11-20T23:51:40Z.")
 @click.option("--until", help="End, not included (default: one day after the start).")
 @click.option(
-    "--set", "settings", multiple=True, help="A change: quota.NAME.TERM=VALUE, such as quota.team-a.min=20. Repeatable."
+    "--set",
+    "settings",
+    multiple=True,
+    help=f"A change: quota.NAME.TERM=VALUE, such as quota.team-a.min=20. Repeatable. {_TERMS}.",
 )
 @click.option("--remove", "removed", multiple=True, help="Leave out this quota. Repeatable.")
 @click.option("--add-gpus", "added_gpus", type=float, default=0.0, help="Add this many GPUs (default: 0).")

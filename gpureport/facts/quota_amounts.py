@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.schedulers.model import Rules
-from gpureport.schedulers.units import gpu_units, native_requests, native_unit
+from gpureport.schedulers.units import gpu_units, is_device, native_requests, native_unit
 from gpureport.tables.rules import QUOTA_NATIVE, QUOTA_UNIT
 
 _REQUESTS = """
@@ -58,10 +58,12 @@ def quota_native_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table
 
 
 def quota_unit_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """The units of every resource of ``day.quota_terms``."""
+    """The units of every resource of devices of ``day.quota_terms``."""
     named = con.execute("select distinct system, resource from day.quota_terms order by all").fetchall()
     rows: list[tuple[object, ...]] = [
-        (system, resource, gpu_units(resource, rules.gb_per_gpu), native_unit(resource)) for system, resource in named
+        (system, resource, gpu_units(resource, rules.gb_per_gpu), native_unit(resource))
+        for system, resource in named
+        if is_device(system, resource)
     ]
     return _table(rows, QUOTA_UNIT.schema)
 

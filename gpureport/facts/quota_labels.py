@@ -70,7 +70,7 @@ inner join _alike as alike
         and exposed.end_at > alike.start_at
 order by all
 """
-_WATCH = "select cluster, start_at, end_at from day.quota_watch order by all"
+_WATCH = "select cluster, start_at, end_at from day.quota_watch where watched = 'pods' order by all"
 
 _AT = pa.timestamp("us")
 _ALIKE = pa.schema(

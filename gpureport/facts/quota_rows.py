@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gpureport.schedulers.model import Quota, Terms
@@ -28,8 +29,9 @@ Row = dict[str, Any]
 class QuotaRows:
     """Quotas by what rows say of them: one object for all that say the same, for quotas change rarely."""
 
-    def __init__(self) -> None:
+    def __init__(self, policies: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self._known: dict[tuple[Any, ...], Quota] = {}
+        self._policies = policies or {}
 
     def quota(self, row: Row) -> Quota:
         """The row's quota, with its terms of the row's resource; ``created_at_ms`` stands beside the table's own columns."""
@@ -47,5 +49,6 @@ class QuotaRows:
                 may_lend=row["may_lend"],
                 created_at_ms=row["created_at_ms"],
                 uid=row["uid"],
+                policy=self._policies.get(row["quota"], {}),
             )
         return self._known[key]

@@ -77,7 +77,7 @@ def build_quota_facts(
     built = set(given)
     _build(con, queries, [_TERMS], built)
     _put(con, built, "day.quota_unit", quota_unit_table(con, rules))
-    if not con.execute("select 1 from day.quota_unit where gpus_per_native > 0 limit 1").fetchone():
+    if not con.execute("select 1 from day.quota_unit limit 1").fetchone():
         _build_empty(con, queries, built)
         return
     _build(con, queries, _AMOUNTS, built)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpureport.figures.figure import Figure
 
 QUOTA_REASONS = {
+    "no_gpu_equivalent": "nobody says what part of a GPU one unit of the resource is",
     "no_such_notion": "the quota's system has no such number",
     "preemption_not_read": "its scheduler preempts by settings of its own, which are not read",
     "capacity_unknown": "how much there is to share is unknown: no nodes were looked at, or they belong to another tree",

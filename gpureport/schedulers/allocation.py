@@ -20,12 +20,12 @@ Amounts = dict[str, float]
 """By quota's name, in the resource's unit."""
 
 ASSUMPTIONS: Mapping[str, str] = {
-    "nos": "min and guaranteed over-quota are taken back at once; beyond them those who hold keep, all within the sum of min",
-    "scheduler-plugins": "min is taken back at once; beyond it those who hold keep, all within the sum of min",
-    "koordinator": "nobody holds more than its runtime, and what is above is taken back at once (monitorAllQuotas)",
-    "volcano": "what is deserved is taken back at once; beyond it those who hold keep, within their capability",
-    "kai": "the fair share is taken back at once; beyond it those who hold keep, within their limit",
-    "kueue": "the nominal quota is taken back at once (reclaimWithinCohort: Any) and lent by fair sharing's weights",
+    "nos": "min and guaranteed over-quota are taken back from pods over quota; all stay within the sum of min",
+    "scheduler-plugins": "min is taken back from quotas above theirs; all stay within the sum of min",
+    "koordinator": "pods come in within their quota's runtime; what is above is taken back only with monitorAllQuotas",
+    "volcano": "what is deserved is taken back from queues beyond theirs; the action reclaim is taken to be on",
+    "kai": "the fair share is taken back from queues beyond theirs; limits hold; past use counts with kai.kValue",
+    "kueue": "taken back and preempted as each ClusterQueue says (reclaimWithinCohort is Never where it says nothing)",
     "kubernetes": "there is no guarantee: those who hold keep, within the cap",
 }
 """By system: how a replay decides what its rules leave open."""

@@ -25,6 +25,25 @@ _OWN_WORDS: dict[str, Term] = {
     "lendingLimit": "lending_limit",
 }
 """The systems' own names of the terms."""
+_POLICIES: Mapping[str, tuple[str, ...]] = {
+    "reclaimWithinCohort": ("Never", "LowerPriority", "Any"),
+    "withinClusterQueue": ("Never", "LowerPriority", "LowerOrNewerEqualPriority"),
+    "borrowWithinCohort": ("Never", "LowerPriority"),
+    "queueingStrategy": ("BestEffortFIFO", "StrictFIFO"),
+}
+"""Kueue's words, and what each may say."""
+RULES = {"kai.kValue": "k_value", "kai.halfLifeHours": "half_life_hours", "koordinator.enableMinQuotaScale": "scales_minimums"}
+"""What a scheduler is configured with as a whole, by the name of it here."""
+SETTABLE: Mapping[str, str] = {
+    "nos": "min, max",
+    "scheduler-plugins": "min, max",
+    "kueue": f"nominalQuota, borrowingLimit, lendingLimit, weight, {', '.join(_POLICIES)}",
+    "koordinator": "min, max, weight; koordinator.enableMinQuotaScale",
+    "volcano": "guarantee, capability, weight, deserved",
+    "kai": "quota, limit, overQuotaWeight; kai.kValue, kai.halfLifeHours",
+    "kubernetes": "hard",
+}
+"""By system: the terms that a change may name."""
 _MAY_BE_ABSENT: tuple[Term, ...] = ("cap", "deserved", "borrowing_limit", "lending_limit")
 _SHOWN = 8
 
@@ -48,10 +67,12 @@ class Setting:
     """One term of one quota with another value; None for none (no cap, no limit)."""
 
     quota: str
-    term: Term
+    term: str
     value: float | None
     resource: str = ""
     """The resource that is meant, where a quota is about several."""
+    word: str = ""
+    """Instead of a value, what a policy of Kueue's is to say."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +102,19 @@ def parse_setting(text: str) -> Setting:
     if not (equals and dot and name and named.startswith("quota.")) or (resource and not resource.endswith("]")):
         raise UsageError(f"--set {text!r} is not quota.NAME.TERM=VALUE; write it as quota.team-a.min=20")
     known = _OWN_WORDS.get(term, term)
+    if term in _POLICIES:
+        if value not in _POLICIES[term]:
+            raise UsageError(f"--set {text!r}: {term} cannot be {value!r}; choose from {', '.join(_POLICIES[term])}")
+        return Setting(name, term, None, resource.removesuffix("]"), value)
     if known not in get_args(Term):
         raise UsageError(f"--set {text!r}: a quota has no {term!r}; choose from min, max, {', '.join(get_args(Term)[2:])}")
-    return Setting(name, known, _value(text, known, value.strip()), resource.removesuffix("]"))  # type: ignore[arg-type]
+    return Setting(name, known, _value(text, known, value.strip()), resource.removesuffix("]"))
+
+
+def parse_rule(text: str) -> tuple[str, float] | None:
+    """What a scheduler is to be configured with; None where the text is about a quota."""
+    name, _, value = text.partition("=")
+    return (RULES[name], _value(text, name, value.strip()) or 0.0) if name in RULES else None
 
 
 def _value(text: str, term: str, written: str) -> float | None:
@@ -149,14 +180,10 @@ def changed(quota: Quota, resource: str, change: Change) -> Quota:
     own = [each for each in change.settings if each.quota == quota.name]
     if not own:
         return quota
-    terms = quota.terms.get(resource, Terms())
-    for each in own:
-        terms = _with(terms, each)
-    return replace(quota, terms={**quota.terms, resource: _kueue_cap(quota, terms) if quota.system == "kueue" else terms})
-
-
-def _with(terms: Terms, setting: Setting) -> Terms:
-    return replace(terms, **{setting.term: setting.value})
+    terms = replace(quota.terms.get(resource, Terms()), **{each.term: each.value for each in own if not each.word})
+    said = {**quota.policy, **{each.term: each.word for each in own if each.word}}
+    own_terms = _kueue_cap(quota, terms) if quota.system == "kueue" else terms
+    return replace(quota, terms={**quota.terms, resource: own_terms}, policy=said)
 
 
 def _kueue_cap(quota: Quota, terms: Terms) -> Terms:

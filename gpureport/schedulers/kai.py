@@ -6,10 +6,13 @@ Source: KAI-Scheduler d5bc503 (2026-08), the plugin proportion. One resource and
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share
+from gpureport.schedulers.pods import Ask, Policy, Situation, important_first
 from gpureport.schedulers.tree import children, roots
 
 DEFAULT_PRIORITY = 100
@@ -110,19 +113,29 @@ def _give_fractions(left: float, queues: Sequence[Queue], fractions: dict[str, f
     return left
 
 
-def shares(resource: str, holdings: Sequence[Holding], capacity: float, rules: Rules = DEFAULT_RULES) -> dict[str, Share]:
-    """Fair share of every queue, parents too, level by level: children share what their parent got."""
-    return {name: Share(amount) for name, amount in _level(resource, roots(holdings), holdings, capacity).items()}
+def shares(
+    resource: str,
+    holdings: Sequence[Holding],
+    capacity: float,
+    rules: Rules = DEFAULT_RULES,
+    usage: Mapping[str, float] | None = None,
+) -> dict[str, Share]:
+    """Fair share of every queue, parents too, level by level: children share what their parent got.
+
+    ``usage``: past use of each over the capacity of that time, which counts as far as ``rules.k_value`` says.
+    """
+    found, past = dict[str, float](), usage or {}
+    levels = [(roots(holdings), capacity)]
+    while levels:
+        siblings, amount = levels.pop()
+        queues = [_queue(resource, each, holdings, past.get(each.quota.name, 0.0)) for each in siblings]
+        parts = divide(amount, queues, rules.k_value if usage else 0.0).fair_share
+        found |= parts
+        levels += [(own, part) for name, part in parts.items() if (own := children(name, holdings))]
+    return {name: Share(amount) for name, amount in found.items()}
 
 
-def _level(resource: str, siblings: Sequence[Holding], holdings: Sequence[Holding], amount: float) -> dict[str, float]:
-    found = divide(amount, [_queue(resource, each, holdings) for each in siblings]).fair_share
-    for name, part in list(found.items()):
-        found |= _level(resource, children(name, holdings), holdings, part)
-    return found
-
-
-def _queue(resource: str, each: Holding, holdings: Sequence[Holding]) -> Queue:
+def _queue(resource: str, each: Holding, holdings: Sequence[Holding], past: float) -> Queue:
     quota, terms = each.quota, each.quota.terms.get(resource)
     if terms is None:  # a queue that says nothing of the resource may have none
         return Queue(quota.name, 0, _request(each, holdings), 0, 0)
@@ -135,6 +148,7 @@ def _queue(resource: str, each: Holding, holdings: Sequence[Holding]) -> Queue:
         DEFAULT_PRIORITY if quota.priority is None else quota.priority,
         quota.created_at_ms or 0,
         quota.uid,
+        past,
     )
 
 
@@ -142,3 +156,49 @@ def _request(each: Holding, holdings: Sequence[Holding]) -> float:
     """What its pods ask for; a parent what its children do."""
     own = children(each.quota.name, holdings)
     return sum(_request(child, holdings) for child in own) if own else each.demanded
+
+
+class KaiPolicy(Policy):
+    """The queue that has least of its fair share first, within limits; the fair share is taken back from those beyond theirs."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, float] = defaultdict(float)
+        self._offered = self._at_ms = 0.0
+
+    def turn(self, now: Situation) -> None:
+        """Fair shares follow what is asked for, and what was used since the replay began."""
+        self._remember(now)
+        usage = {name: used / self._offered for name, used in self._used.items()} if self._offered else None
+        found = shares(now.resource, now.holdings, now.capacity, now.rules, usage)
+        self._share = {name: share.fair_share or 0.0 for name, share in found.items()}
+
+    def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
+        """Level by level, the one with the least of its fair share."""
+        levels = [self._saturation(now, name) for name in reversed(now.chain(ask.quota))]
+        return levels, *important_first(ask)
+
+    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+        """Less important pods of its own queue; while it stays within its fair share, those of queues beyond theirs."""
+        own = [each for each in now.least_important([ask.quota]) if each.priority < ask.priority]
+        chain = now.chain(ask.quota)
+        if not all(now.is_within(name, ask.amount, self._share.get(name, 0.0)) for name in chain):
+            return own
+        return [*own, *(each for each in now.least_important() if each.quota != ask.quota)]
+
+    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+        """Another queue's only while it, and all that do not contain both, have more than their fair share."""
+        apart = [name for name in now.chain(victim.quota) if name not in now.chain(ask.quota)]
+        return all(now.used[name] > self._share.get(name, 0.0) + 1e-9 for name in apart)
+
+    def _remember(self, now: Situation) -> None:
+        """What each queue held since the last time, and what there was; older counts less by its half-life."""
+        hours = (now.at_ms - self._at_ms) / 3_600_000 if self._at_ms else 0.0
+        self._at_ms = now.at_ms
+        fading = 0.5 ** (hours / now.rules.half_life_hours) if now.rules.half_life_hours else 1.0
+        for name in now.quotas if now.rules.k_value else ():
+            self._used[name] = self._used[name] * fading + now.used[name] * hours
+        self._offered = self._offered * fading + (now.capacity * hours if now.rules.k_value else 0.0)
+
+    def _saturation(self, now: Situation, name: str) -> float:
+        share = self._share.get(name, 0.0)
+        return now.used[name] / share if share else math.inf

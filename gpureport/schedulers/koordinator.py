@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share
+from gpureport.schedulers.pods import Ask, Policy, Situation
 from gpureport.schedulers.tree import children, roots
 
 Rounding = Literal["nearest", "largest-remainder"]
@@ -145,3 +146,25 @@ class _Tree:
     def _terms(self, each: Holding, name: Literal["guaranteed", "cap", "weight"]) -> float | None:
         terms = each.quota.terms.get(self._resource)
         return None if terms is None else getattr(terms, name)
+
+
+class KoordinatorPolicy(Policy):
+    """Within the runtime; pods of one quota give way to more important ones of it."""
+
+    def turn(self, now: Situation) -> None:
+        """Runtimes anew: they follow what is asked for."""
+        self._runtime = shares(now.resource, [each for each in now.holdings if not each.quota.tree], now.capacity, now.rules)
+        for name, share in self._runtime.items() if now.rules.monitors_quotas else ():
+            for pod in now.least_important([name]):
+                if share.fair_share is not None and now.used[name] > share.fair_share + 1e-9:
+                    now.release(pod)
+                    now.pending[pod.uid] = pod
+
+    def admits(self, now: Situation, ask: Ask) -> bool:
+        """As far as its quota's runtime reaches; a quota of another tree as far as its max."""
+        share = self._runtime.get(ask.quota)
+        return now.fits(ask) and (share is None or now.is_within(ask.quota, ask.amount, share.fair_share))
+
+    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+        """Less important pods of its own quota."""
+        return [each for each in now.least_important([ask.quota]) if each.priority < ask.priority]

@@ -7,15 +7,18 @@ reserved, not only what is admitted.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from gpureport.schedulers.model import Holding, Terms
+from gpureport.schedulers.model import Holding, Quota, Terms
+from gpureport.schedulers.pods import Ask, Policy, Situation, important_first
 
 FlavorResource = tuple[str, str]
 MAX_WEIGHTED_SHARE = 2**63 - 1
 """What the status says of a queue of weight 0 that borrows."""
+_TOLERANCE = 1e-9
 _INFINITY_SINCE = ((0, 17, 5), (0, 18, 1))
 
 
@@ -72,6 +75,7 @@ class Cohorts:
         implied = {node.parent: Node(node.parent) for node in known.values() if node.parent and node.parent not in known}
         both = {**known, **implied}
         self.nodes: Mapping[str, Node] = {name: node for name, node in both.items() if _has_root(node, both)}
+        self._subtree: dict[tuple[str, FlavorResource], float] = {}
 
     @cached_property
     def _children(self) -> Mapping[str, list[Node]]:
@@ -83,8 +87,10 @@ class Cohorts:
 
     def subtree_quota(self, name: str, key: FlavorResource) -> float:
         """Its own nominal quota, and what its children lend it."""
-        own = _nominal(self.nodes[name], key)
-        return own + sum(self.subtree_quota(each.name, key) - self.local_quota(each.name, key) for each in self._children[name])
+        if (name, key) not in self._subtree:
+            lent = (self.subtree_quota(each.name, key) - self.local_quota(each.name, key) for each in self._children[name])
+            self._subtree[name, key] = _nominal(self.nodes[name], key) + sum(lent)
+        return self._subtree[name, key]
 
     def local_quota(self, name: str, key: FlavorResource) -> float:
         """What it never lends: beyond its lending limit. Without one all may be lent."""
@@ -219,6 +225,107 @@ def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] =
         weight = 1.0 if terms.weight is None else terms.weight
         nodes.append(Node(each.quota.name, each.quota.parent, {key: terms}, weight, usage))
     return Cohorts(nodes)
+
+
+class KueuePolicy(Policy):
+    """What fits its queue's quota and what its cohort lends; taking from others only as the ClusterQueue allows."""
+
+    is_held_by_nodes = False
+
+    def __init__(self) -> None:
+        self._quotas: Mapping[str, Quota] = {}
+
+    def turn(self, now: Situation) -> None:
+        """The trees anew where quotas are others."""
+        if now.quotas is not self._quotas:
+            self._quotas, self._key = now.quotas, ("", now.resource)
+            self._trees = Cohorts(
+                Node(name, quota.parent, {self._key: now.terms(name)}, 1, {} if quota.is_parent else _Live(now, name))
+                for name, quota in now.quotas.items()
+            )
+
+    def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
+        """Queues that have some of their own left first; within a queue nobody overtakes."""
+        return now.used[ask.quota] >= now.minimum(ask.quota), *important_first(ask)
+
+    def blocks(self, now: Situation, ask: Ask) -> bool:
+        """StrictFIFO."""
+        return self._said(now, ask.quota, "queueingStrategy") == "StrictFIFO"
+
+    def admits(self, now: Situation, ask: Ask) -> bool:
+        """Its own and what it may borrow; nothing under cohorts in a circle."""
+        return ask.quota in self._trees.nodes and ask.amount <= self._trees.available(ask.quota, self._key) + _TOLERANCE
+
+    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+        """Of queues of its tree that borrow, then of its own; lowest priority first, of equals the youngest."""
+        others, own = [], []
+        for each in now.least_important():
+            if each.quota == ask.quota:
+                own += [each] if self._goes_within(now, each, ask) else []
+            elif self._root(each.quota) == self._root(ask.quota) and self._goes_across(now, each, ask):
+                others.append(each)
+        return [*others, *own]
+
+    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+        """Another queue's only while that queue borrows."""
+        return victim.quota == ask.quota or self._trees.borrowed(victim.quota, self._key) > _TOLERANCE
+
+    def _is_nominal(self, now: Situation, ask: Ask) -> bool:
+        return now.is_within(ask.quota, ask.amount, now.minimum(ask.quota))
+
+    def _goes_within(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+        policy = self._said(now, ask.quota, "withinClusterQueue")
+        is_newer = victim.priority == ask.priority and victim.created_ms > ask.created_ms
+        return policy != "Never" and (victim.priority < ask.priority or (policy == "LowerOrNewerEqualPriority" and is_newer))
+
+    def _goes_across(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+        """Reclaiming where it stays within its own quota, else preempting while it borrows."""
+        policy = self._said(now, ask.quota, "reclaimWithinCohort")
+        if self._is_nominal(now, ask):
+            return policy == "Any" or (policy == "LowerPriority" and victim.priority < ask.priority)
+        highest = self._said(now, ask.quota, "maxPriorityThreshold")
+        is_low = victim.priority < ask.priority and (highest == "Never" or victim.priority <= int(highest))
+        return self._said(now, ask.quota, "borrowWithinCohort") == "LowerPriority" and is_low
+
+    @staticmethod
+    def _said(now: Situation, quota: str, field: str) -> str:
+        """Kueue's default where the object says nothing."""
+        return now.quotas[quota].policy.get(field, "Never")
+
+    def _root(self, name: str) -> str:
+        while name in self._trees.nodes and self._trees.nodes[name].parent:
+            name = self._trees.nodes[name].parent
+        return name
+
+
+class _Live(Mapping[FlavorResource, float]):
+    """What a queue uses at the time of asking."""
+
+    def __init__(self, now: Situation, name: str) -> None:
+        self._now, self._name = now, name
+
+    def __getitem__(self, key: FlavorResource) -> float:
+        return self._now.used[self._name]
+
+    def __iter__(self) -> Iterator[FlavorResource]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 1
+
+
+def policy_of(spec: Mapping[str, Any]) -> dict[str, str]:
+    """What a ClusterQueue says of queueing and preemption."""
+    preemption = spec.get("preemption") or {}
+    borrow = preemption.get("borrowWithinCohort") or {}
+    said = {
+        "queueingStrategy": spec.get("queueingStrategy"),
+        "reclaimWithinCohort": preemption.get("reclaimWithinCohort"),
+        "withinClusterQueue": preemption.get("withinClusterQueue"),
+        "borrowWithinCohort": borrow.get("policy"),
+        "maxPriorityThreshold": borrow.get("maxPriorityThreshold"),
+    }
+    return {field: str(value) for field, value in said.items() if value is not None}
 
 
 def limit_of_series(value: float, version: tuple[int, int, int]) -> float | None:

@@ -7,8 +7,8 @@ koordinator, volcano, kai, kueue, kubernetes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,16 @@ class Rules:
     """nos: GB of gpu-memory that a whole GPU counts."""
     scales_minimums: bool = True
     """Koordinator enableMinQuotaScale: mins that are more than there is are cut in proportion."""
+    monitors_quotas: bool = False
+    """Koordinator monitorAllQuotas: what is above the runtime is taken back."""
+    k_value: float = 0.0
+    """KAI kValue: how much past use counts against a queue; 0 where no usage database is configured."""
+    half_life_hours: float = 0.0
+    """KAI: after how long use counts half; 0 where all of it counts alike."""
+
+    def but(self, settings: Iterable[tuple[str, float]]) -> Rules:
+        """With other values, by the fields' names."""
+        return replace(self, **dict(settings))  # type: ignore[arg-type]
 
 
 DEFAULT_RULES = Rules()
@@ -64,6 +74,8 @@ class Quota:
     """Koordinator allow-lent-resource."""
     created_at_ms: int | None = None
     uid: str = ""
+    policy: Mapping[str, str] = field(default_factory=dict)
+    """Kueue: reclaimWithinCohort and its like, as the object says them."""
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gpureport.schedulers.allocation import allocate
 from gpureport.schedulers.change import NO_CHANGE, Change, changed
-from gpureport.schedulers.model import Holding
+from gpureport.schedulers.elastic import ElasticPolicy, NosPolicy
+from gpureport.schedulers.kai import KaiPolicy
+from gpureport.schedulers.koordinator import KoordinatorPolicy
+from gpureport.schedulers.kueue import KueuePolicy
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules
+from gpureport.schedulers.pods import Ask, Policy, Replay, held_by_quota
 from gpureport.schedulers.tree import below, leaves
+from gpureport.schedulers.volcano import VolcanoPolicy
 
 UNKNOWABLE = (
     "Demand stays as recorded: work that would have ended earlier still asks, and nobody asks for more because there is more.",
-    "Pods are as divisible as water: whether they fit on nodes, wait for each other or lose work when evicted is not replayed.",
+    "Nodes are one pool: whether a pod finds enough GPUs on one node, or loses work when it is evicted, is not replayed.",
     "Each resource is replayed by itself: pods that another one (cpu, memory) would have kept out are not seen.",
-    "A scheduler does what its rules allow: its configuration is not known, reclaiming is taken to be on and to take no time.",
+    "A scheduler does at once what its rules allow: cycles, grace periods and backoff take no time.",
 )
 """What no replay can know, as sentences."""
 _UNGOVERNED = ("nos", "scheduler-plugins", "koordinator", "kubernetes")
 """Here pods run without a quota too (Koordinator: under its default quota); elsewhere a pod without a queue does not."""
+
+
+POLICIES: Mapping[str, Callable[[], Policy]] = {
+    "nos": NosPolicy,
+    "scheduler-plugins": ElasticPolicy,
+    "koordinator": KoordinatorPolicy,
+    "volcano": VolcanoPolicy,
+    "kai": KaiPolicy,
+    "kueue": KueuePolicy,
+}
+"""By system; a ResourceQuota's pods are no business of a scheduler, and replayed as amounts."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +55,21 @@ class Step:
         return {each.quota.name: each.delivered for each in self.holdings}
 
 
-def replay(system: str, resource: str, steps: Iterable[Step], change: Change = NO_CHANGE) -> Iterator[Step]:
-    """The steps with quotas as changed and what they would hold.
+def replay(
+    system: str,
+    resource: str,
+    steps: Iterable[Step],
+    change: Change = NO_CHANGE,
+    asks: Sequence[Ask] | None = None,
+    rules: Rules = DEFAULT_RULES,
+) -> Iterator[Step]:
+    """The steps with quotas as changed and what they would hold: pod by pod of ``asks``, or without them as amounts.
 
     It starts, and goes on after a gap, from what was held then.
     """
+    if asks is not None and system != "kubernetes":
+        yield from _pod_by_pod(POLICIES[system](), resource, steps, change, Replaying(asks, rules, system in _UNGOVERNED))
+        return
     before: dict[str, float] = {}
     end_ms = None
     for step in steps:
@@ -50,20 +78,52 @@ def replay(system: str, resource: str, steps: Iterable[Step], change: Change = N
         before, end_ms = now.delivered, step.end_ms
 
 
+class Replaying(NamedTuple):
+    """What comes, how the scheduler is configured, and whether pods of removed quotas run on."""
+
+    asks: Sequence[Ask]
+    rules: Rules
+    is_ungoverned: bool
+
+
+def _pod_by_pod(policy: Policy, resource: str, steps: Iterable[Step], change: Change, given: Replaying) -> Iterator[Step]:
+    governed = [ask for ask in given.asks if ask.quota not in change.removed]
+    found, end_ms = Replay(policy, resource, governed, given.rules), None
+    for step in steps:
+        holdings = _changed(step.holdings, resource, change)
+        outside = _ungoverned(given.is_ungoverned, step.holdings, change, step.capacity)
+        there = [each for each in holdings if each.quota.name not in change.removed]
+        capacity = step.capacity - sum(outside.values())
+        if step.start_ms == end_ms:
+            found.step(step.start_ms, there, capacity)
+        else:
+            found.restart(step.start_ms, there, capacity, is_changed=change != NO_CHANGE)
+        held = {**held_by_quota(found.now), **outside}
+        after = [Holding(each.quota, each.demanded, held.get(each.quota.name, 0.0)) for each in holdings]
+        yield Step(step.start_ms, step.end_ms, after, step.capacity)
+        end_ms = step.end_ms
+
+
+def _changed(holdings: Sequence[Holding], resource: str, change: Change) -> Sequence[Holding]:
+    if change == NO_CHANGE:
+        return holdings
+    return [Holding(changed(each.quota, resource, change), each.demanded, each.delivered) for each in holdings]
+
+
 def _replayed(system: str, resource: str, step: Step, change: Change, before: Mapping[str, float]) -> Step:
-    holdings = [replace(each, quota=changed(each.quota, resource, change)) for each in step.holdings]
-    outside = _ungoverned(system, step.holdings, change, step.capacity)
+    holdings = _changed(step.holdings, resource, change)
+    outside = _ungoverned(system in _UNGOVERNED, step.holdings, change, step.capacity)
     governed = [each for each in holdings if each.quota.name not in change.removed]
     held = outside | allocate(system, resource, governed, step.capacity - sum(outside.values()), before)
     return replace(step, holdings=[replace(each, delivered=_held(each, holdings, held)) for each in holdings])
 
 
-def _ungoverned(system: str, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:
+def _ungoverned(runs_on: bool, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:
     """What pods of removed quotas hold: what they ask for, as nobody may take it from them, or nothing."""
-    left, held = capacity, {}
-    for each in leaves(holdings):
+    left, held = capacity, dict[str, float]()
+    for each in leaves(holdings) if change.removed else ():
         if each.quota.name in change.removed:
-            held[each.quota.name] = min(each.demanded, left) if system in _UNGOVERNED else 0.0
+            held[each.quota.name] = min(each.demanded, left) if runs_on else 0.0
             left -= held[each.quota.name]
     return held
 

@@ -18,6 +18,8 @@ _WHOLE = re.compile(
     r"(nvidia\.com|amd\.com|koordinator\.sh|gpu\.intel\.com|habana\.ai|aliyun\.com|intel\.com)/(gpu(\.shared)?|gaudi|i915|xe)"
 )
 _PERCENT = re.compile(r"(?:koordinator\.sh|kubernetes\.io|scheduling\.koordinator\.sh)/gpu(?:-core|-memory-ratio)?")
+_NO_DEVICES = frozenset({"", "cpu", "memory", "pods", "storage", "ephemeral-storage"})
+_STORAGE = ".storageclass.storage.k8s.io/"
 _KAI_CPU, _KAI_MEMORY = 1e3, 1e-6
 
 
@@ -31,7 +33,7 @@ def native_requests(system: str, requests: Mapping[str, float | None], gb_per_gp
     if system == "nos":
         return _with_memory(known, gb_per_gpu)
     if system == "kubernetes":
-        return {**known, **{f"{_REQUESTS}{name}": amount for name, amount in known.items()}}
+        return {**known, **{f"{kind}{name}": amount for name, amount in known.items() for kind in (_REQUESTS, "limits.")}}
     if system == "kai":
         return _kai(known, gb_per_gpu)
     return known
@@ -66,6 +68,17 @@ def gpu_units(resource: str, gb_per_gpu: float) -> float | None:
     return 1.0 if _WHOLE.fullmatch(name) else None
 
 
+def is_device(system: str, resource: str) -> bool:
+    """Whether a quota on this resource is one on devices of some kind: all but what every node has, objects and storage.
+
+    Kueue's administrators name resources as they like, so a name without a domain is one there.
+    """
+    name = resource.removeprefix(_REQUESTS).removeprefix("limits.")
+    if name in _NO_DEVICES or name.startswith(("count/", "hugepages-", "attachable-volumes-")) or _STORAGE in name:
+        return False
+    return "/" in name or name == KAI_GPU or system == "kueue"
+
+
 def _slices(slices: int, gb: int) -> int:
     """Compute slices of a whole GPU: four of an A30 (1g.6gb, 2g.12gb, 4g.24gb), else seven."""
     return 4 if gb == 6 * slices else 7
@@ -78,4 +91,6 @@ def native_unit(resource: str) -> str:
         return "GB"
     if _PERCENT.fullmatch(name):
         return "% of a GPU"
-    return "MIG instance" if _MIG.fullmatch(name) else "device"
+    if _MIG.fullmatch(name):
+        return "MIG instance"
+    return "device" if gpu_units(resource, 1) else "unit"

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms
+from gpureport.schedulers.pods import Ask, Policy, Situation, important_first
 from gpureport.schedulers.tree import children, leaves
 
 Amounts = Mapping[str, float]
@@ -160,3 +162,34 @@ def queue(resource: str, each: Holding) -> Queue:
     capability = {resource: terms.cap} if terms and terms.cap is not None else {}
     weight = terms.weight if terms and terms.weight is not None else 1
     return Queue(each.quota.name, {resource: each.demanded}, weight, guarantee, capability)
+
+
+class VolcanoPolicy(Policy):
+    """proportion up to what is deserved, capacity up to what others are not guaranteed; what is deserved is taken back."""
+
+    def turn(self, now: Situation) -> None:
+        """What queues deserve follows what is asked for."""
+        found = shares(now.resource, now.holdings, now.capacity)
+        self._deserved = {name: share.fair_share or 0.0 for name, share in found.items()}
+        is_capacity = any(now.terms(name).deserved is not None for name in now.quotas)
+        self._most = limits(now.resource, now.holdings, now.capacity) if is_capacity else self._deserved
+
+    def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
+        """The queue with the least of what it deserves first."""
+        deserved = self._deserved.get(ask.quota, 0.0)
+        return now.used[ask.quota] / deserved if deserved else math.inf, *important_first(ask)
+
+    def admits(self, now: Situation, ask: Ask) -> bool:
+        """Room for its queue, and for all that contain it."""
+        return now.fits(ask) and all(now.is_within(name, ask.amount, self._most.get(name)) for name in now.chain(ask.quota))
+
+    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+        """Less important pods of its own queue; while it stays within what it deserves, those of queues beyond theirs."""
+        own = [each for each in now.least_important([ask.quota]) if each.priority < ask.priority]
+        if not now.is_within(ask.quota, ask.amount, self._deserved.get(ask.quota, 0.0)):
+            return own
+        return [*own, *(each for each in now.least_important() if each.quota != ask.quota)]
+
+    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+        """Another queue's only while that queue has more than it deserves."""
+        return victim.quota == ask.quota or now.used[victim.quota] > self._deserved.get(victim.quota, 0.0) + _NEGLIGIBLE

@@ -40,6 +40,8 @@ SLICES = Kind("resourceslices", "ResourceSlice", DRA_GROUP, versions=DRA_VERSION
 CLASSES = Kind("deviceclasses", "DeviceClass", DRA_GROUP, versions=DRA_VERSIONS)
 CLAIMS = Kind("resourceclaims", "ResourceClaim", DRA_GROUP, versions=DRA_VERSIONS, is_namespaced=True)
 KOORDINATOR_DEVICES = Kind("devices", "Device", "scheduling.koordinator.sh")
+FLAVORS = Kind("resourceflavors", "ResourceFlavor", "kueue.x-k8s.io", "kueue")
+WORKLOADS = Kind("workloads", "Workload", "kueue.x-k8s.io", "kueue", ("v1beta2", "v1beta1"), is_namespaced=True)
 QUOTAS = (
     Kind("resourcequotas", "ResourceQuota", quota_system="kubernetes", is_namespaced=True),
     Kind("elasticquotas", "ElasticQuota", "nos.nebuly.com", "nos", is_namespaced=True),
@@ -48,7 +50,8 @@ QUOTAS = (
     Kind("clusterqueues", "ClusterQueue", "kueue.x-k8s.io", "kueue"),
     Kind("localqueues", "LocalQueue", "kueue.x-k8s.io", "kueue", is_namespaced=True),
     Kind("cohorts", "Cohort", "kueue.x-k8s.io", "kueue"),
-    Kind("resourceflavors", "ResourceFlavor", "kueue.x-k8s.io", "kueue"),
+    FLAVORS,
+    WORKLOADS,
     Kind("elasticquotas", "ElasticQuota", "scheduling.sigs.k8s.io", "koordinator", is_namespaced=True),
     Kind("elasticquotaprofiles", "ElasticQuotaProfile", "quota.koordinator.sh", "koordinator", is_namespaced=True),
     Kind("queues", "Queue", "scheduling.volcano.sh", "volcano"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from gpureport.state.fields import Object, Row, condition, instant, mapping, selected, taints, text, texts
@@ -38,7 +39,7 @@ _ANNOTATIONS = ("nos.nebuly.com/", "hami.io/", "node.koordinator.sh/")
 
 
 def node_row(node: Object) -> Row:
-    """A node; of its resources those that have a domain, which cores, memory and pods have not."""
+    """A node with all its labels; of its resources those that have a domain, which cores, memory and pods have not."""
     metadata, status = mapping(node.get("metadata")), mapping(node.get("status"))
     spec = mapping(node.get("spec"))
     ready = condition(status.get("conditions"), "Ready")
@@ -52,9 +53,14 @@ def node_row(node: Object) -> Row:
         "taints": taints(spec.get("taints")),
         "capacity": _extended(status.get("capacity")),
         "allocatable": _extended(status.get("allocatable")),
-        "labels": selected(metadata.get("labels"), _LABELS),
+        "labels": texts(metadata.get("labels")),
         "annotations": selected(metadata.get("annotations"), _ANNOTATIONS),
     }
+
+
+def kept_labels(labels: Mapping[str, str], named: Collection[str]) -> dict[str, str]:
+    """Labels that say what a node is, and those that somebody names."""
+    return {name: value for name, value in labels.items() if name in named or name.startswith(_LABELS)}
 
 
 def _extended(resources: Any) -> dict[str, float | None]:

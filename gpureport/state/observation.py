@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -14,11 +14,12 @@ from gpureport.state.fields import Object, Row, mapping, text
 from gpureport.state.kinds import Kind
 from gpureport.state.koordinator import annotated_device_rows, koordinator_device_rows
 from gpureport.state.kubelet import completed
-from gpureport.state.nodes import namespace_row, node_row
+from gpureport.state.nodes import kept_labels, namespace_row, node_row
 from gpureport.state.pods import container_rows, pod_row
 from gpureport.state.quota_terms import quota_term_rows
 from gpureport.state.quotas import quota_row
 from gpureport.state.rows import Rows
+from gpureport.state.workloads import flavor_labels, workload_row
 from gpureport.tables.state import STATE_TABLES
 
 Shaper = Callable[[Object], Iterable[tuple[str, Row]]]
@@ -32,6 +33,7 @@ class Observation:
         self._observed_at_ms = observed_at_ms
         self._lists: dict[str, _List] = {}
         self._kubelet: list[Row] = []
+        self._flavor_labels: set[str] = set()
 
     def begin(self, kind: Kind, api_version: str) -> None:
         """A list of a kind starts; if it started before, what came of it is forgotten."""
@@ -39,7 +41,10 @@ class Observation:
 
     def add(self, kind: Kind, items: Iterable[Object]) -> None:
         """Objects of a list that has begun; one that came before (by uid) is left out."""
-        self._lists[kind.asked].add(items)
+        objects = list(items)
+        if kind == kinds.FLAVORS:
+            self._flavor_labels.update(*(flavor_labels(each) for each in objects))
+        self._lists[kind.asked].add(objects)
 
     def add_kubelet(self, rows: Iterable[Row]) -> None:
         """Rows of a checkpoint file or of a PodResources dump."""
@@ -53,7 +58,7 @@ class Observation:
         """The rows of every table that has any, in the order of its grain."""
         found: dict[str, list[pa.Table]] = {}
         for each in self._lists.values():
-            for name, rows in each.finished():
+            for name, rows in each.finished(self._flavor_labels):
                 found.setdefault(name, []).append(rows)
         if self._kubelet:
             found.setdefault("pod_device", []).append(self._completed(found))
@@ -77,7 +82,9 @@ class _List:
     def __init__(self, kind: Kind, api_version: str, observed_at_ms: int) -> None:
         self._observed_at_ms = observed_at_ms
         self._pools = Pools()
-        self._shaper = self._take_slice if kind == kinds.SLICES else _shaper(kind, api_version)
+        self._nodes: list[Row] = []
+        deferred = {kinds.SLICES: self._take_slice, kinds.NODES: self._take_node}
+        self._shaper = deferred.get(kind) or _shaper(kind, api_version)
         self._rows: dict[str, Rows] = {}
         self._uids: set[str] = set()
 
@@ -93,8 +100,10 @@ class _List:
                 self._uids.add(uid)
                 self._take(self._shaper(item))
 
-    def finished(self) -> Iterator[tuple[str, pa.Table]]:
+    def finished(self, flavor_labels: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
         self._take(("device", row) for row in self._pools.rows())
+        self._take(("node", row | {"labels": kept_labels(row["labels"], flavor_labels)}) for row in self._nodes)
+        self._nodes = []
         for name, rows in self._rows.items():
             yield name, rows.arrow()
 
@@ -109,9 +118,14 @@ class _List:
         self._pools.add(found)
         return ()
 
+    def _take_node(self, found: Object) -> Sequence[tuple[str, Row]]:
+        """Which of its labels matter is known when all flavors are."""
+        self._nodes.append(node_row(found))
+        return ()
+
 
 def _shaper(kind: Kind, api_version: str) -> Shaper:
-    return partial(_quota, kind, api_version) if kind.quota_system else _SHAPERS[kind.asked]
+    return _SHAPERS.get(kind.asked) or partial(_quota, kind, api_version)
 
 
 def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, Row]]:
@@ -138,9 +152,9 @@ def _claim(found: Object) -> Iterator[tuple[str, Row]]:
 
 
 _SHAPERS: dict[str, Shaper] = {
-    kinds.NODES.asked: lambda found: [("node", node_row(found))],
     kinds.NAMESPACES.asked: lambda found: [("namespace", namespace_row(found))],
     kinds.PODS.asked: _pod,
+    kinds.WORKLOADS.asked: lambda found: [("workload", workload_row(found))],
     kinds.CLASSES.asked: lambda found: [("device_class", device_class_row(found))],
     kinds.CLAIMS.asked: _claim,
     kinds.KOORDINATOR_DEVICES.asked: lambda found: [("koordinator_device", row) for row in koordinator_device_rows(found)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpureport.state.fields import Object, Row, condition, instant, mapping, objects, selected, text, texts, whole
+from gpureport.state.placement import placement
 from gpureport.state.quantity import amounts, base_units
 from gpureport.state.requests import effective_requests, is_sidecar, requested
 
@@ -69,6 +70,7 @@ def pod_row(pod: Object) -> Row:
         **_owner(metadata),
         **_times(status),
         **_scheduling(status),
+        "placement": placement(spec) if "nodeSelector" in spec or "affinity" in spec else "",
         "priority": whole(spec.get("priority")),
         "priority_class": text(spec.get("priorityClassName")),
         "scheduler": text(spec.get("schedulerName")),

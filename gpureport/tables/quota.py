@@ -69,4 +69,51 @@ QUOTA_TERM = Table(
     ),
 )
 
-QUOTA_TABLES = (QUOTA, QUOTA_TERM)
+_REQUEST = pa.struct(
+    [
+        ("pod_set", pa.string()),
+        ("pod_count", pa.int64()),
+        ("resource", pa.string()),
+        ("flavor", pa.string()),
+        ("amount", pa.float64()),
+        ("placement", pa.string()),
+    ]
+)
+
+
+def _event(name: str, doc: str) -> Column:
+    return Column(name, INSTANT, f"UTC, {doc}; null where that is not its state", True)
+
+
+WORKLOAD = Table(
+    "workload",
+    "Kueue's Workloads: what asks for quota, before there are pods and after, and what became of it.",
+    ("namespace", "workload", "workload_uid", "observed_at"),
+    (
+        OBSERVED,
+        Column("namespace", pa.string(), "namespace"),
+        Column("workload", pa.string(), "workload's name"),
+        Column("workload_uid", pa.string(), "workload's uid"),
+        CREATED,
+        Column("owner_kind", pa.string(), "kind of what it was made for: Job, JobSet, RayJob, Pod, …"),
+        Column("owner_name", pa.string(), "name of that"),
+        Column("local_queue", pa.string(), "LocalQueue in which it waits"),
+        Column("cluster_queue", pa.string(), "ClusterQueue whose quota it has reserved; '' while it has none"),
+        Column("priority", pa.int64(), "priority", True),
+        Column("priority_class", pa.string(), "priority class"),
+        Column("is_active", pa.bool_(), "it may be admitted; a deactivated one waits for nothing"),
+        _event("reserved_at", "when it reserved quota"),
+        _event("released_at", "since when it has no quota, from its creation or after it had some"),
+        _event("admitted_at", "when it was admitted"),
+        _event("evicted_at", "when it was evicted"),
+        Column("eviction_reason", pa.string(), "why it was evicted: Preempted, PodsReadyTimeout, AdmissionCheck, …"),
+        Column("preemption_reason", pa.string(), "why it was preempted: InClusterQueue, InCohortReclamation, …"),
+        Column("preemptor_uid", pa.string(), "uid of the workload for which it was preempted"),
+        _event("finished_at", "when it finished"),
+        Column("finish_reason", pa.string(), "how it finished: Succeeded, Failed, …"),
+        Column("waiting_message", pa.string(), "why it has no quota, in Kueue's words"),
+        Column("requests", pa.list_(_REQUEST), "what it asks for or has reserved, by pod set and resource, of all its pods"),
+    ),
+)
+
+QUOTA_TABLES = (QUOTA, QUOTA_TERM, WORKLOAD)

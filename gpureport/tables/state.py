@@ -77,6 +77,7 @@ POD = Table(
         Column("deletion_at", INSTANT, "UTC, when a deletion that was asked for takes effect", True),
         Column("owner_kind", pa.string(), "kind of the controller that made it: Job, ReplicaSet, …"),
         Column("owner_name", pa.string(), "the controller's name"),
+        Column("placement", pa.string(), "node selector and required affinity: alternatives as JSON; '' where it takes any node"),
         Column("priority", pa.int64(), "priority", True),
         Column("priority_class", pa.string(), "priority class"),
         Column("scheduler", pa.string(), "scheduler that places it"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
@@ -11,11 +11,11 @@ from gpureport.errors import LakeError, UsageError
 from gpureport.facts.quota_rows import QuotaRows, Row
 from gpureport.facts.quotas import build_quota_facts
 from gpureport.query import Query, build, needed
-from gpureport.schedulers.change import Change, Pool, Term, changed, doubts, resolved
+from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved
 from gpureport.schedulers.model import Rules
 from gpureport.schedulers.nos_memory import uncounted
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
-from gpureport.whatif.moments import LeftOut, replay_moments
+from gpureport.whatif.moments import Given, LeftOut, given, replay_moments
 from gpureport.whatif.question import Question
 from gpureport.window import Window
 
@@ -52,6 +52,7 @@ inner join day.quota_watch as watch
         pod.cluster = watch.cluster
         and pod.created_at < watch.end_at
         and (pod.ended_at is null or pod.ended_at > watch.start_at)
+        and watch.watched = 'pods'
 where member.system = 'nos' and member.is_own
 group by pod.requests
 order by all
@@ -63,7 +64,26 @@ select
 from recorded_moment
 qualify row_number() over (partition by cluster, system, resource, flavor, quota order by start_at desc) = 1
 """
-_COLUMNS: Mapping[Term, str] = {
+_ERRORS = """
+select
+    now.cluster,
+    now.system,
+    now.resource,
+    now.flavor,
+    now.quota,
+    sum(
+        abs(now.delivered_native - recorded.delivered_native)
+        * unit.gpus_per_native
+        * epoch_ms(now.end_at - now.start_at) / 3600000
+    )
+from day.quota_amount as now
+inner join recorded_moment as recorded
+    using (cluster, system, resource, flavor, quota, start_at)
+inner join day.quota_unit as unit
+    using (system, resource)
+group by all
+"""
+_COLUMNS: Mapping[str, str] = {
     "guaranteed": "guaranteed_native",
     "cap": "cap_native",
     "weight": "weight",
@@ -97,6 +117,10 @@ class Answer:
     """Cluster, system and name of those that the question names."""
     uncounted_pods: Mapping[str, int]
     """Pods of nos' quotas by resources that they ask for and nos counts as nothing."""
+    errors: Mapping[tuple[str, ...], float]
+    """GPU-hours by which what is replayed differs from what was recorded, over all steps, by cluster, system, … and quota."""
+    by_amounts: Collection[Pool]
+    """What was replayed as divisible amounts."""
     added_gpus: float = 0
     doubts: Collection[str] = ()
     """What a scheduler might refuse of the quotas as changed."""
@@ -121,15 +145,27 @@ def answer(
     con.execute("create or replace table recorded_moment as from day.quota_amount")
     con.execute("create or replace table recorded_capacity as from day.quota_capacity")
     recorded = _outcome(con, queries)
-    left_out = _replay(con, queries, {}, 0.0)
+    known = given(con, rules)
+    left_out = _replay(con, queries, known, 0.0)
+    errors = _errors(con)
     build_quota_facts(con, queries, rules, window, _standing(queries, _AFTER_REPLAY))
     replayed = _outcome(con, queries)
-    _replay(con, queries, changes, added)
+    _replay(con, queries, replace(known, changes=changes, rules=rules.but(question.rules)), added)
     _change_terms(con, changes)
     build_quota_facts(con, queries, rules, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
     quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
+    by_amounts = [pool for pool in pools if pool not in known.asks]
     return Answer(
-        recorded, replayed, _outcome(con, queries), left_out, quotas, _uncounted_pods(con), added, _doubts(con, changes)
+        recorded,
+        replayed,
+        _outcome(con, queries),
+        left_out,
+        quotas,
+        _uncounted_pods(con),
+        errors,
+        by_amounts,
+        added,
+        _doubts(con, changes),
     )
 
 
@@ -171,13 +207,15 @@ def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Se
     return question.added_gpus + question.added_nodes * float(row[0])
 
 
-def _replay(
-    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], changes: Mapping[Pool, Change], added_gpus: float
-) -> LeftOut:
+def _errors(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, ...], float]:
+    return {tuple(key): error for *key, error in con.execute(_ERRORS).fetchall()}
+
+
+def _replay(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], known: Given, added_gpus: float) -> LeftOut:
     con.execute("create or replace table day.quota_capacity as from recorded_capacity")
     con.execute("create or replace table day.quota_amount as from recorded_moment")
     build(con, queries["period.quota_usable"], {"added_gpus": added_gpus})
-    left_out = replay_moments(con, changes)
+    left_out = replay_moments(con, known)
     con.execute("create or replace table day.quota_capacity as from period.quota_usable")
     return left_out
 
@@ -187,6 +225,8 @@ def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]
     where = "cluster = $cluster and system = $system and resource = $resource and flavor = $flavor and quota = $quota"
     for pool, change in changes.items():
         for setting in change.settings:
+            if setting.word:
+                continue
             con.execute(
                 f"update {_SPANS} set {_COLUMNS[setting.term]} = $value where {where}",
                 {**pool._asdict(), "quota": setting.quota, "value": setting.value},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby, islice
 
 import duckdb
@@ -12,8 +14,10 @@ import pyarrow as pa
 
 from gpureport.facts.quota_rows import TERMS, QuotaRows, Row
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool
-from gpureport.schedulers.model import Holding, Terms
-from gpureport.schedulers.replay import Step, replay
+from gpureport.schedulers.kueue import policy_of
+from gpureport.schedulers.model import Holding, Rules, Terms
+from gpureport.schedulers.pods import Ask
+from gpureport.schedulers.replay import POLICIES, Step, replay
 from gpureport.window import from_ms, plain
 
 _RECORDED = """
@@ -32,6 +36,34 @@ left join period.quota_usable as usable
         and moment.start_at >= usable.start_at
         and moment.start_at < usable.end_at
 order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
+"""
+_ASKS = """
+select
+    cluster,
+    system,
+    resource,
+    flavor,
+    ask,
+    quota,
+    amount_native,
+    coalesce(priority, 0) as priority,
+    epoch_ms(created_at) as created_ms,
+    epoch_ms(bound_at) as bound_ms,
+    epoch_ms(ended_at) as ended_ms
+from day.quota_ask
+where is_own
+order by all
+"""
+_BY_ASKS = """
+select distinct cluster, system, resource, flavor
+from recorded_moment
+where amount_source in ('pods', 'workloads')
+"""
+_QUEUES = """
+select cluster, name, arg_max(spec, observed_at) as spec
+from lake.quota
+where kind = 'clusterqueues.kueue.x-k8s.io'
+group by all
 """
 _PUT_BACK = """
 create or replace table day.quota_amount as
@@ -52,7 +84,9 @@ inner join replayed
     using (cluster, system, resource, flavor, quota, start_at)
 """
 _ROWS_AT_ONCE = 20_000
-_BOUND_BY_MIN = ("nos", "scheduler-plugins")
+MOST_ASKS = 200_000
+"""Pods and workloads of one pool up to which they are replayed one by one."""
+_BOUND_BY_MIN = ("nos", "scheduler-plugins", "kueue")
 """Their quotas share what all min together are, so the nodes need not be known."""
 _REPLAYED = pa.schema(
     [
@@ -68,13 +102,38 @@ LeftOut = dict[tuple[Pool, str], float]
 """Seconds that could not be replayed, by pool and why: ``capacity_unknown`` or ``demand_unknown``."""
 
 
-def replay_moments(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> LeftOut:
+@dataclass(frozen=True)
+class Given:
+    """What a replay knows beside the steps."""
+
+    changes: Mapping[Pool, Change]
+    rules: Rules
+    asks: Mapping[Pool, Sequence[Ask]]
+    """Of pools that are replayed pod by pod."""
+    policies: Mapping[str, Mapping[str, Mapping[str, str]]]
+    """Of Kueue's queues, by cluster and name."""
+
+
+def given(con: duckdb.DuckDBPyConnection, rules: Rules) -> Given:
+    """What was asked for, and how the schedulers go about it; no changes yet."""
+    asks: dict[Pool, list[Ask]] = {Pool(*key): [] for key in con.execute(_BY_ASKS).fetchall()}
+    for *key, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_ASKS).fetchall():
+        if (pool := Pool(*key)) in asks:
+            asks[pool].append(Ask(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
+    policies: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
+    for cluster, name, spec in con.execute(_QUEUES).fetchall():
+        policies[cluster][name] = policy_of(json.loads(spec))
+    few = {pool: found for pool, found in asks.items() if pool.system in POLICIES and len(found) <= MOST_ASKS}
+    return Given({}, rules, few, policies)
+
+
+def replay_moments(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
     """Put ``recorded_moment`` through the systems' rules with the changes made, into ``day.quota_amount``.
 
     ``period.quota_usable`` is what there is to share. What had to be left out is in neither.
     """
     left_out: LeftOut = defaultdict(float)
-    found = _replayed(_recorded(con), changes, left_out)
+    found = _replayed(_recorded(con), given, left_out)
     batches = [pa.RecordBatch.from_pylist(rows, _REPLAYED) for rows in iter(lambda: list(islice(found, _ROWS_AT_ONCE)), [])]
     con.register("replayed", pa.Table.from_batches(batches, _REPLAYED))
     con.execute(_PUT_BACK)
@@ -88,15 +147,17 @@ def _recorded(con: duckdb.DuckDBPyConnection) -> Iterator[Row]:
         yield from rows
 
 
-def _replayed(rows: Iterable[Row], changes: Mapping[Pool, Change], left_out: LeftOut) -> Iterator[Row]:
+def _replayed(rows: Iterable[Row], given: Given, left_out: LeftOut) -> Iterator[Row]:
     for pool, of_pool in groupby(rows, key=lambda row: Pool(*(row[name] for name in Pool._fields))):
-        for step in replay(pool.system, pool.resource, _steps(pool, of_pool, left_out), changes.get(pool, NO_CHANGE)):
+        quotas = QuotaRows(given.policies.get(pool.cluster) if pool.system == "kueue" else None)
+        steps = _steps(pool, of_pool, quotas, left_out)
+        change = given.changes.get(pool, NO_CHANGE)
+        for step in replay(pool.system, pool.resource, steps, change, given.asks.get(pool), given.rules):
             yield from _rows(pool, step)
 
 
-def _steps(pool: Pool, rows: Iterable[Row], left_out: LeftOut) -> Iterator[Step]:
+def _steps(pool: Pool, rows: Iterable[Row], quotas: QuotaRows, left_out: LeftOut) -> Iterator[Step]:
     """The steps of one system's resource; those of which too little is known are left out and counted."""
-    quotas = QuotaRows()
     for _, step in groupby(rows, key=lambda row: row["start_ms"]):
         there = list(step)
         first = there[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpureport import formats
 from gpureport.errors import UsageError
-from gpureport.schedulers.change import Change, parse_setting
+from gpureport.schedulers.change import Change, parse_rule, parse_setting
 from gpureport.schedulers.nos_labels import ORDER, in_order
 
 
@@ -23,21 +23,30 @@ class Question:
     cluster: str = ""
     """The one that is asked about; '' for all."""
     system: str = ""
+    rules: tuple[tuple[str, float], ...] = ()
+    """What schedulers are configured with otherwise."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing would be different."""
-        return self.change == Change() and not self.added_gpus and not self.added_nodes and self.pod_order == ORDER
+        return (
+            self.change == Change()
+            and not self.rules
+            and not self.added_gpus
+            and not self.added_nodes
+            and self.pod_order == ORDER
+        )
 
     def words(self) -> list[str]:
         """The question as a list of what is different."""
         settings = [
             f"{each.quota}: {each.term}{f' of {each.resource}' if each.resource else ''} is "
-            f"{'none' if each.value is None else f'{each.value:g}'}"
+            f"{each.word or ('none' if each.value is None else f'{each.value:g}')}"
             for each in self.change.settings
         ]
         return [
             *settings,
+            *(f"{name.replace('_', ' ')} is {value:g}" for name, value in self.rules),
             *(f"{name}: removed" for name in self.change.removed),
             *([f"{self.added_gpus:g} GPUs more"] if self.added_gpus else []),
             *([f"{formats.counted(self.added_nodes, 'node')} more"] if self.added_nodes else []),
@@ -60,8 +69,10 @@ def parse_question(
             raise UsageError(f"{name} {value:g} cannot be; give a number from 0 on (fewer are not asked for here)")
     order = tuple(each.strip() for each in pod_order.split(",")) if pod_order else ORDER
     in_order([], order)
-    change = Change(tuple(map(parse_setting, settings)), tuple(name.removeprefix("quota.") for name in removed))
-    question = Question(change, added_gpus, added_nodes, order, cluster or "", system or "")
+    rules = {text: rule for text in settings if (rule := parse_rule(text))}
+    own = tuple(parse_setting(text) for text in settings if text not in rules)
+    change = Change(own, tuple(name.removeprefix("quota.") for name in removed))
+    question = Question(change, added_gpus, added_nodes, order, cluster or "", system or "", tuple(rules.values()))
     if question.is_empty:
         raise UsageError("nothing is to be different; say what with --set, --remove, --add-gpus, --add-nodes or --pod-order")
     return question

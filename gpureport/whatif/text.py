@@ -13,6 +13,7 @@ from gpureport.row_printing import Output, print_rows
 from gpureport.schedulers.allocation import ASSUMPTIONS
 from gpureport.schedulers.replay import UNKNOWABLE
 from gpureport.whatif.compare import Answer
+from gpureport.whatif.moments import MOST_ASKS
 from gpureport.whatif.question import Question
 from gpureport.window import Window, rfc3339
 
@@ -21,6 +22,9 @@ VARIANTS = ("recorded", "replayed", "changed")
 """What was; what the rules make of the recorded demand; what they make of it with the change."""
 NAMES = (*KEY, "figure", *VARIANTS, "difference")
 _DIGITS = 9
+_TOLD = 4
+_ERROR = "replay_error_gpu_hours"
+"""By how much what is replayed differs from what was recorded, over all steps."""
 _RECORDED_PODS = ("over_quota_gpu_hours", "exposed_pod_count")
 
 
@@ -28,14 +32,12 @@ def side_by_side(answer: Answer) -> list[Row]:
     """A row for each quota and figure: its value in each variant, and changed less replayed; null where one is unknown."""
     variants = [_by_quota(rows) for rows in (answer.recorded, answer.replayed, answer.changed)]
     return [
-        {
-            **dict(zip(KEY, quota, strict=True)),
-            "figure": figure,
-            **_values([each.get(quota, {}).get(figure) for each in variants]),
-        }
+        {**dict(zip(KEY, quota, strict=True)), "figure": figure, **_values(found)}
         for quota, recorded in variants[0].items()
-        for figure in recorded
-        if figure not in KEY
+        for figure, found in (
+            *((name, [each.get(quota, {}).get(name) for each in variants]) for name in recorded if name not in KEY),
+            (_ERROR, [None, answer.errors.get(quota), None]),
+        )
     ]
 
 
@@ -56,6 +58,34 @@ def _rounded(found: float | None) -> float | None:
     return 0.0 if abs(found) < 10**-_DIGITS else float(f"{found:.{_DIGITS}g}")
 
 
+def verdict(answer: Answer) -> str:
+    """What would have been different, in one sentence: who waits less or more, who borrows less."""
+    replayed, changed = _by_quota(answer.replayed), _by_quota(answer.changed)
+    told = []
+    for key, before in replayed.items():
+        after = changed.get(key, {})
+        less, lost = _less(_waited(before), _waited(after)), _less(before["borrowed_gpu_hours"], after.get("borrowed_gpu_hours"))
+        if less:
+            amount = formats.significant(abs(less))
+            told.append((abs(less), f"{key[-1]} would have waited {amount} GPU-hours {'less' if less > 0 else 'more'}"))
+        if lost > 0:
+            had = formats.significant(before["borrowed_gpu_hours"])
+            told.append((lost, f"{key[-1]} would have lost {formats.significant(lost)} of {had} borrowed GPU-hours"))
+    if not told:
+        return "No quota would have waited less or more."
+    return f"{'; '.join(text for _, text in sorted(told, key=lambda each: -each[0])[:_TOLD])}."
+
+
+def _waited(row: Row) -> float | None:
+    """GPU-hours asked for and not had; None where unknown."""
+    demanded, delivered = row.get("demanded_gpu_hours"), row.get("delivered_gpu_hours")
+    return None if demanded is None or delivered is None else demanded - delivered
+
+
+def _less(before: float | None, after: float | None) -> float:
+    return 0.0 if before is None or after is None or abs(before - after) < 10**-6 else before - after
+
+
 def print_answer(answer: Answer, question: Question, window: Window, output: Output, out: TextIO) -> None:
     """The rows; a terminal's are those of quotas that are named or come out otherwise, in the words of people."""
     rows = side_by_side(answer)
@@ -65,6 +95,7 @@ def print_answer(answer: Answer, question: Question, window: Window, output: Out
     elif output == "csv":
         print_rows(NAMES, [[row[name] for name in NAMES] for row in rows], "csv", out)
     else:
+        out.write(f"{verdict(answer)}\n")
         _print_table(answer, rows, out)
 
 
@@ -75,6 +106,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[str]:
         "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as asked.",
         *(f"{system}: {ASSUMPTIONS[system]}." for system in answer.systems),
         *UNKNOWABLE,
+        *([_AMOUNTS_NOTE.format(formats.counted(len(answer.by_amounts), "pool"))] if answer.by_amounts else []),
         *([_LABELS_NOTE] if "nos" in answer.systems else []),
         *(f"warning: {doubt}" for doubt in answer.doubts),
         *(
@@ -92,11 +124,15 @@ def _added(answer: Answer) -> str:
     return f" (capacity: {formats.significant(answer.added_gpus)} GPUs more)" if answer.added_gpus else ""
 
 
+_AMOUNTS_NOTE = (
+    f"{{}} replayed as amounts, as divisible as water: no pods are known, or more than {MOST_ASKS:,}, or it is a ResourceQuota."
+)
 _LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} are of the pods that ran, at the times when they ran, under the changed quotas."
 
 
 def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Row]) -> dict[str, Any]:
     return {
+        "verdict": verdict(answer),
         "start_at": rfc3339(window.start_at),
         "end_at": rfc3339(window.end_at),
         "asked": question.words(),

@@ -1,12 +1,12 @@
 -- Terms, demand and delivery of each quota in steps; nothing changes within a step.
 --
--- A pod asks from its creation and holds from its binding until its end. Where no pod of a system is known by its queue, what the system says itself
+-- A pod or a workload asks from its creation and holds from its binding until its end. Where no pod of a system is known by its queue, what the system says itself
 -- counts. A step in which neither is known is not here.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
--- reads:  day.quota_change, day.quota_pod_interval, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
+-- reads:  day.quota_ask, day.quota_change, day.quota_pod, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
 -- params:
--- source: day.quota_terms, day.quota_pod_interval, day.quota_reported
+-- source: day.quota_terms, day.quota_ask, day.quota_reported
 -- columns:
 --   cluster                 cluster name
 --   system                  quota system
@@ -33,21 +33,14 @@
 --   demanded_native         asked for by pods that wait or hold; null where unknown
 --   delivered_native        held by pods
 --   waiting_native          smallest request that waits; null where none waits or it is unknown
+--   waiting_pod_native      smallest pod that waits; null as that
 --   reported_share_native   fair share that the system says; null where it says none
---   amount_source           pods, or what the system says: series or status
+--   amount_source           workloads of Kueue, pods, or what the system says: series or status
 --   certainty               of the terms
-with unit as (
-    select
-        system,
-        resource
-    from day.quota_unit
-    where gpus_per_native > 0
-),
-
-term as (
+with term as (
     select span.*
     from day.quota_terms as span
-    semi join unit
+    semi join day.quota_unit
         using (system, resource)
 ),
 
@@ -66,7 +59,24 @@ by_pods as (
     select distinct
         cluster,
         system
-    from day.quota_pod_interval
+    from day.quota_ask
+),
+
+pod_queue as (
+    select
+        ask.cluster,
+        ask.quota,
+        bool_or(coalesce(pod.owner_kind, '') in (
+            'Job', 'JobSet', 'RayJob', 'RayCluster', 'MPIJob', 'PyTorchJob', 'TFJob', 'XGBoostJob', 'PaddleJob', 'JAXJob', 'TrainJob', 'AppWrapper'
+        )) as has_jobs,
+        bool_or(ask.created_at + interval 1 minute < coalesce(ask.bound_at, ask.ended_at, 'infinity'::timestamp)) as has_waiting
+    from day.quota_ask as ask
+    left join day.quota_pod as pod
+        on
+            ask.cluster = pod.cluster
+            and ask.ask = pod.pod_uid
+    where ask.system = 'kueue'
+    group by ask.cluster, ask.quota
 ),
 
 reported as (
@@ -74,6 +84,13 @@ reported as (
     from day.quota_reported as report
     semi join known
         using (cluster, system, resource, flavor, quota)
+),
+
+-- Clusters in which pods show what waits: pods that Kueue admits as such. Of Jobs and their like it makes none before it admits them.
+shown as (
+    select distinct cluster
+    from pod_queue
+    where has_waiting and not has_jobs
 ),
 
 -- A resource that no pod asks for by name (devices of claims) is told by its quota alone.
@@ -84,9 +101,14 @@ way as (
         known.resource,
         known.flavor,
         case
+            when known.system = 'kueue' and known.cluster in (
+                select watch.cluster
+                from day.quota_watch as watch
+                where watch.watched = 'workloads'
+            ) then 'workloads'
             when exists (
                 select 1
-                from day.quota_pod_interval as span
+                from day.quota_ask as span
                 where
                     span.cluster = known.cluster
                     and span.system = known.system
@@ -117,7 +139,7 @@ change as (
             { 'at': bound_at, 'demanded': 0, 'delivered': amount_native },
             { 'at': ended_at, 'demanded': -amount_native, 'delivered': if(bound_at is null, 0, -amount_native) }
         ]) as event
-    from day.quota_pod_interval
+    from day.quota_ask
 ),
 
 changed as (
@@ -144,7 +166,9 @@ told as (
         watch.start_at
     from way
     inner join day.quota_watch as watch
-        on way.cluster = watch.cluster
+        on
+            way.cluster = watch.cluster
+            and watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
     union
     select
         cluster,
@@ -254,8 +278,9 @@ waiting_change as (
         flavor,
         quota,
         amount_native,
+        pod_native,
         unnest([{ 'at': created_at, 'growth': 1 }, { 'at': coalesce(bound_at, ended_at), 'growth': -1 }]) as event
-    from day.quota_pod_interval
+    from day.quota_ask
     where created_at < coalesce(bound_at, ended_at, 'infinity'::timestamp)
 ),
 
@@ -267,6 +292,7 @@ waiting_growth as (
         flavor,
         quota,
         amount_native,
+        pod_native,
         event.at as start_at,
         sum(event.growth) as growth
     from waiting_change
@@ -278,7 +304,7 @@ waiting_count as (
     select
         *,
         sum(growth) over (
-            partition by cluster, system, resource, flavor, quota, amount_native
+            partition by cluster, system, resource, flavor, quota, amount_native, pod_native
             order by start_at
         ) as pod_count
     from waiting_growth
@@ -288,7 +314,7 @@ waiting_edge as (
     select
         *,
         lag(pod_count, 1, 0) over (
-            partition by cluster, system, resource, flavor, quota, amount_native
+            partition by cluster, system, resource, flavor, quota, amount_native, pod_native
             order by start_at
         ) as earlier_count
     from waiting_count
@@ -298,7 +324,7 @@ waiting_stretch as (
     select
         *,
         lead(start_at, 1, 'infinity'::timestamp) over (
-            partition by cluster, system, resource, flavor, quota, amount_native
+            partition by cluster, system, resource, flavor, quota, amount_native, pod_native
             order by start_at
         ) as end_at
     from waiting_edge
@@ -313,7 +339,8 @@ waiting as (
         summed.flavor,
         summed.quota,
         summed.start_at,
-        min(stretch.amount_native) as waiting_native
+        min(stretch.amount_native) as waiting_native,
+        min(stretch.pod_native) as waiting_pod_native
     from summed
     inner join waiting_stretch as stretch
         on
@@ -337,6 +364,7 @@ report as (
         summed.quota,
         summed.start_at,
         max(amount_native) filter (where field = 'delivered') as delivered,
+        max(amount_native) filter (where field = 'pending') as pending,
         coalesce(
             max(amount_native) filter (where field = 'demanded'),
             max(amount_native) filter (where field = 'delivered') + max(amount_native) filter (where field = 'pending')
@@ -383,17 +411,28 @@ select
     term.borrowing_limit_native,
     term.lending_limit_native,
     case
-        when way.amount_source = 'pods' then summed.demanded::double
+        when way.amount_source = 'workloads' then summed.demanded::double
+        when way.amount_source = 'pods' and summed.system != 'kueue' then summed.demanded::double
+        when way.amount_source = 'pods' and report.pending is not null then summed.delivered::double + report.pending
+        when way.amount_source = 'pods' and shown.cluster is not null and not coalesce(pod_queue.has_jobs, false) then summed.demanded::double
+        when way.amount_source = 'pods' then null
         when report.demanded is not null then greatest(report.demanded, report.delivered)
     end as demanded_native,
-    if(way.amount_source = 'pods', summed.delivered::double, report.delivered) as delivered_native,
-    if(way.amount_source = 'pods', waiting.waiting_native, null) as waiting_native,
+    if(way.amount_source in ('pods', 'workloads'), summed.delivered::double, report.delivered) as delivered_native,
+    if(way.amount_source in ('pods', 'workloads'), waiting.waiting_native, null) as waiting_native,
+    if(way.amount_source in ('pods', 'workloads'), waiting.waiting_pod_native, null) as waiting_pod_native,
     report.fair_share as reported_share_native,
     way.amount_source,
     term.certainty
 from summed
 inner join way
     using (cluster, system, resource, flavor)
+left join shown
+    on summed.cluster = shown.cluster
+left join pod_queue
+    on
+        summed.cluster = pod_queue.cluster
+        and summed.quota = pod_queue.quota
 inner join term
     on
         summed.cluster = term.cluster
@@ -422,6 +461,7 @@ left join report
 left join day.quota_watch as watch
     on
         summed.cluster = watch.cluster
+        and watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
         and summed.start_at >= watch.start_at
         and summed.start_at < watch.end_at
-where if(way.amount_source = 'pods', watch.cluster is not null, report.delivered is not null)
+where if(way.amount_source in ('pods', 'workloads'), watch.cluster is not null, report.delivered is not null)

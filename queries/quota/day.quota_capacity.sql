@@ -1,7 +1,7 @@
 -- Allocatable amount of each resource of a quota system on the nodes of a cluster, over time.
 --
 -- grain:  cluster, system, resource, start_at
--- reads:  day.quota_native, day.quota_node, day.quota_terms
+-- reads:  day.quota_native, day.quota_node, day.quota_terms, day.quota_unit
 -- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns:
@@ -35,7 +35,10 @@ offer as (
             node.cluster = system.cluster
             and native.system = system.system
             and native.resource = system.resource
-    where native.amount_gpus is not null
+    semi join day.quota_unit as unit
+        on
+            native.system = unit.system
+            and native.resource = unit.resource
 ),
 
 change as (

@@ -4,9 +4,9 @@
 -- waits; a full hour begins. A ResourceQuota has instants of its own, for it is nobody else's business; quotas of other systems share theirs.
 --
 -- grain:  cluster, system, resource, flavor, scope, start_at
--- reads:  day.quota_capacity, day.quota_free, day.quota_pod_interval, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
+-- reads:  day.quota_capacity, day.quota_free, day.quota_ask, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
 -- params:
--- source: clean.quota_*, day.quota_pod_interval, day.quota_capacity, day.quota_free
+-- source: clean.quota_*, day.quota_ask, day.quota_capacity, day.quota_free
 -- columns:
 --   cluster   cluster name
 --   system    quota system
@@ -21,7 +21,6 @@ with term as (
         on
             span.system = unit.system
             and span.resource = unit.resource
-            and unit.gpus_per_native > 0
 ),
 
 subject as (
@@ -42,10 +41,10 @@ waited as (
         resource,
         flavor,
         if(system = 'kubernetes', quota, '') as scope,
-        round(amount_gpus, 6) as request_gpus,
+        round(pod_gpus, 6) as request_gpus,
         min(created_at) as start_at,
         max(coalesce(bound_at, ended_at, 'infinity'::timestamp)) as end_at
-    from day.quota_pod_interval
+    from day.quota_ask
     where bound_at is null or bound_at > created_at
     group by all
 ),
@@ -135,7 +134,7 @@ select
     flavor,
     if(system = 'kubernetes', quota, '') as scope,
     unnest(list_filter([created_at, bound_at, ended_at], lambda instant: instant is not null)) as start_at
-from day.quota_pod_interval
+from day.quota_ask
 union
 select
     waited.cluster,

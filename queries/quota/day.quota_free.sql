@@ -3,7 +3,7 @@
 -- A node that offers its GPUs under Koordinator's names beside others' has them once.
 --
 -- grain:  cluster, request_gpus, start_at
--- reads:  day.quota_native, day.quota_node, day.quota_pod, day.quota_pod_interval
+-- reads:  day.quota_native, day.quota_node, day.quota_pod, day.quota_ask
 -- params:
 -- source: day.quota_node less the pods that were bound
 -- columns:
@@ -27,9 +27,9 @@ with gpus as (
 size as (
     select distinct
         cluster,
-        round(amount_gpus, 6) as request_gpus
-    from day.quota_pod_interval
-    where bound_at is null or bound_at > created_at
+        round(pod_gpus, 6) as request_gpus
+    from day.quota_ask
+    where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
 ),
 
 held as (

@@ -2,11 +2,11 @@
 --
 -- nos, scheduler-plugins and ResourceQuota go by namespace; a composite quota of nos takes its namespaces from single ones.
 -- Koordinator: the quota that the pod names, else the one named like its namespace in it, else one that lists the namespace, else the
--- default quota. Kueue, Volcano and KAI: the queue that it names, itself or by its LocalQueue or PodGroup. Of several Kueue flavors a
--- pod has the one whose node labels its node bears; one that waits, or fits none, the first by name.
+-- default quota. Kueue, Volcano and KAI: the queue that it names, itself or by its LocalQueue or PodGroup. Of several Kueue flavors of a
+-- resource a pod has the first whose node labels its node bears; one that waits the first that its node selector and affinity allow.
 --
 -- grain:  cluster, system, quota, flavor, pod_uid
--- reads:  day.quota_pod, day.quota_terms, lake.node, lake.quota, lake.quota_term
+-- reads:  day.quota_above, day.quota_flavor, day.quota_placement, day.quota_pod, day.quota_terms, lake.node, lake.quota, lake.quota_term
 -- params:
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns:
@@ -18,12 +18,12 @@
 --   pod        name of the pod
 --   pod_uid    its uid
 --   is_own     it is the pod's own quota, not one that contains that
-with recursive quota as (
+--   resources  Kueue: resources for which the flavor holds; none elsewhere, where it holds for all
+with quota as (
     select
         cluster,
         system,
         quota,
-        max(parent) as parent,
         list_distinct(flatten(list(namespaces))) as namespaces
     from day.quota_terms
     group by all
@@ -180,48 +180,6 @@ own as (
     ) = 1
 ),
 
--- Eight floors: deeper trees than any that is known.
-contained as (
-    select
-        cluster,
-        system,
-        quota,
-        quota as above,
-        parent,
-        1 as depth_count
-    from quota
-    union all
-    select
-        contained.cluster,
-        contained.system,
-        contained.quota,
-        quota.quota as above,
-        quota.parent,
-        contained.depth_count + 1 as depth_count
-    from contained
-    inner join quota
-        on
-            contained.cluster = quota.cluster
-            and contained.system = quota.system
-            and contained.parent = quota.quota
-            and contained.depth_count < 8
-),
-
-flavor as (
-    select distinct
-        span.cluster,
-        span.quota,
-        span.flavor,
-        coalesce(map_entries(cast(object.spec -> '$.nodeLabels' as map (varchar, varchar))), []) as labels
-    from day.quota_terms as span
-    left join lake.quota as object
-        on
-            span.cluster = object.cluster
-            and span.flavor = object.name
-            and object.kind = 'resourceflavors.kueue.x-k8s.io'
-    where span.system = 'kueue'
-),
-
 node as (
     select
         cluster,
@@ -231,42 +189,72 @@ node as (
     group by all
 ),
 
-governing as (
-    select distinct
+-- Kueue assigns a flavor to each resource of a workload.
+flavored as (
+    select
         own.cluster,
-        own.system,
-        contained.above as quota,
+        own.quota,
         own.pod_uid,
-        contained.depth_count = 1 as is_own
+        flavor.resource,
+        flavor.flavor
     from own
-    inner join contained
-        using (cluster, system, quota)
+    inner join day.quota_pod as pod
+        using (cluster, pod_uid)
+    inner join day.quota_flavor as flavor
+        on
+            own.cluster = flavor.cluster
+            and own.quota = flavor.quota
+    left join day.quota_placement as placed
+        on
+            own.cluster = placed.cluster
+            and own.quota = placed.quota
+            and flavor.resource = placed.resource
+            and pod.placement = placed.placement
+    left join node
+        on
+            pod.cluster = node.cluster
+            and pod.node_name = node.node_name
+    where own.system = 'kueue'
+    qualify row_number() over (
+        partition by own.cluster, own.quota, own.pod_uid, flavor.resource
+        order by
+            list_bool_and([node.labels is not null] || list_transform(
+                map_entries(flavor.labels), lambda label: coalesce(node.labels[label.key] = label.value, false)
+            )) desc,
+            flavor.flavor = placed.flavor desc,
+            flavor.place_count asc
+    ) = 1
+),
+
+part as (
+    select
+        cluster,
+        quota,
+        pod_uid,
+        flavor,
+        list(resource order by resource) as resources
+    from flavored
+    group by all
 )
 
 select
-    governing.cluster,
-    governing.system,
-    governing.quota,
-    coalesce(flavor.flavor, '') as flavor,
+    own.cluster,
+    own.system,
+    above.above as quota,
+    coalesce(part.flavor, '') as flavor,
     pod.namespace,
     pod.pod,
     pod.pod_uid,
-    governing.is_own
-from governing
+    above.depth_count = 1 as is_own,
+    coalesce(part.resources, []) as resources
+from own
+inner join day.quota_above as above
+    using (cluster, system, quota)
 inner join day.quota_pod as pod
     using (cluster, pod_uid)
-left join node
+left join part
     on
-        pod.cluster = node.cluster
-        and pod.node_name = node.node_name
-left join flavor
-    on
-        governing.cluster = flavor.cluster
-        and governing.system = 'kueue'
-        and governing.quota = flavor.quota
-qualify row_number() over (
-    partition by governing.cluster, governing.system, governing.quota, pod.pod_uid
-    order by
-        list_bool_and([true] || list_transform(flavor.labels, lambda label: coalesce(node.labels[label.key] = label.value, false))) desc,
-        flavor.flavor asc
-) = 1
+        own.cluster = part.cluster
+        and own.system = 'kueue'
+        and own.quota = part.quota
+        and own.pod_uid = part.pod_uid

@@ -21,6 +21,8 @@
 --   end_reason         why it ended, as Preempting or Evicted; '' where not said
 --   node_name          node; '' while it has none
 --   priority           priority; null where unknown
+--   placement          nodes that it allows: alternatives as JSON; '' where any, or unknown
+--   owner_kind         kind of the controller that made it; '' where none did, or unknown
 --   requests           what it asks for, in base units
 --   scheduler          scheduler that places it; '' where unknown
 --   scheduling_group   group of pods that are placed together; '' where unknown
@@ -45,6 +47,8 @@ with looked as (
         arg_max(status_reason, pod.observed_at) as end_reason,
         max(node_name) as node_name,
         max(priority) as priority,
+        max(placement) as placement,
+        max(owner_kind) as owner_kind,
         arg_max(effective_requests, pod.observed_at) as requests,
         max(scheduler) as scheduler,
         max(scheduling_group) as scheduling_group,
@@ -181,6 +185,8 @@ merged as (
         coalesce(snapshot.end_reason, '') as end_reason,
         coalesce(nullif(snapshot.node_name, ''), placed.node_name, '') as node_name,
         snapshot.priority,
+        coalesce(snapshot.placement, '') as placement,
+        coalesce(snapshot.owner_kind, '') as owner_kind,
         coalesce(snapshot.requests, requested.requests, map { }) as requests,
         coalesce(snapshot.fraction_gpus, 0) as fraction_gpus,
         coalesce(snapshot.scheduler, '') as scheduler,
@@ -226,6 +232,8 @@ select
     end_reason,
     node_name,
     priority,
+    placement,
+    owner_kind,
     if(fraction_gpus > 0, map_concat(requests, map { 'gpu-fraction': fraction_gpus }), requests) as requests,
     scheduler,
     scheduling_group,

@@ -1,7 +1,7 @@
 -- Requests of each pod against the quotas that govern it, in native units and GPUs, with the time it waited and was allocated.
 --
 -- grain:  cluster, system, quota, resource, flavor, pod_uid
--- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_terms
+-- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_terms, day.quota_unit
 -- params:
 -- source: day.quota_member, day.quota_pod; day.quota_native
 -- columns:
@@ -22,7 +22,7 @@
 --   end_reason     why it ended; '' where not said
 --   priority       priority; null where unknown
 --   amount_native  what it asks for in the resource's own unit
---   amount_gpus    the same in GPUs
+--   amount_gpus    the same in GPUs; null where the resource is none
 select
     member.cluster,
     member.system,
@@ -49,6 +49,10 @@ inner join day.quota_native as native
     on
         member.system = native.system
         and pod.requests::text = native.requests
+semi join day.quota_unit as unit
+    on
+        native.system = unit.system
+        and native.resource = unit.resource
 semi join day.quota_terms as span
     on
         member.cluster = span.cluster
@@ -57,5 +61,6 @@ semi join day.quota_terms as span
         and member.flavor = span.flavor
         and native.resource = span.resource
 where
-    native.amount_gpus > 0
+    native.amount_native > 0
+    and (member.flavor = '' or list_contains(member.resources, native.resource))
     and (pod.ended_at > pod.created_at or pod.ended_at is null)

@@ -3,7 +3,7 @@
 -- Kueue says what waits beside what it has reserved; together they are asked for. A status stands until the next look at its object.
 --
 -- grain:  cluster, system, quota, resource, flavor, field, start_at
--- reads:  day.quota_series, day.state_snapshot, lake.quota_term
+-- reads:  day.quota_flavor, day.quota_series, day.state_snapshot, lake.quota_term
 -- params:
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; status of quota objects, annotations of Koordinator's
 -- columns:
@@ -41,10 +41,29 @@ with status as (
     ) = 1
 ),
 
+-- Kueue says what waits of a resource, of whichever flavor: known where there is one.
+only_flavor as (
+    select
+        cluster,
+        quota,
+        resource,
+        min(flavor) as flavor
+    from day.quota_flavor
+    group by all
+    having count(*) = 1
+),
+
 series as (
-    select *
-    from day.quota_series
-    where field in ('delivered', 'demanded', 'pending', 'fair_share')
+    select series.* replace (coalesce(nullif(series.flavor, ''), only_flavor.flavor, '') as flavor)
+    from day.quota_series as series
+    left join only_flavor
+        on
+            series.cluster = only_flavor.cluster
+            and series.system = 'kueue'
+            and series.field = 'pending'
+            and series.quota = only_flavor.quota
+            and series.resource = only_flavor.resource
+    where series.field in ('delivered', 'demanded', 'pending', 'fair_share')
 )
 
 select

@@ -93,7 +93,7 @@ with joined as (
     asof left join day.quota_free as free
         on
             moment.cluster = free.cluster
-            and round(moment.waiting_native * unit.gpus_per_native, 6) = free.request_gpus
+            and round(moment.waiting_pod_native * unit.gpus_per_native, 6) = free.request_gpus
             and moment.start_at >= free.start_at
 ),
 

@@ -1,17 +1,19 @@
 -- Time in which the pods of a cluster are known: by snapshots, and while kube-state-metrics was scraped. Outside of it nothing
 -- is known of demand, which is not none.
 --
--- grain:  cluster, start_at
+-- grain:  cluster, watched, start_at
 -- reads:  day.kube_series, day.state_snapshot, lake.sample
 -- params:
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
 -- columns:
 --   cluster   cluster name
+--   watched   pods, or workloads of Kueue
 --   start_at  UTC, start of the stretch
 --   end_at    UTC, its end, outside it
 with span as (
     select distinct
         sample.cluster,
+        'pods' as watched,
         sample.seen_at::timestamp as start_at,
         held_until(sample.seen_at, sample.held_seconds) as end_at
     from lake.sample
@@ -21,17 +23,18 @@ with span as (
     union
     select
         cluster,
+        if(kind = 'pods', 'pods', 'workloads') as watched,
         observed_at as start_at,
         stands_until_at as end_at
     from day.state_snapshot
-    where kind = 'pods'
+    where kind in ('pods', 'workloads.kueue.x-k8s.io')
 ),
 
 opened as (
     select
         *,
         coalesce(start_at > max(end_at) over (
-            partition by cluster
+            partition by cluster, watched
             order by start_at, end_at
             rows between unbounded preceding and 1 preceding
         ), true) as is_new
@@ -42,7 +45,7 @@ numbered as (
     select
         *,
         count(*) filter (where is_new) over (
-            partition by cluster
+            partition by cluster, watched
             order by start_at, end_at
             rows between unbounded preceding and current row
         ) as number
@@ -51,7 +54,8 @@ numbered as (
 
 select
     cluster,
+    watched,
     min(start_at) as start_at,
     max(end_at) as end_at
 from numbered
-group by cluster, number
+group by cluster, watched, number

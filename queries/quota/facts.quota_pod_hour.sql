@@ -133,6 +133,7 @@ hour as (
         start_at,
         end_at
     from day.quota_watch
+    where watched = 'pods'
 ),
 
 known as (

@@ -287,22 +287,26 @@ select
     map_from_entries([entry for entry in flatten([
         flatten([
             [
-                { 'figure': pair.figure || '_gpu_hours', 'reason': pair.reason },
+                {
+                    'figure': pair.figure || '_gpu_hours',
+                    'reason': coalesce(pair.reason, if(shared.gpus_per_native is null, 'no_gpu_equivalent', null))
+                },
                 { 'figure': pair.figure || '_native_hours', 'reason': pair.reason }
             ] for pair in [
-                { 'figure': 'guaranteed', 'reason': if(guaranteed_gpu_hours is null, shared.guarantee_reason, null) },
-                { 'figure': 'cap', 'reason': if(cap_gpu_hours is null, 'no_limit', null) },
-                { 'figure': 'demanded', 'reason': if(demanded_gpu_hours is null, shared.demand_reason, null) },
-                { 'figure': 'borrowed', 'reason': if(borrowed_gpu_hours is null, shared.own_reason, null) },
+                { 'figure': 'guaranteed', 'reason': if(shared.guaranteed_native_hours is null, shared.guarantee_reason, null) },
+                { 'figure': 'cap', 'reason': if(shared.cap_native_hours is null, 'no_limit', null) },
+                { 'figure': 'demanded', 'reason': if(shared.demanded_native_hours is null, shared.demand_reason, null) },
+                { 'figure': 'delivered', 'reason': null },
+                { 'figure': 'borrowed', 'reason': if(shared.borrowed_native_hours is null, shared.own_reason, null) },
                 {
                     'figure': 'lent',
-                    'reason': if(lent_gpu_hours is null, if(shared.is_parent, 'contains_others', shared.own_reason), null)
+                    'reason': if(shared.lent_native_hours is null, if(shared.is_parent, 'contains_others', shared.own_reason), null)
                 },
-                { 'figure': 'fair_share', 'reason': if(fair_share_gpu_hours is null, shared.fair_reason, null) },
-                { 'figure': 'entitled', 'reason': if(entitled_gpu_hours is null, shared.fair_reason, null) },
-                { 'figure': 'over_entitlement', 'reason': if(over_entitlement_gpu_hours is null, shared.fair_reason, null) },
-                { 'figure': 'unmet', 'reason': if(unmet_gpu_hours is null, shared.unmet_reason, null) },
-                { 'figure': 'violated', 'reason': if(violated_gpu_hours is null, shared.violated_reason, null) }
+                { 'figure': 'fair_share', 'reason': if(shared.fair_share_native_hours is null, shared.fair_reason, null) },
+                { 'figure': 'entitled', 'reason': if(shared.entitled_native_hours is null, shared.fair_reason, null) },
+                { 'figure': 'over_entitlement', 'reason': if(shared.over_entitlement_native_hours is null, shared.fair_reason, null) },
+                { 'figure': 'unmet', 'reason': if(shared.unmet_native_hours is null, shared.unmet_reason, null) },
+                { 'figure': 'violated', 'reason': if(shared.violated_native_hours is null, shared.violated_reason, null) }
             ]
         ]),
         [
@@ -315,7 +319,7 @@ select
                 'reason': case
                     when over_quota_share_ratio is not null then null
                     when shared.is_parent then 'contains_others'
-                    when guaranteed_gpu_hours is null then shared.guarantee_reason
+                    when shared.guaranteed_native_hours is null then shared.guarantee_reason
                     else 'nothing_due'
                 end
             },

@@ -44,7 +44,7 @@ RECORDED = {
     "queues.scheduling.run.ai",
 }
 # Kinds that its groups have by name and it does not serve.
-NOT_THERE = ("localqueues", "cohorts", "resourceflavors", "podgroups")
+NOT_THERE = ("localqueues", "cohorts", "resourceflavors", "workloads", "podgroups")
 
 
 @dataclass(frozen=True)

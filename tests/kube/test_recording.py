@@ -153,6 +153,7 @@ def test_what_the_folder_does_not_hold_is_said(lake: Path) -> None:
         "localqueues.kueue.x-k8s.io",
         "podgroups.scheduling.volcano.sh",
         "resourceflavors.kueue.x-k8s.io",
+        "workloads.kueue.x-k8s.io",
     ]
     statement = "select server, read_path, series_count from lake.source where asked = 'resourceclaims.resource.k8s.io'"
     assert ask(lake, statement) == [("Kubernetes v1.36.2", "resource.k8s.io/v1", 10)]

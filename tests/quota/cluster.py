@@ -15,6 +15,7 @@ import pyarrow as pa
 from gpureport.facts.quotas import QUOTA_FACTS, build_quota_facts, empty_rule_tables
 from gpureport.lake import open_lake, views
 from gpureport.query import build, load, needed
+from gpureport.schedulers.model import Rules
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.window import Window
 
@@ -187,7 +188,8 @@ def fill(con: duckdb.DuckDBPyConnection, cluster: Cluster) -> None:
     _insert(con, "day.quota_pod", [_pod_row(job) for job in cluster.jobs])
     _insert(con, "day.quota_member", [_member_row(job) for job in cluster.jobs])
     watched = cluster.watched or ((0, cluster.seconds),)
-    _insert(con, "day.quota_watch", [{"cluster": "c", "start_at": at(start), "end_at": at(end)} for start, end in watched])
+    known = {"cluster": "c", "watched": "pods"}
+    _insert(con, "day.quota_watch", [{**known, "start_at": at(start), "end_at": at(end)} for start, end in watched])
     node = {"cluster": "c", "resource": "nvidia.com/gpu", "start_at": at(0), "end_at": at(cluster.seconds)}
     _insert(
         con, "day.quota_node", [{**node, "node_name": f"n{n}", "offered_native": GPUS_PER_NODE} for n in range(cluster.nodes)]
@@ -198,7 +200,7 @@ def facts(con: duckdb.DuckDBPyConnection, cluster: Cluster, since: int = 0, unti
     """Make the facts of a cluster, or of a part of its time."""
     fill(con, cluster)
     window = Window(utc(since), utc(cluster.seconds if until is None else until))
-    build_quota_facts(con, QUERIES, GB_PER_GPU, window, TABLES)
+    build_quota_facts(con, QUERIES, Rules(GB_PER_GPU), window, TABLES)
 
 
 def at(second: int) -> datetime:
@@ -250,6 +252,8 @@ def _pod_row(job: Job) -> Mapping[str, object]:
         "running_at": None if job.bound is None else at(job.bound),
         "ended_at": None if job.ended is None else at(job.ended),
         "end_reason": "",
+        "placement": "",
+        "owner_kind": "",
         "node_name": "" if job.node is None else f"n{job.node}",
         "requests": {"nvidia.com/gpu": float(job.gpus)},
     }
@@ -257,7 +261,7 @@ def _pod_row(job: Job) -> Mapping[str, object]:
 
 def _member_row(job: Job) -> Mapping[str, object]:
     same = {"cluster": "c", "system": job.team.system, "quota": job.team.name, "flavor": "", "namespace": job.team.name}
-    return {**same, "pod": f"p{job.number:04d}", "pod_uid": f"u{job.number:04d}", "is_own": True}
+    return {**same, "pod": f"p{job.number:04d}", "pod_uid": f"u{job.number:04d}", "is_own": True, "resources": []}
 
 
 def _insert(con: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, object]]) -> None:

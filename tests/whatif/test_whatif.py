@@ -120,7 +120,8 @@ def test_a_removed_queue_does_not_run(outcomes):
 
 def test_a_change_to_what_it_was_changes_nothing(outcomes):
     found = outcomes("--set", "quota.b.min=10", "--set", "quota.x.quota=2", "--pod-order", "creation,priority,request")
-    assert {key: replayed for key, (_, replayed, _) in found.items()} == {key: changed for key, (_, _, changed) in found.items()}
+    same = {key: values[1:] for key, values in found.items() if key[1] != "replay_error_gpu_hours"}
+    assert all(replayed == changed for replayed, changed in same.values())
 
 
 def test_half_a_window_and_the_other_half_are_the_whole(outcomes):
@@ -130,7 +131,7 @@ def test_half_a_window_and_the_other_half_are_the_whole(outcomes):
         for since, until in ((WINDOW[1], WINDOW[3]), (WINDOW[1], cut), (cut, WINDOW[3]))
     )
     for key, values in whole.items():
-        if key[1].endswith(("_gpu_hours", "_seconds")):
+        if key[1].endswith(("_gpu_hours", "_seconds")) and key[1] != "replay_error_gpu_hours":
             assert [a + b for a, b in zip(first[key], second[key], strict=True)] == pytest.approx(list(values), abs=1e-9), key
 
 
@@ -138,12 +139,13 @@ def test_a_terminal_shows_what_is_named_or_differs_and_says_what_cannot_be_known
     code, out, err = ask("--cluster", "kai", "--set", "quota.x.quota=4")
     assert code == 0
     lines = [line.split() for line in out.splitlines()]
-    assert lines[0] == ["quota", "figure", "recorded", "replayed", "changed", "difference"]
+    assert out.startswith("No quota would have waited less or more.\n")
+    assert lines[1] == ["quota", "figure", "recorded", "replayed", "changed", "difference"]
     assert ["x", "guaranteed,", "GPU-h", "1", "1", "2", "+1"] in lines
     assert not any(line[0] == "y" for line in lines)  # both hold 2 of 4 as before, and guarantees are now more than there is
     assert "x: guaranteed is 4" in err
     assert "Demand stays as recorded" in err
-    assert "kai: the fair share is taken back at once" in err
+    assert "kai: the fair share is taken back from queues beyond theirs" in err
 
 
 def test_json_holds_the_question_the_assumptions_and_all_outcomes(ask):

@@ -68,6 +68,8 @@ class _Container(TypedDict, total=False):
 
 class _PodSpec(TypedDict, total=False):
     nodeName: Any
+    nodeSelector: Any
+    affinity: Any
     containers: list[_Container] | None
     initContainers: list[_Container] | None
     resources: Any

@@ -57,7 +57,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - { apiGroups: [scheduling.x-k8s.io], resources: [elasticquotas], verbs: [list] }
 {{- end }}
 {{- if .kueue }}
-- { apiGroups: [kueue.x-k8s.io], resources: [localqueues], verbs: [list] }
+- { apiGroups: [kueue.x-k8s.io], resources: [localqueues, workloads], verbs: [list] }
 {{- end }}
 {{- if .koordinator }}
 - { apiGroups: [scheduling.sigs.k8s.io], resources: [elasticquotas], verbs: [list] }

@@ -1,0 +1,247 @@
+"""Whole pods and gangs through a scheduler's policy, instant by instant: who is let in, and who has to go for it."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Quota, Rules, Terms
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is let in as a whole or not at all: a pod, a gang of pods, a workload."""
+
+    uid: str
+    quota: str
+    amount: float
+    priority: int
+    created_ms: int
+    bound_ms: int | None
+    """When it was let in as recorded."""
+    ended_ms: int | None
+
+    @property
+    def kind(self) -> tuple[str, float, int]:
+        """What a scheduler tells apart: where one cannot be let in, no other of its kind can."""
+        return self.quota, self.amount, self.priority
+
+
+class Situation:
+    """Who holds and who waits at one instant, under quotas and of a capacity that change."""
+
+    def __init__(self, resource: str, rules: Rules = DEFAULT_RULES) -> None:
+        self.resource, self.rules = resource, rules
+        self.quotas: dict[str, Quota] = {}
+        self.holdings: Sequence[Holding] = ()
+        self.capacity = math.inf
+        self.at_ms = 0
+        self.running: dict[str, Ask] = {}
+        self.pending: dict[str, Ask] = {}
+        self.used: dict[str, float] = defaultdict(float)
+        """By quota, and by those that contain it."""
+        self.total = 0.0
+        self._above: dict[str, tuple[str, ...]] = {}
+
+    def turn(self, holdings: Sequence[Holding], capacity: float) -> None:
+        """Quotas and capacity from now on."""
+        quotas = {each.quota.name: each.quota for each in holdings}
+        self.holdings, self.capacity = holdings, capacity
+        if quotas != self.quotas:
+            self.quotas, self._above = quotas, {}
+            self.used.clear()
+            for ask in self.running.values():
+                self._add(ask, ask.amount)
+
+    def terms(self, name: str) -> Terms:
+        """What a quota says of the resource."""
+        return self.quotas[name].terms.get(self.resource, Terms()) if name in self.quotas else Terms()
+
+    def minimum(self, name: str) -> float:
+        """What a quota is guaranteed."""
+        return self.terms(name).guaranteed or 0.0
+
+    def chain(self, name: str) -> tuple[str, ...]:
+        """A quota and those that contain it, from within."""
+        if name not in self._above:
+            found: list[str] = []
+            above = name
+            while above in self.quotas and above not in found:
+                found.append(above)
+                above = self.quotas[above].parent
+            self._above[name] = tuple(found)
+        return self._above[name]
+
+    def hold(self, ask: Ask) -> None:
+        """Let it in."""
+        self.pending.pop(ask.uid, None)
+        self.running[ask.uid] = ask
+        self.total += ask.amount
+        self._add(ask, ask.amount)
+
+    def release(self, ask: Ask) -> None:
+        """Take its place away."""
+        del self.running[ask.uid]
+        self.total -= ask.amount
+        self._add(ask, -ask.amount)
+
+    def _add(self, ask: Ask, amount: float) -> None:
+        for name in self.chain(ask.quota):
+            self.used[name] += amount
+
+    def fits(self, ask: Ask) -> bool:
+        """Whether there is room, and no cap is in the way."""
+        if self.total + ask.amount > self.capacity + _TOLERANCE:
+            return False
+        return all(self.is_within(name, ask.amount, self.terms(name).cap) for name in self.chain(ask.quota))
+
+    def is_within(self, name: str, more: float, bound: float | None) -> bool:
+        """Whether a quota with so much more holds no more than the bound."""
+        return bound is None or self.used[name] + more <= bound + _TOLERANCE
+
+    def least_important(self, quotas: Iterable[str] | None = None) -> list[Ask]:
+        """Who holds, of these quotas or of all: lower priority first, of equals the youngest."""
+        names = None if quotas is None else set(quotas)
+        found = [each for each in self.running.values() if names is None or each.quota in names]
+        return sorted(found, key=lambda each: (each.priority, -each.created_ms, each.uid))
+
+
+class Policy:
+    """A scheduler that lets in what fits, the more important and older first, and takes nothing back."""
+
+    is_held_by_nodes = True
+    """Whether there must be room on nodes."""
+
+    def turn(self, now: Situation) -> None:
+        """Quotas, demand or capacity are others from now on."""
+
+    def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
+        """By what it comes before others."""
+        return important_first(ask)
+
+    def blocks(self, now: Situation, ask: Ask) -> bool:
+        """Whether those behind it in its quota wait until it is in."""
+        return False
+
+    def admits(self, now: Situation, ask: Ask) -> bool:
+        """Whether it may come in as things are."""
+        return now.fits(ask)
+
+    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+        """Who might have to go for it, in this order."""
+        return ()
+
+    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+        """Whether that one might still, after those before it went."""
+        return True
+
+
+def important_first(ask: Ask) -> tuple[Any, ...]:
+    """Higher priority first, then older; of those that came together as they were recorded."""
+    return -ask.priority, ask.created_ms, math.inf if ask.bound_ms is None else ask.bound_ms, ask.uid
+
+
+class Replay:
+    """Asks come, are let in, have to go and end."""
+
+    def __init__(self, policy: Policy, resource: str, asks: Iterable[Ask], rules: Rules) -> None:
+        self._policy, self._resource, self._rules = policy, resource, rules
+        self._asks = sorted(asks, key=lambda each: each.created_ms)
+        self.now = Situation(resource, rules)
+        self._next, self._failed = 0, set[tuple[str, float, int]]()
+        self._ends: list[tuple[int, str]] = []
+
+    def restart(self, at_ms: int, holdings: Sequence[Holding], capacity: float, is_changed: bool) -> None:
+        """Begin with what was recorded to hold at an instant; under changed quotas, with as much of it as they let in."""
+        self.now = Situation(self._resource, self._rules)
+        self._turn(at_ms, holdings, capacity)
+        there = [each for each in self._asks if each.created_ms <= at_ms and (each.ended_ms is None or each.ended_ms > at_ms)]
+        self._next = sum(each.created_ms <= at_ms for each in self._asks)
+        self._ends = [(each.ended_ms, each.uid) for each in there if each.ended_ms is not None]
+        heapify(self._ends)
+        held = [each for each in there if each.bound_ms is not None and each.bound_ms <= at_ms]
+        self.now.pending = {each.uid: each for each in there}
+        for ask in sorted(held, key=lambda each: (each.bound_ms, *important_first(each))):
+            if not is_changed or self._policy.admits(self.now, ask):
+                self.now.hold(ask)
+        self._settle()
+
+    def step(self, at_ms: int, holdings: Sequence[Holding], capacity: float) -> None:
+        """Go on to an instant at which something changes."""
+        while self._ends and self._ends[0][0] <= at_ms:
+            _, uid = heappop(self._ends)
+            if uid in self.now.running:
+                self.now.release(self.now.running[uid])
+                self._failed.clear()
+            self.now.pending.pop(uid, None)
+        while self._next < len(self._asks) and self._asks[self._next].created_ms <= at_ms:
+            ask = self._asks[self._next]
+            self._next += 1
+            if ask.ended_ms is None or ask.ended_ms > at_ms:
+                self.now.pending[ask.uid] = ask
+                if ask.ended_ms is not None:
+                    heappush(self._ends, (ask.ended_ms, ask.uid))
+        self._turn(at_ms, holdings, capacity)
+        self._settle()
+
+    def _turn(self, at_ms: int, holdings: Sequence[Holding], capacity: float) -> None:
+        before = self.now.quotas, self.now.capacity
+        self.now.at_ms = at_ms
+        self.now.turn(holdings, capacity if self._policy.is_held_by_nodes else math.inf)
+        self._policy.turn(self.now)
+        if before != (self.now.quotas, self.now.capacity) or type(self._policy).order is not Policy.order:
+            self._failed.clear()
+
+    def _settle(self) -> None:
+        """Let in whom the policy lets in, one after the other, until it lets in nobody more."""
+        evicted: set[str] = set()
+        is_moving = bool(self.now.pending)
+        while is_moving:
+            is_moving = False
+            blocked: set[str] = set()
+            for ask in sorted(self.now.pending.values(), key=lambda each: self._policy.order(self.now, each)):
+                if ask.quota in blocked or ask.quota not in self.now.quotas:
+                    continue
+                gone = None if ask.kind in self._failed else self._enter(ask, ask.uid not in evicted)
+                if gone is not None:
+                    evicted |= {each.uid for each in gone}
+                    self._failed.clear()
+                    is_moving = True
+                    break
+                self._failed.add(ask.kind)
+                if self._policy.blocks(self.now, ask):
+                    blocked.add(ask.quota)
+
+    def _enter(self, ask: Ask, may_preempt: bool) -> list[Ask] | None:
+        """Who went for it; None where it stays out, and everything as it was."""
+        policy, now = self._policy, self.now
+        gone: list[Ask] = []
+        is_in = policy.admits(now, ask)
+        for victim in policy.victims(now, ask) if may_preempt and not is_in else ():
+            if policy.may_go(now, victim, ask):
+                now.release(victim)
+                gone.append(victim)
+                if is_in := policy.admits(now, ask):
+                    break
+        for victim in reversed(gone[:-1] if is_in else gone):  # whoever need not go stays
+            now.hold(victim)
+            if is_in and not policy.admits(now, ask):
+                now.release(victim)
+            else:
+                gone.remove(victim)
+        if not is_in:
+            return None
+        now.hold(ask)
+        now.pending.update({each.uid: each for each in gone})
+        return gone
+
+
+def held_by_quota(now: Situation) -> Mapping[str, float]:
+    """What each quota holds, and each that contains others."""
+    return {name: max(0.0, now.used[name]) for name in now.quotas}

@@ -1,0 +1,263 @@
+-- Requests on quotas, each let in as a whole: pods, gangs' pods, Kueue's Workloads, Volcano's PodGroups before their pods, resource claims.
+--
+-- Where Kueue's Workloads were collected they stand for its pods. A waiting workload asks in the flavor that its pods' nodes allow,
+-- one with quota in those that Kueue gave each resource. A claim counts for a ResourceQuota on its class's extended resource
+-- while it exists, and is held from its allocation on; firstAvailable is charged as the API server does it.
+--
+-- grain:  cluster, system, quota, resource, flavor, ask
+-- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota
+-- params:
+-- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
+-- columns:
+--   cluster        cluster name
+--   system         quota system
+--   quota          quota that governs it
+--   resource       resource as the quota names it
+--   flavor         Kueue's flavor, or ''
+--   ask            uid, of a workload with the number of its attempt
+--   is_own         it is its own quota, not one that contains that
+--   created_at     UTC, from when it asks
+--   bound_at       UTC, from when it holds; null where it did not
+--   ended_at       UTC, until when; null where it had not ended
+--   priority       priority; null where unknown
+--   amount_native  what it asks for in the resource's own unit
+--   pod_native     what one pod of it asks for
+--   pod_gpus       the same in GPUs; null where the resource is none
+with counted as (
+    select distinct cluster
+    from day.quota_watch
+    where watched = 'workloads'
+),
+
+asked as (
+    select
+        run.cluster,
+        run.cluster_queue,
+        run.workload_uid || '/' || run.attempt as ask,
+        run.queued_at,
+        run.reserved_at,
+        run.ended_at,
+        run.priority,
+        unnest(run.requests) as part
+    from day.workload_run as run
+    where run.ended_at is null or run.ended_at > run.queued_at
+),
+
+workload as (
+    select
+        asked.cluster,
+        'kueue' as system,
+        asked.cluster_queue as quota,
+        asked.part.resource,
+        coalesce(nullif(asked.part.flavor, ''), placed.flavor) as flavor,
+        asked.ask,
+        asked.queued_at as created_at,
+        asked.reserved_at as bound_at,
+        asked.ended_at,
+        asked.priority,
+        sum(asked.part.amount) as amount_native,
+        min(asked.part.amount / nullif(asked.part.pod_count, 0)) as pod_native
+    from asked
+    left join day.quota_placement as placed
+        on
+            asked.cluster = placed.cluster
+            and asked.cluster_queue = placed.quota
+            and asked.part.resource = placed.resource
+            and asked.part.placement = placed.placement
+    group by all
+),
+
+-- Until its first pod is made; some of a group's pods may be made later.
+group_seen as (
+    select
+        object.cluster,
+        object.namespace,
+        object.name,
+        object.uid,
+        max(object.spec ->> '$.queue') as queue,
+        any_value((object.spec -> '$.minResources')::map (varchar, varchar)) as amounts,
+        min(object.created_at)::timestamp as created_at,
+        min(look.observed_at) filter (where coalesce(object.status ->> '$.phase', 'Pending') not in ('Pending', 'Inqueue')) as over_at,
+        if(arg_max(look.is_followed, look.observed_at), max(look.stands_until_at), null) as gone_at
+    from lake.quota as object
+    inner join day.state_snapshot as look
+        on
+            object.cluster = look.cluster
+            and object.kind = look.kind
+            and object.observed_at = look.observed_at
+    where object.kind = 'podgroups.scheduling.volcano.sh'
+    group by all
+),
+
+pod_group as (
+    select
+        seen.cluster,
+        'volcano' as system,
+        coalesce(nullif(seen.queue, ''), 'default') as quota,
+        unnest(map_keys(seen.amounts)) as resource,
+        '' as flavor,
+        'group ' || seen.uid as ask,
+        seen.created_at,
+        null::timestamp as bound_at,
+        least(min(pod.created_at), seen.over_at, seen.gone_at) as ended_at,
+        null::bigint as priority,
+        try_cast(unnest(map_values(seen.amounts)) as double) as amount_native,
+        amount_native as pod_native
+    from group_seen as seen
+    left join day.quota_pod as pod
+        on
+            seen.cluster = pod.cluster
+            and seen.namespace = pod.namespace
+            and seen.name = pod.scheduling_group
+    where seen.amounts is not null
+    group by seen.cluster, seen.queue, seen.uid, seen.amounts, seen.created_at, seen.over_at, seen.gone_at
+),
+
+claim_seen as (
+    select
+        claim.cluster,
+        claim.namespace,
+        claim.claim_uid,
+        any_value(claim.requests) as requests,
+        coalesce(min(claim.created_at)::timestamp, min(look.observed_at)) as created_at,
+        coalesce(min(claim.allocated_at)::timestamp, min(look.observed_at) filter (where claim.is_allocated)) as allocated_at,
+        if(arg_max(look.is_followed, look.observed_at), max(look.stands_until_at), null) as gone_at
+    from lake.claim as claim
+    inner join day.state_snapshot as look
+        on
+            claim.cluster = look.cluster
+            and look.kind = 'resourceclaims.resource.k8s.io'
+            and claim.observed_at = look.observed_at
+    where not claim.is_extended_resource
+    group by all
+),
+
+claim_part as (
+    select
+        *,
+        unnest(requests) as request,
+        generate_subscripts(requests, 1) as number
+    from claim_seen
+),
+
+class as (
+    select
+        cluster,
+        device_class,
+        arg_max(extended_resource, observed_at) as extended_resource
+    from lake.device_class
+    group by all
+),
+
+-- Each later alternative that is larger than those before it is added to them.
+charged as (
+    select
+        part.cluster,
+        part.namespace,
+        part.claim_uid,
+        'requests.' || class.extended_resource as resource,
+        part.created_at,
+        part.allocated_at,
+        part.gone_at,
+        coalesce(part.request.device_count, 32) as device_count,
+        max(coalesce(part.request.device_count, 32)) over (
+            partition by part.cluster, part.claim_uid, part.request.request, class.extended_resource
+            order by part.number
+            rows between unbounded preceding and 1 preceding
+        ) as before_count
+    from claim_part as part
+    inner join class
+        on
+            part.cluster = class.cluster
+            and part.request.device_class = class.device_class
+    where class.extended_resource != '' and not part.request.is_admin_access
+),
+
+quota as (
+    select distinct
+        cluster,
+        quota,
+        resource,
+        unnest(namespaces) as namespace
+    from day.quota_terms
+    where system = 'kubernetes'
+),
+
+claim as (
+    select
+        charged.cluster,
+        'kubernetes' as system,
+        quota.quota,
+        charged.resource,
+        '' as flavor,
+        'claim ' || charged.claim_uid as ask,
+        charged.created_at,
+        charged.allocated_at as bound_at,
+        charged.gone_at as ended_at,
+        null::bigint as priority,
+        sum(charged.device_count)::double as amount_native,
+        amount_native as pod_native
+    from charged
+    inner join quota
+        using (cluster, namespace, resource)
+    where charged.device_count > coalesce(charged.before_count, 0)
+    group by all
+),
+
+object as (
+    select *
+    from workload
+    union all by name
+    select *
+    from pod_group
+    union all by name
+    select *
+    from claim
+)
+
+select
+    cluster,
+    system,
+    quota,
+    resource,
+    flavor,
+    pod_uid as ask,
+    is_own,
+    created_at,
+    bound_at,
+    ended_at,
+    priority,
+    amount_native,
+    amount_native as pod_native,
+    amount_gpus as pod_gpus
+from day.quota_pod_interval
+where system != 'kueue' or cluster not in (select counted.cluster from counted)
+union all by name
+select
+    object.cluster,
+    object.system,
+    above.above as quota,
+    object.resource,
+    object.flavor,
+    object.ask,
+    above.depth_count = 1 as is_own,
+    object.created_at,
+    object.bound_at,
+    object.ended_at,
+    object.priority,
+    object.amount_native,
+    object.pod_native,
+    object.pod_native * unit.gpus_per_native as pod_gpus
+from object
+inner join day.quota_above as above
+    using (cluster, system, quota)
+inner join day.quota_unit as unit
+    using (system, resource)
+semi join day.quota_terms as term
+    on
+        object.cluster = term.cluster
+        and object.system = term.system
+        and above.above = term.quota
+        and object.resource = term.resource
+        and object.flavor = term.flavor
+where object.amount_native > 0 and (object.ended_at > object.created_at or object.ended_at is null)

@@ -1,0 +1,90 @@
+-- Flavors of each ClusterQueue by resource, in the order in which Kueue tries them, with the labels of their nodes.
+--
+-- grain:  cluster, quota, resource, flavor
+-- reads:  day.quota_terms, lake.quota
+-- params:
+-- source: ClusterQueue and ResourceFlavor objects; Kueue's series of quotas, which tell no order
+-- columns:
+--   cluster      cluster name
+--   quota        ClusterQueue
+--   resource     resource
+--   flavor       flavor
+--   place_count  1, 2, … in the queue's order, else by name
+--   labels       node labels of the flavor; none where it fits every node
+--   label_names  names of the labels of all flavors of the resource: others of a pod's choice do not matter
+with flavor as (
+    select distinct
+        cluster,
+        quota,
+        resource,
+        flavor
+    from day.quota_terms
+    where system = 'kueue' and is_parent is not true and resource != ''
+),
+
+queue as (
+    select
+        cluster,
+        name as quota,
+        arg_max(spec, observed_at) as spec
+    from lake.quota
+    where kind = 'clusterqueues.kueue.x-k8s.io'
+    group by all
+),
+
+listed as (
+    select
+        cluster,
+        quota,
+        unnest(flatten(list_transform(
+            from_json(spec -> '$.resourceGroups', '[{"flavors":[{"name":"VARCHAR"}]}]'), lambda part: part.flavors
+        ))).name as flavor
+    from queue
+),
+
+numbered as (
+    select
+        *,
+        row_number() over (partition by cluster, quota) as number
+    from listed
+),
+
+-- A flavor may be of several groups; its first place serves.
+place as (
+    select
+        cluster,
+        quota,
+        flavor,
+        min(number) as number
+    from numbered
+    group by all
+),
+
+object as (
+    select
+        cluster,
+        name as flavor,
+        coalesce((arg_max(spec, observed_at) -> '$.nodeLabels')::map (varchar, varchar), map { }) as labels
+    from lake.quota
+    where kind = 'resourceflavors.kueue.x-k8s.io'
+    group by all
+)
+
+select
+    flavor.cluster,
+    flavor.quota,
+    flavor.resource,
+    flavor.flavor,
+    (row_number() over (
+        partition by flavor.cluster, flavor.quota, flavor.resource
+        order by place.number nulls last, flavor.flavor
+    ))::uinteger as place_count,
+    coalesce(object.labels, map { }) as labels,
+    list_distinct(flatten(list(coalesce(map_keys(object.labels), [])) over (
+        partition by flavor.cluster, flavor.quota, flavor.resource
+    ))) as label_names
+from flavor
+left join place
+    using (cluster, quota, flavor)
+left join object
+    using (cluster, flavor)

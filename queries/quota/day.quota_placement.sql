@@ -1,0 +1,72 @@
+-- Flavor in which Kueue would look first for pods that wait, by the nodes that they allow: the first whose node labels do not contradict them.
+--
+-- Of a pod's node selector and affinity only labels matter that a flavor of the resource names; alternatives without any allow all.
+--
+-- grain:  cluster, quota, resource, placement
+-- reads:  day.quota_flavor, day.quota_pod, day.workload_run
+-- params:
+-- source: ClusterQueue and ResourceFlavor objects; node selector and affinity of pods and of Workloads' pod sets
+-- columns:
+--   cluster    cluster name
+--   quota      ClusterQueue
+--   resource   resource
+--   placement  nodes that the pods allow: alternatives as JSON, '' for any
+--   flavor     flavor
+with asked as (
+    select
+        cluster,
+        placement
+    from day.quota_pod
+    union
+    select
+        cluster,
+        unnest(requests).placement as placement
+    from day.workload_run
+    union
+    select
+        cluster,
+        '' as placement
+    from day.quota_flavor
+),
+
+known as (
+    select
+        cluster,
+        coalesce(placement, '') as placement,
+        from_json(
+            coalesce(nullif(placement, ''), '[[]]'), '[[{"key":"VARCHAR","operator":"VARCHAR","values":["VARCHAR"]}]]'
+        ) as alternatives
+    from asked
+    group by all
+),
+
+judged as (
+    select
+        flavor.*,
+        known.placement,
+        list_bool_or(list_transform(known.alternatives, lambda term: list_bool_and([true] || list_transform(
+            list_filter(term, lambda rule: list_contains(flavor.label_names, rule.key)),
+            lambda rule: case rule.operator
+                when 'In' then coalesce(list_contains(rule.values, flavor.labels[rule.key]), false)
+                when 'NotIn' then not coalesce(list_contains(rule.values, flavor.labels[rule.key]), false)
+                when 'Exists' then flavor.labels[rule.key] is not null
+                when 'DoesNotExist' then flavor.labels[rule.key] is null
+                else true
+            end
+        )))) as is_allowed
+    from day.quota_flavor as flavor
+    inner join known
+        using (cluster)
+)
+
+select
+    cluster,
+    quota,
+    resource,
+    placement,
+    flavor
+from judged
+qualify row_number() over (
+    partition by cluster, quota, resource, placement
+    order by is_allowed desc, place_count asc
+) = 1

@@ -1,0 +1,243 @@
+-- Attempts of Kueue's Workloads to run: waiting, holding quota, and how it ended; one row from each queueing to the next.
+--
+-- Conditions carry their own times, so what happened between snapshots is known too, as long as the workload was listed after it.
+-- A workload whose quota is taken queues again at that instant. A deactivated one waits for nothing.
+--
+-- grain:  cluster, workload_uid, attempt
+-- reads:  day.state_snapshot, lake.quota, lake.workload
+-- params:
+-- source: Workload and LocalQueue objects
+-- columns:
+--   cluster            cluster name
+--   namespace          namespace of the workload
+--   workload           name of the workload
+--   workload_uid       its uid
+--   attempt            1, 2, …
+--   owner_kind         kind of what it was made for: Job, JobSet, RayJob, …
+--   owner_name         name of that
+--   local_queue        LocalQueue in which it waits
+--   cluster_queue      ClusterQueue that its LocalQueue leads to, or whose quota it had; '' where unknown
+--   priority           priority; null where unknown
+--   priority_class     priority class
+--   queued_at          UTC, from when it asks
+--   reserved_at        UTC, from when it has quota; null where it got none
+--   admitted_at        UTC, from when it may run; null where it was not, or unknown
+--   ended_at           UTC, when it finished, lost its quota or was gone; null where it goes on
+--   end_reason         Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
+--   preemption_reason  why it was preempted; '' where it was not
+--   preemptor_uid      uid of the workload for which it was preempted; '' where unknown
+--   waiting_message    why it has no quota, in Kueue's words
+--   requests           what it asks for or has, by pod set and resource
+with seen as (
+    select
+        workload.*,
+        look.observed_at as look_at,
+        look.stands_until_at,
+        look.is_followed
+    from lake.workload as workload
+    inner join day.state_snapshot as look
+        on
+            workload.cluster = look.cluster
+            and look.kind = 'workloads.kueue.x-k8s.io'
+            and workload.observed_at = look.observed_at
+),
+
+local_queue as (
+    select
+        cluster,
+        namespace,
+        name as local_queue,
+        arg_max(spec ->> '$.clusterQueue', observed_at) as cluster_queue
+    from lake.quota
+    where kind = 'localqueues.kueue.x-k8s.io'
+    group by all
+),
+
+life as (
+    select
+        seen.cluster,
+        seen.workload_uid,
+        max(namespace) as namespace,
+        max(workload) as workload,
+        max(owner_kind) as owner_kind,
+        max(owner_name) as owner_name,
+        arg_max(local_queue, look_at) as local_queue,
+        arg_max(priority, look_at) as priority,
+        arg_max(priority_class, look_at) as priority_class,
+        coalesce(min(created_at)::timestamp, min(look_at)) as created_at,
+        max(finished_at)::timestamp as finished_at,
+        min(look_at) filter (where not is_active) as inactive_at,
+        if(arg_max(is_followed, look_at), max(stands_until_at), null) as gone_at
+    from seen
+    group by seen.cluster, seen.workload_uid
+),
+
+-- A workload that was listed at the last snapshot is not gone.
+ended as (
+    select
+        *,
+        coalesce(finished_at, gone_at) as over_at,
+        case
+            when finished_at is not null then 'Finished'
+            when gone_at is not null then 'Deleted'
+            else ''
+        end as over_reason
+    from life
+),
+
+reservation as (
+    select
+        cluster,
+        workload_uid,
+        reserved_at::timestamp as reserved_at,
+        min(admitted_at)::timestamp as admitted_at,
+        max(cluster_queue) as cluster_queue,
+        arg_max(requests, look_at) as requests
+    from seen
+    where reserved_at is not null
+    group by all
+),
+
+loss as (
+    select
+        cluster,
+        workload_uid,
+        coalesce(evicted_at, released_at)::timestamp as evicted_at,
+        max(greatest(evicted_at, released_at))::timestamp as lost_at,
+        max(eviction_reason) as eviction_reason,
+        max(preemption_reason) as preemption_reason,
+        max(preemptor_uid) as preemptor_uid
+    from seen
+    where reserved_at is null or evicted_at is not null
+    group by all
+),
+
+held as (
+    select
+        *,
+        lead(reserved_at) over (
+            partition by cluster, workload_uid
+            order by reserved_at
+        ) as next_reserved_at
+    from reservation
+),
+
+holding as (
+    select
+        held.cluster,
+        held.workload_uid,
+        held.reserved_at,
+        held.admitted_at,
+        held.cluster_queue,
+        held.requests,
+        held.next_reserved_at,
+        min(loss.lost_at) as lost_at,
+        arg_min(loss.eviction_reason, loss.lost_at) as eviction_reason,
+        arg_min(loss.preemption_reason, loss.lost_at) as preemption_reason,
+        arg_min(loss.preemptor_uid, loss.lost_at) as preemptor_uid
+    from held
+    left join loss
+        on
+            held.cluster = loss.cluster
+            and held.workload_uid = loss.workload_uid
+            and loss.evicted_at > held.reserved_at
+            and loss.evicted_at <= coalesce(held.next_reserved_at, 'infinity'::timestamp)
+    group by all
+),
+
+attempt as (
+    select
+        holding.*,
+        least(lost_at, next_reserved_at, over_at) as until_at,
+        over_at,
+        over_reason
+    from holding
+    inner join ended
+        using (cluster, workload_uid)
+),
+
+last_request as (
+    select
+        cluster,
+        workload_uid,
+        arg_max(requests, look_at) as requests,
+        arg_max(waiting_message, look_at) as waiting_message
+    from seen
+    where reserved_at is null
+    group by all
+),
+
+run as (
+    select
+        cluster,
+        workload_uid,
+        lag(until_at) over one as queued_at,
+        reserved_at,
+        admitted_at,
+        until_at,
+        if(until_at < over_at or over_at is null, if(until_at is null, '', coalesce(eviction_reason, '')), over_reason) as end_reason,
+        if(until_at < over_at or over_at is null, coalesce(preemption_reason, ''), '') as preemption_reason,
+        if(until_at < over_at or over_at is null, coalesce(preemptor_uid, ''), '') as preemptor_uid,
+        cluster_queue,
+        requests
+    from attempt
+    window
+        one as (
+            partition by cluster, workload_uid
+            order by reserved_at
+        )
+    union all
+    -- It waits still, or waited to its end.
+    select
+        ended.cluster,
+        ended.workload_uid,
+        max(attempt.until_at) as queued_at,
+        null as reserved_at,
+        null as admitted_at,
+        least(ended.over_at, ended.inactive_at) as until_at,
+        case
+            when ended.inactive_at < coalesce(ended.over_at, 'infinity'::timestamp) then 'Deactivated'
+            else ended.over_reason
+        end as end_reason,
+        '' as preemption_reason,
+        '' as preemptor_uid,
+        '' as cluster_queue,
+        null as requests
+    from ended
+    left join attempt
+        using (cluster, workload_uid)
+    group by ended.cluster, ended.workload_uid, ended.over_at, ended.inactive_at, ended.over_reason
+    having count(attempt.reserved_at) = count(attempt.until_at) and coalesce(max(attempt.until_at) < least(ended.over_at, ended.inactive_at), true)
+)
+
+select
+    ended.cluster,
+    ended.namespace,
+    ended.workload,
+    ended.workload_uid,
+    (row_number() over (
+        partition by ended.cluster, ended.workload_uid
+        order by run.reserved_at nulls last
+    ))::uinteger as attempt,
+    ended.owner_kind,
+    ended.owner_name,
+    ended.local_queue,
+    coalesce(nullif(run.cluster_queue, ''), local_queue.cluster_queue, '') as cluster_queue,
+    ended.priority,
+    ended.priority_class,
+    coalesce(run.queued_at, least(ended.created_at, run.reserved_at)) as queued_at,
+    run.reserved_at,
+    run.admitted_at,
+    run.until_at as ended_at,
+    run.end_reason,
+    run.preemption_reason,
+    run.preemptor_uid,
+    if(run.reserved_at is null, coalesce(last_request.waiting_message, ''), '') as waiting_message,
+    coalesce(run.requests, last_request.requests) as requests
+from run
+inner join ended
+    using (cluster, workload_uid)
+left join last_request
+    using (cluster, workload_uid)
+left join local_queue
+    using (cluster, namespace, local_queue)

@@ -1,0 +1,184 @@
+"""Kueue clusters as their API servers would list them every few minutes, from a few words about queues and workloads."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+
+from gpureport.cli import main
+
+DAY = "2026-11-20"
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+GPU = "nvidia.com/gpu"
+MIDNIGHT = 1_795_132_800
+FROM, UNTIL = 12 * 60, 13 * 60
+"""The window, in minutes of the day; snapshots reach beyond it."""
+
+
+def at(minute):
+    return (datetime(2026, 11, 20, tzinfo=UTC) + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def named(name, namespace="", created=0, **more):
+    return {"name": name, "namespace": namespace, "uid": f"u-{namespace}-{name}", "creationTimestamp": at(created), **more}
+
+
+def flavor(name, **labels):
+    return {"metadata": named(name), "spec": {"nodeLabels": {key.replace("__", "/"): value for key, value in labels.items()}}}
+
+
+def queue(name, groups, cohort="all", **spec):
+    """``groups``: flavor → resource → nominal quota, each a resource group of its own flavors."""
+    listed = [
+        {
+            "coveredResources": sorted({resource for said in group.values() for resource in said}),
+            "flavors": [
+                {"name": name, "resources": [{"name": r, "nominalQuota": str(n)} for r, n in said.items()]}
+                for name, said in group.items()
+            ],
+        }
+        for group in groups
+    ]
+    return {"metadata": named(name), "spec": {"cohortName": cohort, "resourceGroups": listed, **spec}}
+
+
+def node(name, gpus=8, **labels):
+    offered = {GPU: str(gpus), "cpu": "64", "memory": "512Gi"}
+    ready = [{"type": "Ready", "status": "True", "lastTransitionTime": at(0)}]
+    written = {key.replace("__", "/"): value for key, value in labels.items()}
+    return {
+        "metadata": named(name, labels=written),
+        "spec": {},
+        "status": {"allocatable": offered, "capacity": offered, "conditions": ready},
+    }
+
+
+def pod(name, queue, gpus, created, bound=None, on="", resource=GPU, selector=None, owner=""):
+    """A pod of namespace ``queue`` that names the LocalQueue of the same name."""
+    requests = {resource: str(gpus), "cpu": "4", "memory": "16Gi"}
+    spec = {"containers": [{"name": "main", "resources": {"requests": requests}}], "nodeSelector": selector or {}}
+    more = {"ownerReferences": [{"kind": owner, "name": name, "controller": True}]} if owner else {}
+    metadata = named(name, queue, created, labels={"kueue.x-k8s.io/queue-name": queue}, **more)
+    if bound is None:
+        return {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+    state = {"running": {"startedAt": at(bound)}}
+    return {
+        "metadata": metadata,
+        "spec": {**spec, "nodeName": on},
+        "status": {
+            "phase": "Running",
+            "startTime": at(bound),
+            "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(bound)}],
+            "containerStatuses": [{"name": "main", "state": state}],
+        },
+    }
+
+
+def workload(name, queue, gpus, created, reserved=None, evicted=None, finished=None, flavors=None, preemptor="", **more):
+    """As it stands after all of that; v1beta2 unless ``version`` says otherwise."""
+    requests = {GPU: str(gpus), "cpu": "4"}
+    spec = {
+        "queueName": queue,
+        "priority": more.pop("priority", 0),
+        "priorityClassRef": {"name": more.pop("priority_class", "")},
+        "podSets": [
+            {
+                "name": "main",
+                "count": more.pop("count", 1),
+                "template": {
+                    "spec": {
+                        "containers": [{"name": "main", "resources": {"requests": requests}}],
+                        "nodeSelector": more.pop("selector", {}),
+                    }
+                },
+            }
+        ],
+    }
+    conditions, status = [], {}
+
+    def said(kind, value, minute, reason="", message=""):
+        moment = {"type": kind, "status": value, "lastTransitionTime": at(minute), "reason": reason, "message": message}
+        conditions.append(moment)
+
+    if reserved is None:
+        said("QuotaReserved", "False", created if evicted is None else evicted, "Pending", "insufficient unused quota")
+    else:
+        said("QuotaReserved", "True", reserved)
+        said("Admitted", "True", reserved)
+        usage = {resource: str(int(amount) * spec["podSets"][0]["count"]) for resource, amount in requests.items()}
+        status["admission"] = {
+            "clusterQueue": queue,
+            "podSetAssignments": [
+                {"name": "main", "flavors": flavors or {}, "resourceUsage": usage, "count": spec["podSets"][0]["count"]}
+            ],
+        }
+    if evicted is not None:
+        message = f"Preempted to accommodate a workload (UID: {preemptor}, JobUID: j) due to reclamation within the cohort"
+        said("Evicted", "True", evicted, "Preempted", message)
+        said("Preempted", "True", evicted, "InCohortReclamation", message)
+    if finished is not None:
+        said("Finished", "True", finished, "Succeeded")
+    owner = [{"kind": "Job", "name": name, "controller": True}]
+    return {
+        "metadata": named(name, queue, created, ownerReferences=owner),
+        "spec": spec,
+        "status": {**status, "conditions": conditions},
+    }
+
+
+VERSIONS = {"pods": "v1", "nodes": "v1", "namespaces": "v1"}
+KINDS = {
+    "pods": "Pod",
+    "nodes": "Node",
+    "namespaces": "Namespace",
+    "clusterqueues": "ClusterQueue",
+    "localqueues": "LocalQueue",
+    "resourceflavors": "ResourceFlavor",
+    "workloads": "Workload",
+    "cohorts": "Cohort",
+}
+
+
+def save(folder: Path, lists, version="v1beta2"):
+    """One snapshot's replies."""
+    folder.mkdir()
+    for resource, items in lists.items():
+        api = VERSIONS.get(resource, f"kueue.x-k8s.io/{version}")
+        body = {"kind": f"{KINDS[resource]}List", "apiVersion": api, "metadata": {}, "items": items}
+        (folder / f"{resource}.json").write_text(json.dumps(body))
+
+
+def told(tmp_path: Path, listed, minutes=range(FROM, UNTIL, 15), metrics="", **more):
+    """The report's folder: ``listed(minute)`` gives the lists of a snapshot of that minute."""
+    lake = tmp_path / "lake"
+    for minute in minutes:
+        folder = tmp_path / f"at-{minute}"
+        save(folder, listed(minute), **more)
+        run("import", "--kubernetes", str(folder), "--observed-at", at(minute), "--cluster", "lab", "--lake", str(lake))
+    seen = f'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-1",gpu="0",Hostname="n0",modelName="m"}} 1 {MIDNIGHT + 60 * FROM}\n'
+    (tmp_path / "series.om").write_text(f"# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n{seen}{metrics}# EOF\n")
+    run("import", str(tmp_path / "series.om"), "--cluster", "lab", "--lake", str(lake))
+    run("compute", "--date", DAY, "--lake", str(lake))
+    run("report", "--since", at(FROM), "--until", at(UNTIL), "--lake", str(lake), "--out", str(tmp_path / "out"))
+    return tmp_path
+
+
+def run(*arguments):
+    assert main(list(arguments), environ={}, now=NOW) == 0
+
+
+def rows(folder: Path, statement):
+    with duckdb.connect(str(folder / "out" / "gpureport.duckdb"), read_only=True) as con:
+        return con.execute(statement).fetchall()
+
+
+def amounts(folder: Path, *figures, resource=GPU):
+    """Figures in GPU-hours over the hour, by queue and flavor."""
+    columns = ", ".join(f"round({name}_native_hours, 6)" for name in figures)
+    found = rows(
+        folder, f"select quota, flavor, {columns} from report.quota_fair_share where resource = '{resource}' and not is_parent"
+    )
+    return {(quota, flavor): tuple(values) for quota, flavor, *values in found}

@@ -1,0 +1,129 @@
+"""Kueue as clusters run it: textbook flavors, suspended jobs, labels of one's own; an hour worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from quota.kueue_scene import FROM, GPU, MIDNIGHT, UNTIL, amounts, at, flavor, node, pod, queue, rows, run, save, told, workload
+
+CPU = {"default-flavor": {"cpu": 64, "memory": "512Gi"}}
+"""What a textbook ClusterQueue says beside its GPUs: one flavor for all nodes."""
+FIGURES = ("guaranteed", "demanded", "delivered", "borrowed", "unmet")
+
+
+def cluster(pods=(), workloads=None, gpus=("h100",), groups=None):
+    """team has 10 GPUs of h100 and other 6; n1 and n2 have 8 each, and a label that only the flavor names."""
+    groups = groups or {name: [CPU, {"h100": {GPU: nominal}}] for name, nominal in (("team", 10), ("other", 6))}
+    lists = {
+        "clusterqueues": [queue(name, said) for name, said in groups.items()],
+        "localqueues": [
+            {"metadata": {"name": name, "namespace": name, "uid": f"lq-{name}"}, "spec": {"clusterQueue": name}}
+            for name in groups
+        ],
+        "resourceflavors": [flavor("default-flavor"), *(flavor(name, acme__gpu=name) for name in gpus)],
+        "nodes": [node(f"n{n}", 8, acme__gpu=gpus[n % len(gpus)]) for n in range(2)],
+        "pods": list(pods),
+        "namespaces": [],
+    }
+    return lists if workloads is None else {**lists, "workloads": list(workloads)}
+
+
+RUNNING = [pod("t1", "team", 8, FROM - 60, FROM - 60, "n0"), pod("o1", "other", 8, FROM - 60, FROM - 60, "n1")]
+# team has 8 of its 10 and asks for 2 more, which other has beyond its 6.
+TRUTH = {("team", "h100"): (10, 10, 8, 0, 2), ("other", "h100"): (6, 8, 8, 2, 0)}
+
+
+def test_a_textbook_queue_with_a_waiting_pod(tmp_path):
+    found = told(tmp_path, lambda minute: cluster([*RUNNING, *([pod("t2", "team", 2, FROM)] if minute >= FROM else [])]))
+    assert amounts(found, *FIGURES) == TRUTH
+    assert rows(found, "select quota, borrower, contested_gpu_hours from report.quota_pair") == [("team", "other", 2)]
+
+
+JOBS = [
+    pod("t1", "team", 8, FROM - 60, FROM - 60, "n0", owner="Job"),
+    pod("o1", "other", 8, FROM - 60, FROM - 60, "n1", owner="Job"),
+]
+H100 = {GPU: "h100", "cpu": "default-flavor"}
+HELD = [workload(name, name, 8, FROM - 60, FROM - 60, flavors=H100) for name in ("team", "other")]
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
+def test_a_suspended_job_asks_by_its_workload(tmp_path, version):
+    wants = workload("wants", "team", 2, FROM)
+    found = told(tmp_path, lambda minute: cluster(JOBS, [*HELD, *([wants] if minute >= FROM else [])]), version=version)
+    assert amounts(found, *FIGURES) == TRUTH
+    assert rows(found, "select quota, borrower, contested_gpu_hours from report.quota_pair") == [("team", "other", 2)]
+    honoured = (
+        "select guarantee_honoured_ratio, amount_source from report.quota_fair_share where quota = 'team' and flavor = 'h100'"
+    )
+    assert rows(found, honoured) == [(0.8, "workloads")]
+
+
+def test_what_jobs_wait_for_is_unknown_where_nobody_says_it(tmp_path):
+    found = told(tmp_path, lambda minute: cluster(JOBS))
+    assert amounts(found, *FIGURES) == {("team", "h100"): (10, None, 8, 0, None), ("other", "h100"): (6, None, 8, 2, None)}
+
+
+def test_kueues_series_of_what_waits_has_no_flavor(tmp_path):
+    lines = [
+        f"kueue_cluster_queue_resource_pending{{{labels}}} {value} {MIDNIGHT + 60 * minute}"
+        for labels, value in (
+            (f'cluster_queue="team",resource="{GPU}",replica_role="leader"', 2),
+            (f'cluster_queue="other",resource="{GPU}",replica_role="leader"', 0),
+        )
+        for minute in range(FROM, UNTIL)
+    ]
+    metrics = "\n".join(["# TYPE kueue_cluster_queue_resource_pending gauge", *lines, ""])
+    found = told(tmp_path, lambda minute: cluster(JOBS), metrics=metrics)
+    assert amounts(found, *FIGURES) == TRUTH
+
+
+def test_a_waiting_pod_counts_in_the_flavor_of_its_node_selector(tmp_path):
+    # a100 comes first by name and in the queue; the pod wants h100.
+    groups = {name: [CPU, {"a100": {GPU: 0}, "h100": {GPU: nominal}}] for name, nominal in (("team", 6), ("other", 4))}
+    pods = [
+        pod("t1", "team", 4, FROM - 60, FROM - 60, "n1"),
+        pod("o1", "other", 4, FROM - 60, FROM - 60, "n1"),
+        pod("t2", "team", 2, FROM - 60, selector={"acme/gpu": "h100"}),
+    ]
+    found = told(tmp_path, lambda minute: cluster(pods, gpus=("a100", "h100"), groups=groups))
+    assert amounts(found, *FIGURES) == {
+        ("team", "a100"): (0, 0, 0, 0, 0),
+        ("team", "h100"): (6, 6, 4, 0, 2),
+        ("other", "a100"): (0, 0, 0, 0, 0),
+        ("other", "h100"): (4, 4, 4, 0, 0),
+    }
+
+
+def test_a_preempted_workload_waits_again_until_it_is_let_in(tmp_path):
+    # Preempted at 12:15, back at 12:45: of the hour it holds half.
+    def listed(minute):
+        if minute < FROM + 15:
+            state = workload("w", "other", 8, FROM - 60, FROM - 60, flavors=H100)
+        elif minute < FROM + 45:
+            state = workload("w", "other", 8, FROM - 60, None, evicted=FROM + 15, preemptor="u-team-wants")
+        else:
+            state = workload("w", "other", 8, FROM - 60, FROM + 45, flavors=H100)
+        return cluster([], [state])
+
+    found = told(tmp_path, listed)
+    assert amounts(found, "demanded", "delivered")["other", "h100"] == (8, 4)
+
+
+def test_workloads_of_a_version_that_is_not_known_are_not_read_and_demand_is_unknown(tmp_path, capsys):
+    save(tmp_path / "a", cluster(JOBS), version="v1beta2")
+    save(tmp_path / "b", {"workloads": HELD}, version="v9")
+    (tmp_path / "b" / "workloads.json").rename(tmp_path / "a" / "workloads.json")
+    run(
+        "import",
+        "--kubernetes",
+        str(tmp_path / "a"),
+        "--observed-at",
+        at(FROM),
+        "--cluster",
+        "lab",
+        "--lake",
+        str(tmp_path / "l"),
+    )
+    run("sql", "select asked, reason from lake.source where asked like 'workloads%'", "--lake", str(tmp_path / "l"), "-o", "csv")
+    assert "the folder holds it as kueue.x-k8s.io/v9, which is not read" in capsys.readouterr().out
