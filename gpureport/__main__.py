@@ -1,18 +1,25 @@
 """``python -m gpureport`` and the ``gpureport`` script."""
 
+import os
 import sys
 
 from gpureport.runtime.garbage import imported
+from gpureport.runtime.stopping import EXIT_CODE, TERMINATED, end_on_sigterm, is_terminated
 from gpureport.runtime.streams import INTERRUPTED, settle_streams
 
 
 def run() -> None:
     """Run the command line and exit with its code."""
     settle_streams()
+    end_on_sigterm()
     try:
-        sys.exit(imported("gpureport.cli").main())
+        code = imported("gpureport.cli").main()
     except KeyboardInterrupt:  # while the program itself was still being loaded
-        sys.exit(f"gpureport: {INTERRUPTED}")
+        print(f"gpureport: {TERMINATED if is_terminated() else INTERRUPTED}", file=sys.stderr)
+        code = EXIT_CODE if is_terminated() else 1
+    if is_terminated():
+        os._exit(code)  # threads that are still at work are not waited for
+    sys.exit(code)
 
 
 if __name__ == "__main__":

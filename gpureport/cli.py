@@ -17,6 +17,7 @@ from gpureport.commands.options import Invocation
 from gpureport.errors import GpureportError, UsageError
 from gpureport.log import Log
 from gpureport.runtime.garbage import imported
+from gpureport.runtime.stopping import EXIT_CODE, TERMINATED, is_terminated
 from gpureport.runtime.streams import INTERRUPTED, forget_output
 
 _QUERY_INTERRUPTED = "Query interrupted"
@@ -119,11 +120,11 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
             error.show()
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
-        return _interrupted(log)
+        return _stopped(log)
     except RuntimeError as error:
         if str(error) != _QUERY_INTERRUPTED:
             raise
-        return _interrupted(log)
+        return _stopped(log)
     except (BrokenPipeError, SystemExit):  # the reader of our output went away, as `| head` does; click and rich then exit
         forget_output()
     except OSError as error:
@@ -134,6 +135,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     return 0
 
 
-def _interrupted(log: Log) -> int:
-    log.fail(INTERRUPTED, GpureportError.exit_code)
-    return GpureportError.exit_code
+def _stopped(log: Log) -> int:
+    sentence, code = (TERMINATED, EXIT_CODE) if is_terminated() else (INTERRUPTED, GpureportError.exit_code)
+    log.fail(sentence, code)
+    return code

@@ -34,6 +34,7 @@ from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
 from gpureport.query import Failure, Query, build, define_functions, hold_to_checks, load, needed, of_life
 from gpureport.runtime.spill import spill_folder
+from gpureport.runtime.stopping import left_when_stopped
 from gpureport.schedulers.model import DEFAULT_RULES, Rules
 
 
@@ -178,7 +179,7 @@ def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries:
             return of(con, lake, partition, queries)
 
     quotas = partial(quota_facts_of_day, rules=settings.quota_rules)
-    with ThreadPoolExecutor(settings.threads) as pool:
+    with left_when_stopped(ThreadPoolExecutor(settings.threads)) as pool:
         return dict(ChainMap(*pool.map(made, (state_around_day, state_of_day, quotas))))
 
 

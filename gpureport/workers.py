@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TypeVar
+
+from gpureport.runtime.stopping import left_when_stopped
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
@@ -29,7 +32,7 @@ class Threads:
 
     def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = quiet) -> list[Outcome]:
         """Outcomes in order of the tasks; the error of one that fails."""
-        with ThreadPoolExecutor(self.count) as pool:
+        with left_when_stopped(ThreadPoolExecutor(self.count)) as pool:
             return _outcomes([pool.submit(do, task) for task in tasks], progress)
 
 
@@ -46,7 +49,7 @@ class Processes:
             return [_done(do, task, number, len(tasks), progress) for number, task in enumerate(tasks, start=1)]
         # Forked before this process has threads of its own: a worker is ready in milliseconds, with everything imported.
         fork = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker) as pool:
+        with left_when_stopped(ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker)) as pool:
             return _outcomes([pool.submit(do, task) for task in tasks], progress)
 
 
@@ -62,6 +65,7 @@ def _start_worker() -> None:
     It collects no cycles: it makes none, and looking for them among the labels of thousands of series is a fifth of its time.
     """
     gc.disable()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     assert parent is not None
 

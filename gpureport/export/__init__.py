@@ -125,8 +125,10 @@ def _loading_loops(catalog: Catalog) -> Iterator[None]:
         loading.start()
         try:
             yield
-        finally:
+        except Exception:
             loading.join()
+            raise
+        loading.join()  # not by a process that is to end
 
 
 def load_loops(catalog: Catalog) -> None:

@@ -16,6 +16,7 @@ from gpureport.export import NoSeriesError
 from gpureport.lake import LakeBusyError, exclusive_run, open_lake
 from gpureport.lake.retention import describe_pruned, prune
 from gpureport.nightly.metrics import Night, publish
+from gpureport.runtime.stopping import EXIT_CODE, is_terminated
 from gpureport.window import Window
 
 Say = Callable[[str], None]
@@ -78,7 +79,7 @@ def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
     except LakeBusyError:
         raise
     except BaseException as error:
-        tell(error.exit_code if isinstance(error, GpureportError) else GpureportError.exit_code)
+        tell(EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code))
         raise
     tell(0)
 
@@ -111,14 +112,21 @@ def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> pipeline.Reporte
     """The report, then what becomes of old days, whatever the report says of this one."""
     try:
         with watch.stage("report"):
-            return pipeline.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
-    finally:
-        with watch.stage("housekeeping"):
-            lake = open_lake(plan.config.lake)
-            lake.pack_observations(plan.now.date())
-            for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
-                say(line)
-            lake.tidy()
+            written = pipeline.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
+    except Exception:
+        _tidy(plan, say, watch)
+        raise
+    _tidy(plan, say, watch)
+    return written
+
+
+def _tidy(plan: NightPlan, say: Say, watch: Watch) -> None:
+    with watch.stage("housekeeping"):
+        lake = open_lake(plan.config.lake)
+        lake.pack_observations(plan.now.date())
+        for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
+            say(line)
+        lake.tidy()
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store
 
+from gpureport.runtime.stopping import left_when_stopped
 from gpureport.store.address import ObjectAddress, Reach
 from gpureport.store.credentials import of_process, read_profile, settings_of
 from gpureport.store.refusal import is_absent, store_errors
@@ -182,7 +183,7 @@ class Bucket:
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do something with every item, several at a time; results in order."""
-        with ThreadPoolExecutor(self.address.reach.max_concurrency) as pool:
+        with left_when_stopped(ThreadPoolExecutor(self.address.reach.max_concurrency)) as pool:
             return list(pool.map(work, items))
 
     def errors(self) -> AbstractContextManager[None]:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpureport.errors import LakeError
+from gpureport.runtime.stopping import left_when_stopped
 from gpureport.store.storage import Found, Item, Listed, Result
 
 _LOCK = ".lock"
@@ -101,7 +102,7 @@ class Folder:
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """See ``Storage``."""
-        with ThreadPoolExecutor(_THREADS) as pool:
+        with left_when_stopped(ThreadPoolExecutor(_THREADS)) as pool:
             return list(pool.map(work, items))
 
     @contextmanager

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from gpureport.errors import SourceError
+from gpureport.runtime.stopping import left_when_stopped
 from gpureport.sources.kubernetes.connection import ExpiredError
 from gpureport.sources.kubernetes.reply import Page
 
@@ -28,7 +29,7 @@ def list_pages(ask: Ask) -> Iterator[Page]:
     A page with ``is_start`` begins the list, perhaps again. SourceError where the server never comes to an end.
     """
     expired_count, is_start, is_consistent = 0, True, True
-    with ThreadPoolExecutor(1, "kubernetes-list") as ahead:
+    with left_when_stopped(ThreadPoolExecutor(1, "kubernetes-list")) as ahead:
         asked, coming = "", ahead.submit(ask, "")
         seen, object_count = set[str](), 0
         while True:
