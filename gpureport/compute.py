@@ -7,17 +7,16 @@ written and dropped as soon as nothing else reads it, so memory is bounded by a 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -25,6 +24,7 @@ import pyarrow as pa
 from gpureport import __version__
 from gpureport.errors import LakeError
 from gpureport.facts.day_state import state_around_day, state_of_day
+from gpureport.facts.identity import made_with
 from gpureport.facts.idle_power import BASELINE, idle_baseline
 from gpureport.facts.intervals import INTERVALS, give, interval_sums
 from gpureport.facts.lake_days import TELEMETRY
@@ -48,6 +48,15 @@ class ComputeSettings:
     quota_rules: Rules = DEFAULT_RULES
     memory_limit: str = "1GB"
     threads: int = 2
+
+    @property
+    def meaning(self) -> dict[str, Any]:
+        """What facts depend on, by the settings' names."""
+        return {
+            "saturation.memory_threshold_ratio": self.memory_threshold_ratio,
+            "power.idle_watts": dict(self.idle_watts),
+            **{f"quota {name}": value for name, value in asdict(self.quota_rules).items()},
+        }
 
 
 @dataclass
@@ -92,12 +101,12 @@ def compute_day(
     opened = connection(settings.memory_limit, 1)  # several threads add in any order
     with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
-        made_with = {"gpureport_version": version, "config_hash": facts_hash(queries, settings)}
+        made = {"gpureport_version": version, **made_with(queries, settings.meaning).entries}
         given = _state(lake, samples, settings, queries)
         views(con, lake, TELEMETRY, [cluster], [day])
         scan_view(con, samples.files)
         give(con, given)
-        metadata = {**made_with, **note_entries(lake, samples)}
+        metadata = {**made, **note_entries(lake, samples)}
         change.note(cluster, day, metadata)
         return _Day(con, lake, samples, settings, queries, change, metadata, folder).computed(given)
 
@@ -181,11 +190,3 @@ def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries:
     quotas = partial(quota_facts_of_day, rules=settings.quota_rules)
     with left_when_stopped(ThreadPoolExecutor(settings.threads)) as pool:
         return dict(ChainMap(*pool.map(made, (state_around_day, state_of_day, quotas))))
-
-
-def facts_hash(queries: Mapping[str, Query], settings: ComputeSettings) -> str:
-    """Twelve hex digits that change when a fact could: by the settings, or by the SQL."""
-    sql = "".join(query.sql for query in needed(queries, of_life(queries, "facts")))
-    idle = json.dumps(settings.idle_watts, sort_keys=True)
-    made_with = f"{settings.memory_threshold_ratio!r}\n{idle}\n{settings.quota_rules!r}\n{sql}"
-    return hashlib.sha256(made_with.encode()).hexdigest()[:12]

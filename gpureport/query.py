@@ -31,7 +31,7 @@ SUBJECTS = (
 )
 """The folders of ``queries/``, in the order in which one reads another."""
 SEVERITIES = ("fail", "warn")
-_FIELD = re.compile(r"--\s+?(severity|grain|reads|params|source|columns):\s*(.*)")
+_FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|columns):\s*(.*)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
 _PARAMETER = re.compile(r"\$(\w+)")
 _PARSED: dict[str, duckdb.Statement] = {}
@@ -53,6 +53,8 @@ class Query:
     severity: str
     """Of a check, ``fail`` or ``warn``; '' for other queries."""
     sql: str
+    revision: int = 1
+    """Raised when a figure of the table means something else; of kept facts."""
 
     @property
     def life(self) -> str:
@@ -110,6 +112,7 @@ def read(path: Path) -> Query:
         columns={match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))},
         severity=fields.get("severity", ""),
         sql=sql,
+        revision=int(fields.get("revision", "1")),
     )
 
 

@@ -31,6 +31,24 @@ settings.register_profile(
 settings.load_profile("the same examples")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How often the suite damages a lake and cuts its power; `make soak` does more."""
+    parser.addoption("--flips", type=int, default=50)
+    parser.addoption("--power-losses", type=int, default=40)
+
+
+@pytest.fixture
+def flips(request: pytest.FixtureRequest) -> int:
+    """How many bits flip."""
+    return int(request.config.getoption("--flips"))
+
+
+@pytest.fixture
+def power_losses(request: pytest.FixtureRequest) -> int:
+    """How many times the power fails."""
+    return int(request.config.getoption("--power-losses"))
+
+
 @pytest.fixture(scope="session")
 def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's report folder, its lake beside the files; made at five in the morning of the day after."""

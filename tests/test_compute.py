@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from lake_rows import DAY, arrow, contents, facts, owner, sample
 
-from gpureport.compute import ComputeSettings, compute_day, connection, facts_hash
+from gpureport.compute import ComputeSettings, compute_day, connection
 from gpureport.errors import LakeError, QueryError
 from gpureport.facts import intervals
+from gpureport.facts.identity import MadeWith, made_with, recorded
 from gpureport.lake import Lake, open_lake
 from gpureport.query import Query, load
-from gpureport.report_tables import ReportSettings, report_tables
+from gpureport.report_tables import ReportSettings, differing_days, report_tables
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
 from gpureport.window import Window
 
@@ -97,11 +99,12 @@ def test_the_facts_of_a_day_are_written(tmp_path):
     ]
 
 
-def test_facts_carry_the_version_and_a_hash_of_what_made_them(computed):
+def test_facts_say_their_version_revisions_and_settings(computed):
     metadata = pq.read_metadata(computed.partitions("facts/device_hour")[0].files[0]).metadata
     assert metadata[b"gpureport_version"] == b"9.9"
-    assert metadata[b"config_hash"].decode() == facts_hash(load(), ComputeSettings())
-    assert facts_hash(load(), ComputeSettings(memory_threshold_ratio=0.8)) != facts_hash(load(), ComputeSettings())
+    made = made_with(load(), ComputeSettings().meaning)
+    assert recorded({key.decode(): value.decode() for key, value in metadata.items() if key != b"ARROW:schema"}) == made
+    assert recorded(computed.note("c", DAY)) == made
 
 
 def test_computing_twice_gives_the_same_bytes(computed, tmp_path):
@@ -228,14 +231,56 @@ def test_a_report_of_an_empty_window_says_so(tmp_path):
         report_tables(con, lake, elsewhere, ReportSettings())
 
 
-def test_facts_of_different_settings_are_refused_by_name(computed, tmp_path):
+NEXT = date(2026, 3, 2)
+BOTH = Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=1))
+
+
+@pytest.fixture
+def two_days(computed, tmp_path) -> Lake:
+    """The day, and another computed by another version."""
     shutil.copytree(computed.path, tmp_path / "lake")
-    next_day = date(2026, 3, 2)
-    lake = fill(tmp_path / "lake", a_day_later(TWO_DEVICES), next_day)
-    compute_day(lake, "c", next_day, ComputeSettings(), version="2.0")
-    window = Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=1))
-    with connection() as con, pytest.raises(LakeError, match="facts of 2026-03-01 were made by another version or configuration"):
-        report_tables(con, lake, window, ReportSettings())
-    compute_day(lake, "c", DAY, ComputeSettings(), version="2.0")
+    lake = fill(tmp_path / "lake", a_day_later(TWO_DEVICES), NEXT)
+    compute_day(lake, "c", NEXT, ComputeSettings(), version="2.0")
+    return lake
+
+
+def energy(lake: Lake, made: MadeWith) -> list[tuple[Any, ...]]:
     with connection() as con:
-        report_tables(con, lake, window, ReportSettings())
+        report_tables(con, lake, BOTH, ReportSettings(), made)
+        return con.sql("select device_uuid, energy_joules from report.device order by all").fetchall()
+
+
+TWICE = [("GPU-a", 1_440_000.0), ("GPU-b", 360_000.0)]
+
+
+def test_facts_of_two_versions_are_the_same_facts_and_other_settings_are_named(two_days):
+    made = made_with(load(), ComputeSettings().meaning)
+    assert energy(two_days, made) == TWICE
+    assert differing_days(two_days, BOTH, made) == ()
+    other = made_with(load(), ComputeSettings(memory_threshold_ratio=0.8).meaning)
+    said = "computed with saturation.memory_threshold_ratio 0.9 instead of 0.8"
+    with pytest.raises(LakeError, match=f"facts of 2026-03-01, 2026-03-02 were {said}; run 'gpureport compute --date'"):
+        energy(two_days, other)
+    two_days.remove(two_days.partitions("device_sample"))
+    assert energy(two_days, other) == TWICE  # nobody can compute them again
+    assert differing_days(two_days, BOTH, other) == (
+        f"2 of 2 days were {said}, and their samples are gone: 2026-03-01, 2026-03-02",
+    )
+
+
+def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lack_are_unknown(two_days):
+    queries = load()
+    changed = {table: replace(query, revision=2) for table, query in queries.items() if table == "facts.power_hour"}
+    made = made_with({**queries, **changed}, ComputeSettings().meaning)
+    old = two_days.partition("facts/device_hour", "c", DAY)
+    with two_days.change() as change:
+        rows = pq.read_table(old.files[0], partitioning=None).drop_columns(["power_watts_max"])
+        change.write("facts/device_hour", "c", DAY, rows)
+        change.note("c", NEXT, {**two_days.note("c", NEXT), **made.entries})
+    assert differing_days(two_days, BOTH, made) == (
+        "1 of 2 days were computed by another revision of facts.power_hour: 2026-03-01",
+    )
+    with connection() as con:
+        report_tables(con, two_days, WINDOW, ReportSettings(), made)
+        found = con.sql("select device_uuid, energy_joules, power_watts_max from report.device order by all").fetchall()
+        assert found == [("GPU-a", 720_000.0, None), ("GPU-b", 180_000.0, None)]

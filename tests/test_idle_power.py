@@ -9,12 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpureport.compute import ComputeSettings, compute_day, connection, facts_hash
+from gpureport.compute import ComputeSettings, compute_day, connection
 from gpureport.config import load_config
 from gpureport.errors import UsageError
 from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
-from gpureport.query import load
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, Table
 
 DAY = date(2026, 3, 28)
@@ -105,11 +104,6 @@ def test_what_is_configured_comes_first_by_device_then_model_then_all(empty: Lak
         "GPU-b": (60.0, "configured"),
     }
     assert computed(empty, DAY, idle_watts={"all": 70.0})["GPU-a"] == (70.0, "configured")
-
-
-def test_facts_made_with_another_baseline_have_another_hash() -> None:
-    queries = load()
-    assert facts_hash(queries, ComputeSettings(idle_watts={"all": 70.0})) != facts_hash(queries, ComputeSettings())
 
 
 def test_the_configuration_takes_idle_watts_by_name_and_refuses_what_is_no_power(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ from gpureport.window import day_start
 @NO_KUBERNETES
 @LAKE
 @CLUSTER
-@click.option("--date", "day", help="UTC day of the lake (default: yesterday) or of the server (default: now).")
+@click.option("--date", "day", help="UTC day of the lake to look at, or of the server (default: now).")
+@click.option(
+    "--repair", is_flag=True, help="With --lake: compute damaged facts again, take other damaged files out of the lake."
+)
 @FORMAT
 @click.pass_obj
 def doctor(
@@ -42,6 +45,7 @@ def doctor(
     headers: Sequence[str],
     cluster: str | None,
     no_kubernetes: bool,
+    repair: bool,
     **flags: Any,
 ) -> None:
     """Say what a report would lack, and the lines to add.
@@ -50,18 +54,25 @@ def doctor(
     lines to add.
 
     It looks at a Prometheus server (without fetching samples in bulk), at the Kubernetes cluster of the kubeconfig or the pod, at
-    both, or, with --lake, at a day of a lake; if several clusters are configured, at each of them.
+    both, or, with --lake and --date, at a day of a lake; if several clusters are configured, at each of them.
 
-    Exit codes: 0 a report would be whole, 4 it would lack figures, 5 a server cannot be read.
+    With --lake alone it reads every file of the lake and names those that are damaged or missing, with what repairs them.
+
+    Exit codes: 0 a report would be whole, 4 it would lack figures or a file is damaged, 5 a server cannot be read.
 
     Example: gpureport doctor --prometheus-url http://prometheus:9090 --kubeconfig ~/.kube/config
     """
     if flags["lake"] and flags["prometheus__url"]:
         raise UsageError("give --prometheus-url or --lake, not both")
+    if repair and (day or not flags["lake"]):
+        raise UsageError("--repair goes with --lake, without --date")
     is_past = bool(flags["lake"] or day)
     if is_past and (flags["kubernetes__kubeconfig"] or flags["kubernetes__context"]):
         raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
     config = invocation.config(prometheus__headers=parse_headers(headers), cluster=cluster, **flags)
+    if flags["lake"] and not day:
+        invocation.say(pipeline.examine_files(config, repair, output, invocation.say))
+        return
     lake_day = pipeline.LakeDay(finished_day(invocation, day), cluster) if flags["lake"] else None
     at = min(invocation.now, day_start(finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
     look = pipeline.Look(at, lake_day, with_state=not (is_past or no_kubernetes))

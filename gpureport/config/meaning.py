@@ -67,10 +67,11 @@ class Carbon(Section):
 
 
 class Compute(Section):
-    """DuckDB's limits."""
+    """DuckDB's limits, and how long a night computes older days again whose facts are of an older revision."""
 
     memory_limit: Annotated[str, formed(r"\d+(\.\d+)? ?([KMGT]i?B|%)", "a size, as 800MB, 2GiB or 60%")] = "1GB"
     threads: int = Field(2, gt=0)
+    recompute_minutes: float = Field(60.0, ge=0)
 
 
 class Report(Section):

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from datetime import date
 
+from gpureport.facts.identity import MadeWith
 from gpureport.facts.lake_days import TELEMETRY
 from gpureport.lake import Lake
 from gpureport.tables import DEVICE_SAMPLE, SOURCE
@@ -21,8 +22,8 @@ def basis_entry(lake: Lake, cluster: str, day: date) -> dict[str, str]:
     return {_BASIS: hashlib.sha256(described.encode()).hexdigest()[:12]}
 
 
-def are_current(lake: Lake, cluster: str, day: date, made_with: str) -> bool:
-    """Whether the lake holds facts of the day, made from the samples that it holds and with the configuration of this hash.
+def are_current(lake: Lake, cluster: str, day: date, made: MadeWith) -> bool:
+    """Whether the lake holds facts of the day, made from the samples that it holds, of these revisions and with these settings.
 
     Facts whose samples were removed for their age are what there is.
     """
@@ -30,7 +31,7 @@ def are_current(lake: Lake, cluster: str, day: date, made_with: str) -> bool:
     if facts is None or lake.partition(DEVICE_SAMPLE.name, cluster, day) is None:
         return facts is not None
     note = lake.note(cluster, day)
-    wanted = {"config_hash": made_with, **basis_entry(lake, cluster, day)}
+    wanted = {**made.entries, **basis_entry(lake, cluster, day)}
     return all(note.get(name) == value for name, value in wanted.items())
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 
+from gpureport.facts.identity import MadeWith, recorded
 from gpureport.lake import Lake, Partition, views
 from gpureport.query import Query, build, needed, of_life
 from gpureport.window import Window, plain
@@ -52,16 +53,15 @@ def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str
         return []
     days = {*window.days(), *earlier.days()}
     facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
-    found: dict[str, list[tuple[str, str]]] = {}
+    found: dict[str, list[MadeWith]] = {}
     for partition in facts:
         found.setdefault(partition.cluster, []).append(made_by(partition))
     return sorted(cluster for cluster, makers in found.items() if len(makers) == len(days) and len(set(makers)) == 1)
 
 
-def made_by(partition: Partition) -> tuple[str, str]:
-    """The version and the configuration's hash that facts were made with."""
-    note = partition.lake.note(partition.cluster, partition.date)
-    return note.get("gpureport_version", ""), note.get("config_hash", "")
+def made_by(partition: Partition) -> MadeWith:
+    """The revisions and settings that a day's facts were made with."""
+    return recorded(partition.lake.note(partition.cluster, partition.date))
 
 
 def build_earlier(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import duckdb
 
 from gpureport.facts.freshness import basis_entry
-from gpureport.lake import Lake, Partition
+from gpureport.lake import DamagedError, Lake, Partition
 from gpureport.lake.views import create_view
 from gpureport.window import Window
 
@@ -27,8 +28,9 @@ def note_entries(lake: Lake, samples: Partition) -> dict[str, str]:
     if before := lake.partition(_TABLE, samples.cluster, samples.date):
         note = lake.note(samples.cluster, samples.date)
         stated = note.get(_STATED, "")
-        if note.get(_ROWS, rows) != rows:
-            stated = stated or json.dumps(_totals(before))
+        if note.get(_ROWS, rows) != rows and not stated:
+            with suppress(DamagedError):  # what was said of the day is lost
+                stated = json.dumps(_totals(before))
         if stated:
             entries[_STATED] = stated
     return entries

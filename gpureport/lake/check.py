@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gpureport.errors import LakeError
 from gpureport.lake.paths import day_of
-from gpureport.lake.root import Stored
+from gpureport.lake.root import Root, Stored
 from gpureport.store import Storage
 
 
@@ -24,17 +24,35 @@ class Damage(NamedTuple):
     key: str
     stored: Stored
     what: str
+    is_copy: bool = False
+    """Only its copy on this machine was, which has been fetched again."""
+
+    @property
+    def is_samples(self) -> bool:
+        """Whether it holds samples, which another export or import brings."""
+        return not self.table.startswith("facts/") and not self.stored.is_observed
 
 
 def checked(storage: Storage, table: str, key: str, stored: Stored) -> Path:
-    """A file at hand, as it was written; a damaged copy of an object is fetched again. DamagedError where it is not."""
-    path = storage.bring(stored.name)
-    what = damage(path, stored)
+    """A file at hand, as it was written. DamagedError where it is not."""
+    found = examined(storage, table, key, stored)
+    if found and not found.is_copy:
+        raise DamagedError(f"{place(storage, found)} {found.what}; {remedy(storage, found)}")
+    return storage.folder / stored.name
+
+
+def examined(storage: Storage, table: str, key: str, stored: Stored) -> Damage | None:
+    """What is wrong with a file; a damaged copy of an object is fetched again."""
+    what = damage(storage.bring(stored.name), stored)
     if what and storage.forget(stored.name):
-        what = damage(storage.bring(stored.name), stored)
-    if what:
-        raise DamagedError(sentence(storage, Damage(table, key, stored, what)))
-    return path
+        object_has = damage(storage.bring(stored.name), stored)
+        return Damage(table, key, stored, object_has or what, is_copy=not object_has)
+    return Damage(table, key, stored, what) if what else None
+
+
+def damaged_files(storage: Storage, root: Root) -> list[Damage]:
+    """Every file of a lake that is not as it was written."""
+    return [found for found in storage.each(lambda each: examined(storage, *each), root.each()) if found]
 
 
 def damage(path: Path, stored: Stored) -> str:
@@ -52,14 +70,20 @@ def damage(path: Path, stored: Stored) -> str:
     return "" if digest == stored.sha256 else "is damaged (its checksum differs)"
 
 
-def sentence(storage: Storage, found: Damage) -> str:
-    """The file, its table, cluster and day, and the command that makes it again."""
+def place(storage: Storage, found: Damage) -> str:
+    """The file, and what it is of."""
+    cluster, day = day_of(found.key)
+    return f"{storage.place}/{found.stored.name} of {found.table}, {cluster}, {day}"
+
+
+def remedy(storage: Storage, found: Damage) -> str:
+    """What makes the file again."""
     cluster, day = day_of(found.key)
     lake = f"--lake {shlex.quote(str(storage.place))}"
+    if found.is_copy:
+        return "the copy was deleted and fetched again"
     if found.table.startswith("facts/"):
-        repair = f"run 'gpureport compute --date {day} {lake}'"
-    elif found.stored.is_observed:
-        repair = f"run 'gpureport doctor {lake} --repair', which takes it out of the lake: what it saw cannot be asked for again"
-    else:
-        repair = f"export or import that day again (gpureport export --date {day} --cluster {cluster} {lake})"
-    return f"{storage.place}/{found.stored.name} of {found.table}, {cluster}, {day} {found.what}; {repair}"
+        return f"run 'gpureport compute --date {day} {lake}'"
+    if found.stored.is_observed:
+        return f"run 'gpureport doctor {lake} --repair', which takes it out of the lake: what it saw cannot be asked for again"
+    return f"export or import that day again (gpureport export --date {day} --cluster {cluster} {lake})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,11 +24,12 @@ def views(
     tables: Iterable[str],
     clusters: Collection[str] | None = None,
     dates: Collection[date] | None = None,
+    wanted: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> list[str]:
     """Create a view per table over the chosen clusters and days; the names made, in order.
 
-    A table without files becomes an empty one of its schema; facts that no day ever had are left out. DamagedError where a file
-    is not what was written.
+    A table without files becomes an empty one of its schema; facts that no day ever had are left out. Columns that are ``wanted``
+    and that no file has are null. DamagedError where a file is not what was written.
     """
     con.execute("create schema if not exists lake; create schema if not exists facts")
     chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
@@ -35,7 +37,10 @@ def views(
     made = (
         _open(con, lake, table, [str(file) for each in partitions for file in each.files]) for table, partitions in chosen.items()
     )
-    return [name for name in made if name]
+    names = [name for name in made if name]
+    for name in names:
+        _complete(con, name, wanted.get(name, ()))
+    return names
 
 
 def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[str]) -> str:
@@ -49,6 +54,18 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[st
     else:
         return ""
     return name
+
+
+def _complete(con: duckdb.DuckDBPyConnection, name: str, wanted: Collection[str]) -> None:
+    """Give a view the columns that facts of an older revision lack on every day."""
+    lacking = [column for column in wanted if column not in con.table(name).columns]
+    found = con.execute("select sql from duckdb_views() where schema_name || '.' || view_name = $1", [name]).fetchone()
+    if lacking and found:
+        nulls = ", ".join(f"null as {column}" for column in lacking)
+        con.execute(f"create or replace view {name} as select *, {nulls} from ({found[0].partition(' AS ')[2].rstrip(';')})")
+    elif lacking:
+        for column in lacking:
+            con.execute(f"alter table {name} add column {column} integer")
 
 
 def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Collection[date] | None) -> bool:

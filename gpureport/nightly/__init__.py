@@ -141,11 +141,13 @@ class _Cluster:
         """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
         self._look(failures)
         days = self._days_to_do()
+        found = False
         try:
-            return [self._do(day) for day in days][-1]
+            found = [self._do(day) for day in days][-1]
         except SourceError as error:
             failures.append(error)
-        return False
+        self._compute_older_days()
+        return found
 
     def _look(self, failures: list[SourceError]) -> None:
         plan = self.plan
@@ -190,6 +192,14 @@ class _Cluster:
                 self.say(line)
         self._compute(day)
         return True
+
+    def _compute_older_days(self) -> None:
+        """Facts of an older revision again, the oldest day first, for as long as a night may take for that."""
+        start, longest = self.watch.clock(), 60 * self.plan.config.compute.recompute_minutes
+        for day in sorted(self._days_of("facts/device_hour") & self._days_of("device_sample")):
+            if self.watch.clock() - start >= longest:
+                break
+            self._compute(day)
 
     def _compute(self, day: date) -> None:
         """Facts of a day where it has none of these samples; a run may have been killed between the samples and them."""

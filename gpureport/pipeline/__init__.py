@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpureport.pipeline.collecting import clusters_by_label, describe_export, describe_unread, each_source, export
     from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
     from gpureport.pipeline.delivering import report_here
-    from gpureport.pipeline.examining import LakeDay, Look, doctor
+    from gpureport.pipeline.examining import LakeDay, Look, doctor, examine_files
     from gpureport.pipeline.observing import Beside, describe_snapshot, import_files, import_state, snapshot_beside, take_snapshot
     from gpureport.pipeline.rehearsing import demo, demo_cluster, simulate
     from gpureport.pipeline.reporting import Reported, compute, default_window, has_facts, report
@@ -34,6 +34,7 @@ __all__ = [
     "diff_windows",
     "doctor",
     "each_source",
+    "examine_files",
     "export",
     "has_facts",
     "import_files",
@@ -54,7 +55,7 @@ _HOME = {
     "collecting": ("clusters_by_label", "describe_export", "describe_unread", "each_source", "export"),
     "comparing": ("diff_reports", "diff_windows", "what_if"),
     "delivering": ("report_here",),
-    "examining": ("LakeDay", "Look", "doctor"),
+    "examining": ("LakeDay", "Look", "doctor", "examine_files"),
     "observing": ("Beside", "describe_snapshot", "import_files", "import_state", "snapshot_beside", "take_snapshot"),
     "rehearsing": ("demo", "demo_cluster", "simulate"),
     "reporting": ("Reported", "compute", "default_window", "has_facts", "report"),

@@ -10,12 +10,12 @@ from functools import cached_property
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.compute import connection, facts_hash
+from gpureport.compute import connection
 from gpureport.config import Config
 from gpureport.documents.schema import render_schema
 from gpureport.errors import LakeError
 from gpureport.lake import Lake, open_lake, views
-from gpureport.pipeline.settings import compute_settings, report_settings
+from gpureport.pipeline.settings import facts_made_with, report_settings
 from gpureport.query import load, of_life
 from gpureport.report_tables import WindowTables
 from gpureport.row_printing import Output, print_rows
@@ -68,7 +68,7 @@ class _Tables:
 
     @cached_property
     def _window_tables(self) -> WindowTables:
-        made_with = facts_hash(load(), compute_settings(self.config))
+        made_with = facts_made_with(self.config)
         return WindowTables(self.con, self.lake, self.asked or self._whole(), report_settings(self.config), made_with)
 
     def _whole(self) -> Window:
@@ -92,7 +92,7 @@ def top(config: Config, what: str, window: Window, output: Output, count: int) -
     from gpureport.report.page.own_grids import TOP_TABLES
     from gpureport.report.page.own_grids import top as rows_of
 
-    lake, made_with = open_lake(config.lake), facts_hash(load(), compute_settings(config))
+    lake, made_with = open_lake(config.lake), facts_made_with(config)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         built = [*TOP_TABLES, "period.workload", *(["report.cost"] if config.prices.gpu_hour else [])]
         WindowTables(con, lake, window, report_settings(config), made_with).build(built)

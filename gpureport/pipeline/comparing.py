@@ -6,14 +6,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpureport.compute import connection, facts_hash
+from gpureport.compute import connection
 from gpureport.config import Config
 from gpureport.errors import LakeError
 from gpureport.facts.look_back import window_before
 from gpureport.facts.quotas import quota_lake
 from gpureport.lake import open_lake
 from gpureport.pipeline.delivering import report_here
-from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, quota_rules, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings
 from gpureport.query import load
 from gpureport.report_tables import report_tables
 from gpureport.row_printing import Output
@@ -35,8 +35,7 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
 
     lake, before = open_lake(config.lake), earlier or window_before(window)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
-        made_with = facts_hash(load(), compute_settings(config))
-        queries = report_tables(con, lake, window, report_settings(config), made_with, before)
+        queries = report_tables(con, lake, window, report_settings(config), facts_made_with(config), before)
         if "report.gpu_hour_bridge" not in queries:
             raise LakeError(
                 f"{window} cannot be compared with {before}: give windows of whole hours, and compute all days of both with this "

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from gpureport.compute import connection
 from gpureport.config import Config
-from gpureport.errors import IncompleteError, SourceError, UsageError
-from gpureport.lake import open_lake
+from gpureport.errors import IncompleteError, LakeError, SourceError, UsageError
+from gpureport.lake import Lake, Partition, open_lake
+from gpureport.lake.check import Damage, damaged_files, remedy
+from gpureport.lake.paths import day_key, day_of
 from gpureport.pipeline.collecting import catalog_of, clusters_by_label
-from gpureport.row_printing import Output
+from gpureport.pipeline.reporting import compute
+from gpureport.row_printing import Output, print_rows
 from gpureport.sources.kubernetes import NoClusterError, open_cluster
 
 if TYPE_CHECKING:
@@ -129,3 +132,53 @@ def _look_at_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence
         return None, None
     except SourceError as error:
         return None, error
+
+
+def examine_files(config: Config, is_repairing: bool, output: Output, say: Callable[[str], None]) -> str:
+    """Print the files of the lake that are damaged or missing, and what repairs each; the verdict.
+
+    IncompleteError, with the verdict, where some are and stay. A repair computes facts again, and takes damaged snapshots and all
+    samples of a day with damaged ones out of the lake.
+    """
+    lake = open_lake(config.lake)
+    found = damaged_files(lake.storage, lake.root)
+    rows = [[each.table, *map(str, day_of(each.key)), each.stored.name, each.what, remedy(lake.storage, each)] for each in found]
+    if rows:
+        print_rows(["table", "cluster", "date", "file", "damage", "repair"], rows, output, sys.stdout)
+    damaged = [each for each in found if not each.is_copy]
+    count = sum(1 for _ in lake.root.each())
+    if not damaged:
+        return f"all {count:,} files of the lake at {lake} are as they were written"
+    if is_repairing:
+        return repair(config, lake, damaged, say)
+    raise IncompleteError(f"{len(damaged):,} of {count:,} files of the lake at {lake} are damaged or missing; see above")
+
+
+def repair(config: Config, lake: Lake, damaged: Sequence[Damage], say: Callable[[str], None]) -> str:
+    """Take what nobody can read out of the lake, all samples of such a day, and compute facts again; the verdict."""
+    sampled = {each.key for each in damaged if each.is_samples}
+    lake.remove(
+        each
+        for table in lake.tables()
+        for each in lake.partitions(table)
+        if not table.startswith("facts/") and day_key(each.cluster, each.date) in sampled
+    )
+    lake.remove(Partition(each.table, *day_of(each.key), (each.stored,), lake) for each in damaged if each.stored.is_observed)
+    failures = [*_computed_again(config, sorted({day_of(each.key) for each in damaged if each.table.startswith("facts/")}), say)]
+    again = ", ".join(f"{cluster} {day}" for cluster, day in sorted(map(day_of, sampled)))
+    if failures:
+        raise IncompleteError(
+            f"facts of {', '.join(failures)} stay damaged, for their samples are gone; restore the files from a backup"
+        )
+    return f"{len(damaged):,} files are repaired or taken out of the lake{f'; export or import again: {again}' if again else ''}"
+
+
+def _computed_again(config: Config, days: Sequence[tuple[str, date]], say: Callable[[str], None]) -> Iterator[str]:
+    """Compute days; those that cannot be."""
+    for cluster, day in days:
+        try:
+            for line in compute(config, day, cluster):
+                say(line)
+        except LakeError as error:
+            say(f"warning: {error}")
+            yield f"{cluster} {day}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 from duckdb import DuckDBPyConnection
 
 from gpureport import findings
-from gpureport.compute import compute_day, connection, facts_hash
+from gpureport.compute import compute_day, connection
 from gpureport.config import Config
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
+from gpureport.facts.identity import MadeWith
 from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.delivering import deliver
-from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, facts_made_with, report_settings
 from gpureport.query import Query, load
-from gpureport.report_tables import ReportSettings, failed_checks, report_tables
+from gpureport.report_tables import ReportSettings, differing_days, failed_checks, report_tables
 from gpureport.store import Place
 from gpureport.window import Window, day_start
 
@@ -71,8 +75,7 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
 
 def has_facts(config: Config, day: date) -> bool:
     """Whether the cluster's facts of the day are made from the samples that the lake holds now, with this configuration."""
-    made_with = facts_hash(load(), compute_settings(config))
-    return are_current(open_lake(config.lake), config.cluster, day, made_with)
+    return are_current(open_lake(config.lake), config.cluster, day, facts_made_with(config))
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def open_report(
     from gpureport.report.header import read_header
 
     settings = report_settings(config)
-    made_with = facts_hash(load(), compute_settings(config))
+    made_with = facts_made_with(config)
     queries = report_tables(con, lake, window, settings, made_with)
     views(con, lake, ["source"], dates=list(window.days()))
     if salt:
@@ -156,7 +159,14 @@ def open_report(
         anonymise(con, load(), salt)
         queries = {table: load()[table] for table in queries}  # their values name namespaces that are suppressed
     shown = _shown_settings(config, settings)
-    return read_header(con, window, now, made_with, tuple(failed_checks(con)), shown), queries
+    header = read_header(con, window, now, _digest(made_with, shown), tuple(failed_checks(con)), shown)
+    return replace(header, notes=differing_days(lake, window, made_with)), queries
+
+
+def _digest(made_with: MadeWith, shown: Mapping[str, Any]) -> str:
+    """Twelve hex digits that change with any setting that changes the page, and with a revision of its facts."""
+    everything = json.dumps([made_with.entries, shown], sort_keys=True, default=str)
+    return hashlib.sha256(everything.encode()).hexdigest()[:12]
 
 
 def default_window(config: Config) -> Window:

@@ -7,6 +7,8 @@ from typing import Any
 from gpureport import findings
 from gpureport.compute import ComputeSettings
 from gpureport.config import Config
+from gpureport.facts.identity import MadeWith, made_with
+from gpureport.query import load
 from gpureport.report_tables import ReportSettings
 from gpureport.report_tables.carbon import intensities
 from gpureport.schedulers.model import Rules
@@ -24,6 +26,11 @@ def compute_settings(config: Config) -> ComputeSettings:
         memory_limit=config.compute.memory_limit,
         threads=config.compute.threads,
     )
+
+
+def facts_made_with(config: Config) -> MadeWith:
+    """What facts are made with under this configuration."""
+    return made_with(load(), compute_settings(config).meaning)
 
 
 def quota_rules(config: Config) -> Rules:

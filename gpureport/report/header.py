@@ -69,6 +69,8 @@ class Header:
     """Device time of which it is not known who held it; what nobody saw is a part of it."""
     absent: tuple[Absent, ...] = ()
     signal_count: int = 0
+    notes: tuple[str, ...] = ()
+    """Days whose facts were made otherwise than they would be now."""
     version: str = __version__
 
     @property
@@ -142,6 +144,7 @@ class Header:
             "settings": dict(self.settings),
             "sources": [asdict(source) for source in self.sources],
             "failed_checks": [str(failure) for failure in self.failures],
+            "notes": list(self.notes),
         }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -13,6 +12,7 @@ from typing import Any
 import duckdb
 
 from gpureport.errors import LakeError
+from gpureport.facts.identity import MadeWith
 from gpureport.facts.look_back import (
     HISTORY,
     build_earlier,
@@ -27,7 +27,7 @@ from gpureport.facts.look_back import parameters as look_back_parameters
 from gpureport.facts.restatement import restated_days
 from gpureport.findings import Thresholds
 from gpureport.findings import parameters as finding_parameters
-from gpureport.lake import Lake, views
+from gpureport.lake import Lake, Partition, views
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life, run_checks, with_values
 from gpureport.window import Window
 
@@ -62,14 +62,14 @@ def report_tables(
     lake: Lake,
     window: Window,
     settings: ReportSettings,
-    made_with: str = "",
+    made_with: MadeWith | None = None,
     earlier: Window | None = None,
 ) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries as they were run, by table.
 
     Tables that compare it with an earlier window (the one before) are left out where the lake does not hold all of that.
     Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are
-    missing or were made by different versions or settings, or by others than the hash ``made_with``.
+    missing, or were made with other settings than ``made_with`` and can be made again.
     """
     tables = WindowTables(con, lake, window, settings, made_with, earlier)
     absent = () if tables.has_earlier else tables.previous
@@ -89,7 +89,7 @@ class WindowTables:
         lake: Lake,
         window: Window,
         settings: ReportSettings,
-        made_with: str = "",
+        made_with: MadeWith | None = None,
         earlier: Window | None = None,
     ) -> None:
         """Refuse facts that do not fit together (see ``report_tables``); nothing is built."""
@@ -134,10 +134,13 @@ class WindowTables:
     def _open(self, tables: Collection[str]) -> None:
         """Views of kept facts of the window."""
         days = list(self._window.days())
-        views(self._con, self._lake, [table.replace(".", "/") for table in tables if table != _SIGNALS], dates=days)
+        wanted = {table: self.queries[table].columns for table in tables}
+        views(
+            self._con, self._lake, [table.replace(".", "/") for table in tables if table != _SIGNALS], dates=days, wanted=wanted
+        )
         if _SIGNALS in tables:
             # A device that was there the day before is expected from the window's start on.
-            views(self._con, self._lake, [_SIGNALS.replace(".", "/")], dates=[days[0] - timedelta(days=1), *days])
+            views(self._con, self._lake, [_SIGNALS.replace(".", "/")], dates=[days[0] - timedelta(days=1), *days], wanted=wanted)
         self.built.update(tables)
 
 
@@ -171,7 +174,7 @@ def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
     return run_checks(con, [query for query in load().values() if query.life == "checks" and set(query.reads) <= built], {})
 
 
-def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
+def _refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> None:
     days = set(window.days())
     facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
     held = {(each.cluster, each.date) for each in facts}
@@ -180,23 +183,36 @@ def _refuse_unequal_facts(lake: Lake, window: Window, made_with: str) -> None:
         raise LakeError(f"no facts yet for {_listed(lacking)}; {_COMPUTE_EACH}")
     if not facts:
         raise LakeError(f"the lake at {lake} holds nothing for {window}; export or import those days first")
-    made: dict[tuple[str, str], set[date]] = defaultdict(set)
-    for partition in facts:
-        made[made_by(partition)].add(partition.date)
-    _refuse_other_makers(made, made_with)
+    if made_with:
+        _refuse_other_settings(facts, sampled, made_with)
 
 
-def _refuse_other_makers(made: Mapping[tuple[str, str], set[date]], made_with: str) -> None:
-    """LakeError where the days' facts have several makers (version, hash), or another hash than ``made_with``; '' is any."""
-    if others := set().union(*(dates for (_, config), dates in made.items() if made_with not in ("", config))):
-        raise LakeError(
-            f"the facts of {_listed(others)} were made with another configuration or another version's SQL; {_COMPUTE_EACH}"
+def _refuse_other_settings(facts: Collection[Partition], sampled: Collection[tuple[str, date]], made_with: MadeWith) -> None:
+    """LakeError for days that were computed with other settings, and can be computed again."""
+    unlike = [(each.date, made_by(each)) for each in facts if (each.cluster, each.date) in sampled]
+    unlike = [(day, made) for day, made in unlike if made.has_other_settings(made_with)]
+    if unlike:
+        days, what = {day for day, _ in unlike}, unlike[0][1].differences(made_with)
+        raise LakeError(f"the facts of {_listed(days)} were computed with {what}; {_COMPUTE_EACH}")
+
+
+def differing_days(lake: Lake, window: Window, made_with: MadeWith) -> tuple[str, ...]:
+    """Sentences about days whose facts were made otherwise than they would be now; they count all the same."""
+    asked = set(window.days())
+    facts = [(each, made_by(each)) for each in lake.partitions("facts/device_hour") if each.date in asked]
+    revised = {each.date: made.revised(made_with) for each, made in facts if made.revised(made_with)}
+    others = {each.date: made for each, made in facts if made.has_other_settings(made_with)}
+    count = len({each.date for each, _ in facts})
+    found = []
+    if revised:
+        tables = sorted({table for tables in revised.values() for table in tables})
+        found.append(
+            f"{len(revised)} of {count} days were computed by another revision of {', '.join(tables)}: {_listed(revised)}"
         )
-    kept = max(made, key=lambda maker: (len(made[maker]), max(made[maker])))
-    if stale := set().union(*(dates for maker, dates in made.items() if maker != kept)):
-        raise LakeError(
-            f"the facts of {_listed(stale)} were made by another version or configuration than the other days'; {_COMPUTE_EACH}"
-        )
+    if others:
+        what = next(iter(others.values())).differences(made_with)
+        found.append(f"{len(others)} of {count} days were computed with {what}, and their samples are gone: {_listed(others)}")
+    return tuple(found)
 
 
 def _listed(days: Collection[date]) -> str:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.compute import connection, facts_hash
+from gpureport.compute import connection
 from gpureport.config import Config
 from gpureport.lake import open_lake
-from gpureport.pipeline.settings import compute_settings, report_settings
-from gpureport.query import load
+from gpureport.pipeline.settings import facts_made_with, report_settings
 from gpureport.report_tables import report_tables
 from gpureport.simulate import SimulationPlan
 from gpureport.window import Window
@@ -40,7 +39,7 @@ def amounts(lake: Path, window: Window) -> Amounts:
     """Every amount of the window's tables that is known, by table, key and column."""
     config = Config()
     with connection() as con:
-        report_tables(con, open_lake(lake), window, report_settings(config), facts_hash(load(), compute_settings(config)))
+        report_tables(con, open_lake(lake), window, report_settings(config), facts_made_with(config))
 
         def of(table: str, key: str) -> Iterator[tuple[tuple[object, ...], float]]:
             names = con.table(f"report.{table}").columns
