@@ -77,9 +77,9 @@ def build_earlier(
 
     The views of facts are to be opened anew after it.
     """
-    days = list(window.days())
-    views(con, lake, [table.replace(".", "/") for table in kept if table not in HISTORY], clusters, days)
-    views(con, lake, ["facts/device_signal"], clusters, [days[0] - timedelta(days=1), *days])
+    days, wanted = list(window.days()), {table: query.columns for table, query in queries.items()}
+    views(con, lake, [table.replace(".", "/") for table in kept if table not in HISTORY], clusters, days, wanted)
+    views(con, lake, ["facts/device_signal"], clusters, [days[0] - timedelta(days=1), *days], wanted)
     own = {**params, "since_at": plain(window.start_at), "until_at": plain(window.end_at)}
     for query in needed(queries, of_life(queries, "previous"), kept):
         build(con, query, own)
@@ -99,7 +99,7 @@ def build_history(
     facts = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
     alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}
     days = sorted({each.date for each in facts if made_by(each) in alike})
-    views(con, lake, _HISTORY_FACTS, dates=days)
+    views(con, lake, _HISTORY_FACTS, dates=days, wanted={table: query.columns for table, query in queries.items()})
     for query in needed(queries, HISTORY, [table.replace("/", ".") for table in _HISTORY_FACTS]):
         build(con, query, params)
 

@@ -42,6 +42,16 @@ _OLD_FILE = re.compile(
 )
 
 
+_RENAMED = {
+    "facts/container_ask": "facts/container_request",
+    "facts/device_room": "facts/device_capacity",
+    "facts/overgrant": "facts/overallocation",
+    "facts/room_look": "facts/free_capacity",
+    "facts/ungiven_use": "facts/unallocated_use",
+}
+"""Tables that had other names; their columns are the same."""
+
+
 @dataclass(frozen=True)
 class Migrated:
     """From which version to which, and how many files were written anew."""
@@ -102,7 +112,7 @@ def _older_folder(path: Path, is_rehearsal: bool) -> _Older | None:
 def _partition_of(name: str) -> tuple[str, str] | None:
     """The table and day of a file of a lake; None of anything else."""
     found = _OLD_FILE.fullmatch(name)
-    return (found[1], f"{found[2]}/{found[3]}") if found else None
+    return (_RENAMED.get(found[1], found[1]), f"{found[2]}/{found[3]}") if found else None
 
 
 def _finish_placing(path: Path) -> None:
@@ -134,7 +144,9 @@ def _older_bucket(address: ObjectAddress) -> _Older | None:
         cluster, date_of_day = day_of(key)
         for table, held in _json(bucket, day["index"]).items():
             folder = f"{table}/cluster={cluster}/date={date_of_day}"
-            files[table, key] = [f"changes/{change}/{folder}/{name}" for name, (change, *_) in sorted(held.items())]
+            files[_RENAMED.get(table, table), key] = [
+                f"changes/{change}/{folder}/{name}" for name, (change, *_) in sorted(held.items())
+            ]
     known = {name for names in files.values() for name in names}
     debris = tuple(each.name for each in bucket.objects("changes") if each.name not in known)
     return _Older(bucket, version, files, found, bool(root["is_conditional"]), debris)

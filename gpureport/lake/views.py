@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from types import MappingProxyType
@@ -16,6 +17,8 @@ from gpureport.tables.table import Table
 
 if TYPE_CHECKING:
     import duckdb
+
+_NUMBER = re.compile(r"_(seconds|joules|watts|ratio|bytes|count|hours|units|gpus|max|min|avg|at_once|index)$")
 
 
 def views(
@@ -35,49 +38,56 @@ def views(
     chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
     lake.bring(partition for partitions in chosen.values() for partition in partitions)
     made = (
-        _open(con, lake, table, [str(file) for each in partitions for file in each.files]) for table, partitions in chosen.items()
+        _open(con, lake, table, [str(file) for each in partitions for file in each.files], wanted)
+        for table, partitions in chosen.items()
     )
-    names = [name for name in made if name]
-    for name in names:
-        _complete(con, name, wanted.get(name, ()))
-    return names
+    return [name for name in made if name]
 
 
-def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[str]) -> str:
-    """The name under which a table of the lake stands now; '' for facts that no day ever had."""
+def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[str], wanted: Mapping[str, Collection[str]]) -> str:
+    """The name under which a table of the lake stands now; '' for facts that no day ever had and nobody describes."""
     name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
-    known, schema = TABLE_BY_NAME.get(table), lake.root.schemas.get(table)
+    known, schema, columns = TABLE_BY_NAME.get(table), lake.root.schemas.get(table), wanted.get(name, ())
     if files:
         create_view(con, name, files, _doubles(known))
-    elif known or schema:
-        _create_empty(con, name, known.schema if known else pa.ipc.read_schema(pa.py_buffer(schema)))
+        if lacking := [column for column in columns if column not in con.table(name).columns]:
+            create_view(con, name, files, {}, lacking)
+    elif known or schema or columns:
+        found = known.schema if known else pa.ipc.read_schema(pa.py_buffer(schema)) if schema else pa.schema([])
+        lacking = [column for column in columns if column not in (*found.names, "cluster", "date")]
+        _create_empty(con, name, found)
+        for column in lacking:
+            con.execute(f"alter table {name} add column {column} {_kind(column)}")
     else:
         return ""
     return name
 
 
-def _complete(con: duckdb.DuckDBPyConnection, name: str, wanted: Collection[str]) -> None:
-    """Give a view the columns that facts of an older revision lack on every day."""
-    lacking = [column for column in wanted if column not in con.table(name).columns]
-    found = con.execute("select sql from duckdb_views() where schema_name || '.' || view_name = $1", [name]).fetchone()
-    if lacking and found:
-        nulls = ", ".join(f"null as {column}" for column in lacking)
-        con.execute(f"create or replace view {name} as select *, {nulls} from ({found[0].partition(' AS ')[2].rstrip(';')})")
-    elif lacking:
-        for column in lacking:
-            con.execute(f"alter table {name} add column {column} integer")
+def _kind(column: str) -> str:
+    """The type of a column of facts, by its name."""
+    if column.endswith("_at"):
+        return "timestamp"
+    if column.startswith("is_"):
+        return "boolean"
+    return "double" if _NUMBER.search(column) else "varchar"
 
 
 def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Collection[date] | None) -> bool:
     return (clusters is None or partition.cluster in clusters) and (dates is None or partition.date in dates)
 
 
-def create_view(con: duckdb.DuckDBPyConnection, name: str, files: list[str], replaced: Mapping[str, str]) -> None:
-    """Put a view over files, the columns named in ``replaced`` by an expression each; LakeError where a file is no Parquet."""
+def create_view(
+    con: duckdb.DuckDBPyConnection, name: str, files: list[str], replaced: Mapping[str, str], lacking: Collection[str] = ()
+) -> None:
+    """Put a view over files, the columns named in ``replaced`` by an expression each, those that they lack null.
+
+    LakeError where a file is no Parquet.
+    """
     import duckdb  # whoever writes a lake does without it
 
     instead = ", ".join(f"{expression} as {column}" for column, expression in replaced.items())
-    columns = f"* replace ({instead})" if instead else "*"
+    nulls = "".join(f", null::{_kind(column)} as {column}" for column in lacking)
+    columns = (f"* replace ({instead})" if instead else "*") + nulls
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
     _make_way(con, name)
     try:

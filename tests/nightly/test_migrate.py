@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from golden_case import MINUTES
 from kube.lake import ask
 from lake_rows import seen
 
 from gpureport.cli import main
 from gpureport.lake import migrate as migration
+from gpureport.lake import open_lake
 from gpureport.lake.paths import ROOT
 from gpureport.lake.root import MARKER
 
@@ -77,6 +79,17 @@ def test_migrated_it_holds_the_same_files(lake: Path, capsys: pytest.CaptureFixt
     assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
     assert command(lake, "migrate") == 0
     assert "already" in capsys.readouterr().err
+
+
+def test_days_whose_samples_are_gone_are_reported_with_the_same_numbers(lake: Path, demo: Path, tmp_path: Path) -> None:
+    """As the demo, which is the same recording computed by this version."""
+    assert command(lake, "migrate") == 0
+    opened = open_lake(lake)
+    samples = ("device_sample", "sample", "raw_sample", "series", "owner_label", "device_label", "device_signal")
+    opened.remove(each for table in samples for each in opened.partitions(table))
+    assert command(lake, "report", *MINUTES, "--out", str(tmp_path / "out")) == 0
+    for name in ("container_power", "container_saturation", "device", "energy", "gpu_hour_ledger", "container"):
+        assert (tmp_path / "out" / "csv" / f"{name}.csv").read_text() == (demo / "csv" / f"{name}.csv").read_text(), name
 
 
 def test_a_snapshot_that_was_packed_and_comes_again_is_there_once(lake: Path) -> None:
