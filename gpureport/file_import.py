@@ -7,9 +7,9 @@ twice changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -18,17 +18,17 @@ import pyarrow.parquet as pq
 
 from gpureport.catalog import Catalog
 from gpureport.errors import LakeError, SourceError
-from gpureport.lake import Change, Lake, Partition, open_lake
+from gpureport.lake import Lake, Partition, open_lake
+from gpureport.lake.parquet import ROW_GROUP_ROWS
 from gpureport.provenance import Origin, add_tallies, source_table
-from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate
-from gpureport.shape import Reading, Shaped, Tally, exporters, reading_of, shape
-from gpureport.shape.known import series_id
+from gpureport.raw_days import DayWriter, KnownSeries, RawDays
+from gpureport.runtime.spill import spill_folder
+from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch
+from gpureport.shape import Tally
 from gpureport.sources.openmetrics import read_openmetrics
 from gpureport.store import Place
-from gpureport.window import DAY_MS, Window, from_ms, rfc3339, to_ms
+from gpureport.window import Window, from_ms, rfc3339, to_ms
 
-MARGIN = timedelta(minutes=15)
-"""Samples around a day that tell how far its first and last ones reach."""
 AHEAD = timedelta(hours=1)
 """How far clocks may differ."""
 
@@ -52,27 +52,38 @@ def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Cat
     SourceError for a file that cannot be read, holds nothing of use, or reaches beyond ``now``; LakeError where an export
     without raw samples already filled one of the days.
     """
-    fresh = concatenate([read_openmetrics(path) for path in files])
     named = ", ".join(map(str, files))
+    known = KnownSeries(catalog)
+    with spill_folder() as folder:
+        fresh, kept = RawDays(folder / "fresh", known), RawDays(folder / "kept", known)
+        for path in files:
+            for batch in read_openmetrics(path):
+                fresh.add(batch)
+        _refuse(fresh, named, now)
+        series, touched = list(known.labels), fresh.days()
+        lake = open_lake(place, create=True)
+        with lake.change() as change:
+            days = _days_to_write(lake, cluster, touched)
+            for raw in _raw_partitions(lake, cluster, days):
+                for batch in _read_raw(lake, raw):
+                    kept.add(batch, days)
+            writer = DayWriter(change, cluster, known, [kept, fresh], keep_raw=True)
+            tallies = {day: writer.write(day) for day in days}
+            for day, told in tallies.items():
+                origin = Origin("file", "OpenMetrics", "openmetrics")
+                change.write("source", cluster, day, source_table(told, catalog, origin, Window.of_day(day)))
+            together = add_tallies(tallies.values())
+            _refuse_nothing(together, named)
+    nameless = {metric: tally.dropped["nameless"] for metric, tally in sorted(together.items()) if tally.dropped["nameless"]}
+    unread = catalog.unread(Counter(labels.get(METRIC_LABEL, "") for labels in series))
+    return Imported(tuple(touched), len(series), fresh.sample_count, nameless, unread)
+
+
+def _refuse(fresh: RawDays, named: str, now: datetime | None) -> None:
     if fresh.sample_count == 0:
         raise SourceError(f"{named}: no samples; give OpenMetrics text with timestamps")
-    _refuse_the_future(fresh, named, now)
-    lake = open_lake(place, create=True)
-    touched = _days(fresh)
-    with lake.change() as change:
-        batch = distinct(concatenate([*_kept_raw(lake, cluster, _with_neighbours(touched)), fresh]))
-        days = [day for day in _with_neighbours(touched) if day in touched or lake.partition("raw_sample", cluster, day)]
-        tallies = add_tallies(_write_day(change, cluster, day, batch, catalog) for day in days)
-        _refuse_nothing(tallies, named)
-    nameless = {metric: tally.dropped["nameless"] for metric, tally in sorted(tallies.items()) if tally.dropped["nameless"]}
-    unread = catalog.unread(Counter(labels.get(METRIC_LABEL, "") for labels in fresh.labels))
-    return Imported(tuple(sorted(touched)), fresh.series_count, fresh.sample_count, nameless, unread)
-
-
-def _refuse_the_future(batch: SeriesBatch, named: str, now: datetime | None) -> None:
-    last = int(batch.times_ms.max())
-    if now is not None and last > to_ms(now + AHEAD):
-        raise SourceError(f"{named}: samples reach to {rfc3339(from_ms(last))}, in the future; check both clocks")
+    if now is not None and fresh.last_ms > to_ms(now + AHEAD):
+        raise SourceError(f"{named}: samples reach to {rfc3339(from_ms(fresh.last_ms))}, in the future; check both clocks")
 
 
 def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
@@ -86,104 +97,61 @@ def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
     raise SourceError(f"{named}: no metric that gpureport knows; see queries/catalog/signal.csv, or add rows under [[signals]]")
 
 
-def _days(batch: SeriesBatch) -> set[date]:
-    """The UTC days in which the batch has samples."""
-    return {datetime.fromtimestamp(int(day) * DAY_MS / 1000, UTC).date() for day in np.unique(batch.times_ms // DAY_MS)}
-
-
 def _with_neighbours(days: Iterable[date]) -> list[date]:
     """The days and those beside them: a sample after midnight tells how long the last one before it holds."""
     return sorted({day + timedelta(days=shift) for day in days for shift in (-1, 0, 1)})
 
 
-def _kept_raw(lake: Lake, cluster: str, days: Iterable[date]) -> list[SeriesBatch]:
-    """The raw samples that the lake holds of these days."""
+def _days_to_write(lake: Lake, cluster: str, touched: Sequence[date]) -> list[date]:
+    """The touched days, and those beside them that hold raw samples."""
     exported = {each.date for each in lake.partitions("device_sample") if each.cluster == cluster}
-    kept = []
-    for day in days:
-        raw = lake.partition("raw_sample", cluster, day)
-        if raw is not None:
-            kept.append(_read_raw(lake, raw))
-        elif day in exported:
+    raw = {each.date for each in lake.partitions("raw_sample") if each.cluster == cluster}
+    for day in _with_neighbours(touched):
+        if day in exported - raw:
             raise LakeError(
                 f"{day} of cluster {cluster} was exported without its raw samples, so nothing can be merged into it; "
                 "export it again with --keep-raw, or import into another --cluster"
             )
-    return kept
+    return [day for day in _with_neighbours(touched) if day in touched or day in raw]
 
 
-def _read_raw(lake: Lake, raw: Partition) -> SeriesBatch:
-    series = _table(lake.partition("series", raw.cluster, raw.date), ["series_id", "metric", "labels"])
-    labels = {row["series_id"]: {METRIC_LABEL: row["metric"], **dict(row["labels"])} for row in series.to_pylist()}
-    rows = _table(raw, None)
+def _raw_partitions(lake: Lake, cluster: str, days: Sequence[date]) -> list[Partition]:
+    """What the lake holds of the days, and of those beside them."""
+    found = (lake.partition("raw_sample", cluster, day) for day in _with_neighbours(days))
+    return [raw for raw in found if raw is not None]
+
+
+def _read_raw(lake: Lake, raw: Partition) -> Iterator[SeriesBatch]:
+    """A partition's raw samples, a row group at a time."""
+    series = lake.partition("series", raw.cluster, raw.date)
+    labels: dict[int, Labels] = {}
+    for file in series.files if series else ():
+        for rows in _row_groups(file, ["series_id", "metric", "labels"]):
+            labels |= {row["series_id"]: {METRIC_LABEL: row["metric"], **dict(row["labels"])} for row in rows.to_pylist()}
+    for file in raw.files:
+        for rows in _row_groups(file, ["series_id", "seen_at", "value"]):
+            yield _raw_batch(rows, labels)
+
+
+def _raw_batch(rows: pa.RecordBatch, labels: Mapping[int, Labels]) -> SeriesBatch:
     ids = rows["series_id"].to_numpy()
-    first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if ids.size else np.empty(0, np.int64)
+    first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])[: ids.size])
     return SeriesBatch(
         labels=[labels[int(ids[index])] for index in first],
         offsets=np.append(first, ids.size).astype(np.int64),
-        times_ms=rows["seen_at"].to_numpy().astype("datetime64[ms]").astype(np.int64),
+        times_ms=rows["seen_at"].to_numpy(zero_copy_only=False).astype("datetime64[ms]").astype(np.int64),
         values=_raw_values(rows["value"]),
     )
 
 
-def _table(partition: Partition | None, columns: list[str] | None) -> pa.Table:
-    """A partition's rows."""
-    files = partition.files if partition else ()
-    return pa.concat_tables([pq.read_table(file, columns=columns, partitioning=None) for file in files])
+def _row_groups(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """A file's rows, some at a time."""
+    return pq.ParquetFile(file, pre_buffer=False).iter_batches(ROW_GROUP_ROWS, columns=columns, use_threads=False)
 
 
-def _raw_values(column: pa.ChunkedArray) -> np.ndarray:
+def _raw_values(column: pa.Array) -> np.ndarray:
     """Values with staleness markers back in place of nulls."""
     is_marker = np.asarray(column.is_null())
     bits = np.array(column.fill_null(0.0), np.float64).view(np.uint64).copy()
     bits[is_marker] = STALE_BITS
     return bits.view(np.float64)
-
-
-def _write_day(change: Change, cluster: str, day: date, batch: SeriesBatch, catalog: Catalog) -> Mapping[str, Tally]:
-    window = Window.of_day(day)
-    shaped = _shape(between(batch, window.widened(MARGIN)), catalog, window)
-    for table, rows in shaped.tables().items():
-        change.write(table, cluster, day, rows)
-    origin = Origin("file", "OpenMetrics", "openmetrics")
-    change.write("source", cluster, day, source_table(shaped.tallies, catalog, origin, window))
-    return shaped.tallies
-
-
-def _shape(batch: SeriesBatch, catalog: Catalog, window: Window) -> Shaped:
-    """Shape a day; once more where its values show that a metric was read in the wrong unit (DCGM 4.6)."""
-    assumed = Reading(exporters(batch.labels))
-    shaped = shape(batch, catalog, window, keep_raw=True, reading=assumed)
-    reading = reading_of(shaped.tallies, assumed.exporters)
-    return shaped if reading == assumed else shape(batch, catalog, window, keep_raw=True, reading=reading)
-
-
-def distinct(batch: SeriesBatch) -> SeriesBatch:
-    """Each series once, its samples sorted, and of several at one instant the first that came."""
-    numbers: dict[int, int] = {}
-    labels: list[Labels] = []
-    for each in batch.labels:
-        if numbers.setdefault(series_id(each), len(labels)) == len(labels):
-            labels.append(each)
-    own = np.array([numbers[series_id(each)] for each in batch.labels], np.int64)
-    series = np.repeat(own, np.diff(batch.offsets))
-    order = np.lexsort((batch.times_ms, series))
-    series, times, values = series[order], batch.times_ms[order], batch.values[order]
-    kept = np.append(True, (times[1:] != times[:-1]) | (series[1:] != series[:-1]))[: times.size]
-    counts = np.bincount(series[kept], minlength=len(labels))
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return SeriesBatch(labels, offsets, times[kept], values[kept], batch.external_labels)
-
-
-def between(batch: SeriesBatch, window: Window) -> SeriesBatch:
-    """The batch's samples of [start, end)."""
-    inside = (batch.times_ms >= window.start_ms) & (batch.times_ms < window.end_ms)
-    counts = np.add.reduceat(np.append(inside, False), batch.offsets[:-1]) * (np.diff(batch.offsets) > 0)
-    present = np.flatnonzero(counts)
-    return SeriesBatch(
-        labels=[batch.labels[int(number)] for number in present],
-        offsets=np.concatenate([[0], np.cumsum(counts[present])]).astype(np.int64),
-        times_ms=batch.times_ms[inside],
-        values=batch.values[inside],
-        external_labels=batch.external_labels,
-    )

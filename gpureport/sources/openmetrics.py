@@ -1,4 +1,4 @@
-"""OpenMetrics text with timestamps → one SeriesBatch.
+"""OpenMetrics text with timestamps → SeriesBatches.
 
 Label sets are parsed by prometheus-client, once per distinct series; only the cutting of a line into series, value and
 time is done here, because a day has millions of lines and few series.
@@ -16,28 +16,33 @@ import numpy as np
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gpureport.errors import SourceError
-from gpureport.series import METRIC_LABEL, SeriesBatch
+from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
 
 _EARLIEST_SECONDS = 946_684_800.0  # 2000-01-01
 _LATEST_SECONDS = 4_102_444_800.0  # 2100-01-01
+_SAMPLES_AT_ONCE = 500_000
 
 
-def read_openmetrics(path: Path) -> SeriesBatch:
-    """All samples of a file (plain or .gz), whatever their order.
+def read_openmetrics(path: Path) -> Iterator[SeriesBatch]:
+    """All samples of a file (plain or .gz), whatever their order, so many at a time.
 
     SourceError names the file and line for what is no OpenMetrics, has no timestamp, or ends before ``# EOF``.
     """
     samples: dict[str, tuple[array[float], array[float]]] = {}
-    ended = False
+    labels: dict[str, Labels] = {}
+    ended, count = False, 0
     for number, line in enumerate(_lines(path), start=1):
         if line.startswith("#"):
             ended = line.rstrip() == "# EOF"
         elif line.strip():
             _add(samples, line, path, number)
-            ended = False
+            ended, count = False, count + 1
+            if count % _SAMPLES_AT_ONCE == 0:
+                yield _batch(samples, labels, path)
+                samples.clear()
     if not ended:
         raise SourceError(f"{path} ends without '# EOF': it was cut off; export it again, or wait until it is written")
-    return _batch(samples, path)
+    yield _batch(samples, labels, path)
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -77,12 +82,12 @@ def _add(samples: dict[str, tuple[array[float], array[float]]], line: str, path:
     values.append(value)
 
 
-def _batch(samples: dict[str, tuple[array[float], array[float]]], path: Path) -> SeriesBatch:
+def _batch(samples: dict[str, tuple[array[float], array[float]]], labels: dict[str, Labels], path: Path) -> SeriesBatch:
     lengths = [len(times) for times, _ in samples.values()]
     seconds = np.concatenate([np.frombuffer(times) for times, _ in samples.values()] or [np.empty(0)])
     values = np.concatenate([np.frombuffer(values) for _, values in samples.values()] or [np.empty(0)])
     return SeriesBatch(
-        labels=[_labels(head, path) for head in samples],
+        labels=[labels.get(head) or labels.setdefault(head, _labels(head, path)) for head in samples],
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         times_ms=np.rint(seconds * 1000).astype(np.int64),
         values=values,
