@@ -27,7 +27,7 @@ MARGIN = timedelta(minutes=15)
 """Samples around a day that tell how far its first and last ones reach."""
 _MARGIN_MS = MARGIN // timedelta(milliseconds=1)
 _SLOTS = 64
-_SAMPLES_AT_ONCE = 1_000_000
+_SAMPLES_AT_ONCE = 500_000
 _ROW = np.dtype([("series", "<i4"), ("time_ms", "<i8"), ("value", "<f8")])
 
 
