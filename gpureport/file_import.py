@@ -146,7 +146,7 @@ def _raw_batch(rows: pa.RecordBatch, labels: Mapping[int, Labels]) -> SeriesBatc
 
 def _row_groups(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """A file's rows, some at a time."""
-    return pq.ParquetFile(file, pre_buffer=False).iter_batches(ROW_GROUP_ROWS, columns=columns, use_threads=False)
+    yield from pq.ParquetFile(file, pre_buffer=False).iter_batches(ROW_GROUP_ROWS, columns=columns, use_threads=False)
 
 
 def _raw_values(column: pa.Array) -> np.ndarray:

@@ -88,7 +88,8 @@ class RawDays:
         since = batch.times_ms % DAY_MS
         wanted = None if days is None else {_number_of(day) for day in days}
         for shift, is_there in ((0, since >= 0), (-1, since < _MARGIN_MS), (1, since >= DAY_MS - _MARGIN_MS)):
-            self._append(rows[is_there], number[is_there] + shift, slots[is_there], wanted)
+            if is_there.any():
+                self._append(rows[is_there], number[is_there] + shift, slots[is_there], wanted)
 
     def days(self) -> list[date]:
         """The UTC days that have samples of their own."""
