@@ -36,17 +36,28 @@ from gpureport.window import parse_instant
 @prometheus_options
 @cluster_options
 @NO_KUBERNETES
+@click.option(
+    "--blocks", help="Folder or s3://BUCKET/PREFIX with blocks of Prometheus, Thanos, Mimir or Cortex, in place of a server."
+)
 @LOG_FORMAT
 @click.pass_obj
-def export(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
+def export(
+    invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, blocks: str | None, **flags: Any
+) -> None:
     """Copy one UTC day from Prometheus into the lake.
 
     Reads Prometheus, Mimir, Thanos or VictoriaMetrics. Also takes a snapshot of the Kubernetes cluster, if one is found.
+    Blocks of their storage fill in days of the past without a server; then no snapshot is taken.
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
     """
     config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
     chosen = finished_day(invocation, day)
+    if blocks:
+        for line in pipeline.export_blocks(config, blocks, invocation.environ, chosen):
+            invocation.say(line)
+        click.echo(str(config.lake))
+        return
     for each in pipeline.each_source(config, invocation.environ, chosen):
         with_state = each.kubernetes.enabled and not no_kubernetes
         beside = pipeline.snapshot_beside(each, invocation.environ, invocation.now) if with_state else pipeline.Beside()

@@ -9,7 +9,14 @@ from gpureport.runtime.garbage import imported
 
 if TYPE_CHECKING:
     from gpureport.pipeline.asking import schema, sql, top
-    from gpureport.pipeline.collecting import clusters_by_label, describe_export, describe_unread, each_source, export
+    from gpureport.pipeline.collecting import (
+        clusters_by_label,
+        describe_export,
+        describe_unread,
+        each_source,
+        export,
+        export_blocks,
+    )
     from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
     from gpureport.pipeline.delivering import report_here
     from gpureport.pipeline.examining import LakeDay, Look, doctor, examine_files
@@ -36,6 +43,7 @@ __all__ = [
     "each_source",
     "examine_files",
     "export",
+    "export_blocks",
     "has_facts",
     "import_files",
     "import_state",
@@ -52,7 +60,7 @@ __all__ = [
 
 _HOME = {
     "asking": ("schema", "sql", "top"),
-    "collecting": ("clusters_by_label", "describe_export", "describe_unread", "each_source", "export"),
+    "collecting": ("clusters_by_label", "describe_export", "describe_unread", "each_source", "export", "export_blocks"),
     "comparing": ("diff_reports", "diff_windows", "what_if"),
     "delivering": ("report_here",),
     "examining": ("LakeDay", "Look", "doctor", "examine_files"),

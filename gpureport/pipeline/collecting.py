@@ -34,6 +34,19 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
         return export_day(settings, config.lake, day, progress, only_if_grown)
 
 
+def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: date) -> list[str]:
+    """One day of a folder or bucket of blocks into the lake; what was done, a line each."""
+    from gpureport.export.blocks import BlockSettings, export_blocks
+    from gpureport.store import parse_place
+
+    place = config.reached_place(parse_place(blocks), environ)
+    settings = BlockSettings(place, catalog_of(config), config.cluster, config.prometheus.match, config.export.keep_raw)
+    done = export_blocks(settings, config.lake, day)
+    return [
+        f"{done.day}: {done.sample_count:,} samples of {done.series_count:,} series, from {done.block_count} blocks of {place}"
+    ]
+
+
 def describe_export(exported: Exported) -> list[str]:
     """What an export did, a line each; its warnings too."""
     what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"

@@ -228,3 +228,18 @@ def test_of_two_nights_at_once_the_second_leaves(
     assert not (tmp_path / "second" / "report.html").exists()
     assert seen(place(environ, lake)) == nested[1]
     assert open_lake(place(environ, lake)).partitions("facts/device_hour")
+
+
+def test_blocks_in_a_bucket_are_exported(rclone_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks, environ = tmp_path / "blocks", shell(rclone_url, tmp_path / "cache")
+    fill_blocks(blocks, energy(0, 21))
+    bucket = Bucket(place(environ, f"s3://{BUCKET}/blocks"))  # type: ignore[arg-type]
+    for file in sorted(each for each in blocks.rglob("*") if each.is_file()):
+        bucket.upload(file, file.relative_to(blocks).as_posix())
+    said = []
+    for where in (str(blocks), f"s3://{BUCKET}/blocks"):
+        day = ["--date", "2026-11-20", "--lake", str(tmp_path / where[:2].strip("/"))]
+        assert main(["export", "--blocks", where, *day], environ=environ, now=NIGHT) == 0
+        said.append(capsys.readouterr().err.partition(", from ")[0])
+    assert said[0] == said[1]
+    assert "samples of" in said[0]

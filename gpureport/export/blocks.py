@@ -1,0 +1,64 @@
+"""Export from blocks: one UTC day of a folder or bucket of them into the lake, the same rows as from a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from gpureport.catalog import Catalog
+from gpureport.errors import SourceError
+from gpureport.export.settings import window_asked
+from gpureport.lake import open_lake
+from gpureport.provenance import Origin, source_table
+from gpureport.raw_days import DayWriter, KnownSeries, RawDays
+from gpureport.runtime.spill import spill_folder
+from gpureport.sources.blocks import Block, blocks_of, read_block
+from gpureport.store import Place
+from gpureport.window import Window
+
+
+@dataclass(frozen=True)
+class BlockSettings:
+    """Where the blocks are, and which of their series are meant."""
+
+    place: Place
+    catalog: Catalog
+    cluster: str
+    match: Mapping[str, str]
+    keep_raw: bool
+
+
+@dataclass(frozen=True)
+class OfBlocks:
+    """What an export from blocks did."""
+
+    day: date
+    block_count: int
+    series_count: int
+    sample_count: int
+
+
+def export_blocks(settings: BlockSettings, lake: Place, day: date) -> OfBlocks:
+    """Write one day's partitions whole. SourceError where blocks cannot be read, or hold none of the catalogue's series."""
+    window = window_asked(day)
+    blocks = blocks_of(settings.place, window, settings.match)
+    known = KnownSeries(settings.catalog)
+    with spill_folder() as folder:
+        raw = RawDays(folder / "raw", known)
+        for block in blocks:
+            for batch in read_block(block, settings.catalog.asked, settings.match, _differing(block, blocks), window):
+                raw.add(batch, [day])
+        if day not in raw.days():
+            raise SourceError(f"{settings.place} holds no series of the catalogue for {day}; check the date and its blocks")
+        with open_lake(lake, create=True).change() as change:
+            tallies = DayWriter(change, settings.cluster, known, [raw], settings.keep_raw).write(day)
+            origin = Origin("prometheus", str(settings.place), "blocks")
+            change.write("source", settings.cluster, day, source_table(tallies, settings.catalog, origin, Window.of_day(day)))
+    samples = sum(tally.sample_count for tally in tallies.values())
+    return OfBlocks(day, len(blocks), sum(tally.series_count for tally in tallies.values()), samples)
+
+
+def _differing(block: Block, blocks: list[Block]) -> dict[str, str]:
+    """The block's own labels that not all of the blocks have: they tell copies apart, of replicas say."""
+    return {name: value for name, value in block.labels.items() if any(each.labels.get(name) != value for each in blocks)}

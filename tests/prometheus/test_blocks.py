@@ -1,0 +1,109 @@
+"""Blocks give the lake that their server gives, whichever generation wrote them; what cannot be read is refused by name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from datetime import date
+from pathlib import Path
+
+import pytest
+import requests
+
+from bench.server import remote_write
+from gpureport.catalog import load_catalog
+from gpureport.errors import SourceError
+from gpureport.export.blocks import BlockSettings, OfBlocks, export_blocks
+from gpureport.sources.blocks.index import Index, tombstones
+from gpureport.sources.openmetrics import read_openmetrics
+
+from .conftest import RECORDING
+from .programs import program, prometheus
+from .test_paths import DAY, TABLES, assert_same_rows, exported_lake
+
+DELETED = 'DCGM_FI_DEV_POWER_USAGE{gpu="0"}'
+
+
+def exported(blocks: Path, lake: Path, day: date = DAY, **match: str) -> OfBlocks:
+    return export_blocks(BlockSettings(blocks, load_catalog(), "lab", match, keep_raw=True), lake, day)
+
+
+@pytest.mark.parametrize("is_sent", [True, False], ids=["blocks that it wrote", "blocks with tombstones"])
+@pytest.mark.parametrize("binary", ["PROMETHEUS_BIN", "PROMETHEUS3_BIN"])
+def test_a_servers_snapshot_gives_the_lake_that_the_server_gives(
+    binary: str, is_sent: bool, blocks: Path, tmp_path: Path
+) -> None:
+    folder, flags = tmp_path / "server", ("--web.enable-admin-api", "--web.enable-remote-write-receiver")
+    with prometheus(program(binary), None if is_sent else blocks, folder, *flags) as url:
+        if is_sent:
+            remote_write(list(read_openmetrics(RECORDING)), f"{url}/api/v1/write")
+        admin = f"{url}/api/v1/admin/tsdb"
+        since = {"match[]": DELETED, "start": "2026-11-20T23:52:00Z", "end": "2026-11-20T23:54:00Z"}
+        requests.post(f"{admin}/delete_series", params=since, timeout=30).raise_for_status()
+        exported_lake(url, "remote-read", tmp_path / "by-server")
+        name = requests.post(f"{admin}/snapshot", timeout=30).json()["data"]["name"]
+    snapshot = folder / "data" / "snapshots" / name
+    assert exported(snapshot, tmp_path / "by-blocks").sample_count > 0
+    assert any(tombstones(each) for each in snapshot.glob("*/tombstones")) is not is_sent
+    for table in (*TABLES, "series"):
+        assert_same_rows(tmp_path / "by-blocks", tmp_path / "by-server", table)
+    assert_same_rows(tmp_path / "by-blocks", tmp_path / "by-server", "source", "* exclude (kind, server, read_path)")
+
+
+def with_meta(blocks: Path, copy: Path, **thanos: object) -> Path:
+    """A copy of blocks that say of themselves what a sidecar adds."""
+    shutil.copytree(blocks, copy)
+    for path in copy.glob("*/meta.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "thanos": thanos}))
+    return copy
+
+
+def test_downsampled_blocks_are_refused(blocks: Path, tmp_path: Path) -> None:
+    place = with_meta(blocks, tmp_path / "blocks", downsample={"resolution": 300_000})
+    with pytest.raises(SourceError, match=r"block \w+ of .* is downsampled to 300 s: it holds no raw samples"):
+        exported(place, tmp_path / "lake")
+    shutil.copytree(blocks, place, dirs_exist_ok=True)  # the same names: now of full resolution
+    assert exported(place, tmp_path / "lake").sample_count > 0
+
+
+def test_blocks_of_another_cluster_are_left_out(blocks: Path, tmp_path: Path) -> None:
+    place = with_meta(blocks, tmp_path / "blocks", labels={"cluster": "east"})
+    assert exported(place, tmp_path / "lake", cluster="east").sample_count > 0
+    with pytest.raises(SourceError, match=f"holds no series of the catalogue for {DAY}"):
+        exported(place, tmp_path / "other", cluster="west")
+
+
+def test_a_folder_without_blocks_and_a_damaged_block_are_named(blocks: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="holds no blocks; name the folder that has them"):
+        exported(tmp_path, tmp_path / "lake")
+    place = tmp_path / "blocks"
+    shutil.copytree(blocks, place)
+    for path in place.glob("*/chunks/*"):
+        path.write_bytes(path.read_bytes()[:64])
+    with pytest.raises(SourceError, match=r"block \w+ of .* is damaged"):
+        exported(place, tmp_path / "lake")
+    assert not list((tmp_path / "lake").rglob("*.parquet"))
+
+
+def test_version_1_of_an_index_names_symbols_by_their_place(tmp_path: Path) -> None:
+    """Of Prometheus before 2.3, by hand: one series {__name__="up"} with one chunk at 1000..2000, from the format's page."""
+    name = b"\x08__name__" + b"\x02up"
+    symbols = struct.pack(">II", len(name) + 4, 2) + name + b"\0\0\0\0"
+    at = 5 + 8
+    series = bytes([1, at, at + 9, 1, *varint(2 * 1000), *varint(1000), *varint(8)])
+    series_at = 5 + len(symbols)
+    body = symbols + bytes([len(series)]) + series + b"\0\0\0\0"
+    postings_at = 5 + len(body)
+    body += struct.pack(">III", 8, 1, series_at) + b"\0\0\0\0"
+    table_at = 5 + len(body)
+    entry = b"\x02" + name + bytes([postings_at])
+    body += struct.pack(">II", len(entry) + 4, 1) + entry + b"\0\0\0\0"
+    path = tmp_path / "index"
+    path.write_bytes(b"\xba\xaa\xd7\x00\x01" + body + struct.pack(">6Q", 5, series_at, 0, 0, 0, table_at) + b"\0\0\0\0")
+    [found] = Index(path).series_of("__name__", {"up"})
+    assert (found.labels, [tuple(chunk) for chunk in found.chunks]) == ({"__name__": "up"}, [(1000, 2000, 0, 8)])
+
+
+def varint(number: int) -> bytes:
+    return bytes([number & 0x7F | 0x80, number >> 7]) if number > 0x7F else bytes([number])
