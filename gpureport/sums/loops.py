@@ -119,18 +119,17 @@ def weighed(
     known_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
     sums, largest, smallest = np.zeros(size, values.dtype), np.zeros(size, values.dtype), np.zeros(size, values.dtype)
     for number in range(size):
+        held, count, weight = known_ms[number], counts[number], sums[number]
+        top = low = sums[number]
         for row in range(offsets[number], offsets[number + 1]):
             if is_known(bits, row):
                 value = values[row]
-                known_ms[number] += held_ms[row]
-                sums[number] += value * weights[row]
-                if counts[number] == 0:
-                    largest[number] = smallest[number] = value
-                elif value > largest[number]:
-                    largest[number] = value
-                elif value < smallest[number]:
-                    smallest[number] = value
-                counts[number] += 1
+                held += held_ms[row]
+                weight += value * weights[row]
+                top = value if count == 0 or value > top else top
+                low = value if count == 0 or value < low else low
+                count += 1
+        known_ms[number], sums[number], largest[number], smallest[number], counts[number] = held, weight, top, low, count
     return known_ms, sums, largest, smallest, counts
 
 
@@ -150,17 +149,19 @@ def memory(
     known_ms, pressed_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     sums, largest = np.zeros(size), np.zeros(size)
     for number in range(size):
+        held, pressed, count, weight, top = known_ms[number], pressed_ms[number], counts[number], sums[number], largest[number]
         for row in range(offsets[number], offsets[number + 1]):
             if is_known(used_bits, row) and is_known(free_bits, row):
                 whole = used[row] + free[row]
                 if used[row] >= 0 and free[row] >= 0 and whole >= 1 and whole <= 1e18:
                     ratio = used[row] / whole
-                    known_ms[number] += held_ms[row]
-                    sums[number] += ratio * held_seconds[row]
-                    largest[number] = max(largest[number], ratio)
-                    counts[number] += 1
+                    held += held_ms[row]
+                    weight += ratio * held_seconds[row]
+                    top = max(top, ratio)
+                    count += 1
                     if ratio >= threshold:
-                        pressed_ms[number] += held_ms[row]
+                        pressed += held_ms[row]
+        known_ms[number], pressed_ms[number], counts[number], sums[number], largest[number] = held, pressed, count, weight, top
     return known_ms, sums, largest, pressed_ms, counts
 
 
@@ -212,15 +213,17 @@ def growth(
     values, gaps = np.zeros(size, np.int64), np.zeros(size, np.int64)
     sums, gap_sums = np.zeros(size, increase.dtype), np.zeros(size)
     for number in range(size):
+        held, grown, count, value_count = known_ms[number], sums[number], counts[number], values[number]
         for row in range(offsets[number], offsets[number + 1]):
-            values[number] += is_known(value_bits, row)
+            value_count += is_known(value_bits, row)
             if is_known(bits, row):
-                known_ms[number] += held_ms[row]
-                sums[number] += increase[row]
-                counts[number] += 1
+                held += held_ms[row]
+                grown += increase[row]
+                count += 1
             if is_known(gap_bits, row):
                 gap_sums[number] += gap[row]
                 gaps[number] += 1
+        known_ms[number], sums[number], counts[number], values[number] = held, grown, count, value_count
     return known_ms, sums, counts, values, gap_sums, gaps
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +45,15 @@ def saturation_sums(
     """
     if not is_plain(file):
         return None
-    found = _Intervals(file, pieces, memory_threshold_ratio)
+    found = _Intervals(file, pieces, memory_threshold_ratio, schema.names)
     return found.table(cluster, schema) if found.is_in_order() else None
 
 
 class _Intervals:
     """The intervals of a part's devices, and what their rows add up to, by name of the sum."""
 
-    def __init__(self, file: Path, pieces: pa.Table, memory_threshold_ratio: float) -> None:
+    def __init__(self, file: Path, pieces: pa.Table, memory_threshold_ratio: float, wanted: Collection[str]) -> None:
+        self._wanted = {*wanted, *(f"{name}_active_ratio_seconds" for name in _THROTTLE_BITS)}
         self._rows = rows = Rows(file, [name for signal in SIGNALS for name in _columns(signal)])
         cut_offsets, cuts_us = _cuts(pieces, rows.devices)
         self.offsets, self.starts, self.reaches = loops.intervals(
@@ -101,7 +102,8 @@ class _Intervals:
     def gauge(self, signal: Signal) -> None:
         """Seconds in which it was known, value x seconds, largest and smallest."""
         rows, stem, unit = self._rows, *_stem_and_unit(signal)
-        if not rows.has(signal.name):
+        largest_name, smallest_name = f"{signal.name}_max", f"{signal.name}_min"
+        if not rows.has(signal.name) or self._wanted.isdisjoint((_integral_name(stem, unit), largest_name, smallest_name)):
             return
         column = rows.values(signal.name)
         weights = rows.held_seconds if column.places < 0 else rows.held_ms
@@ -110,8 +112,8 @@ class _Intervals:
         )
         self._seconds(f"{stem}_seen_seconds", known_ms, counts)
         self._put(_integral_name(stem, unit), sums if column.places < 0 else _doubles(sums, column.places) / 1000, counts)
-        self._put(f"{signal.name}_max", _doubles(largest, column.places), counts)
-        self._put(f"{signal.name}_min", _doubles(smallest, column.places), counts)
+        self._put(largest_name, _doubles(largest, column.places), counts)
+        self._put(smallest_name, _doubles(smallest, column.places), counts)
 
     def counter(self, signal: Signal) -> None:
         """Seconds over which its growth is known, growth, rows that carry it, growth over gaps and resets."""
