@@ -51,6 +51,7 @@ lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL 
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
 	@$(VENV)/bin/sqlfluff lint --processes 2 queries
+	@$(PY) tests/glossary.py
 
 docs: $(VENV)/.installed-dev ## Write the generated documents anew
 	@$(PY) -m gpureport.documents

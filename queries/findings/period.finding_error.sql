@@ -112,7 +112,7 @@ select
     if(class.class is null, 'low', 'high') as confidence,
     concat(
         'XID ', summed.xid_code, ' (', coalesce(class.class || ': ' || class.meaning, 'not in the catalogue'), '), at least ',
-        if(summed.event_count = 1, 'once', summed.event_count || ' times'), '; held by ', coalesce(nullif(array_to_string(summed.holders[:3], ', '), ''), 'nobody'),
+        if(summed.event_count = 1, 'once', summed.event_count || ' times'), '; allocated to ', coalesce(nullif(array_to_string(summed.holders[:3], ', '), ''), 'nobody'),
         if(len(summed.holders) > 3, ' and ' || (len(summed.holders) - 3) || ' more', '')
     ) as evidence,
     summed.first_seen_at,

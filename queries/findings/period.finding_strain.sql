@@ -80,14 +80,14 @@ ruled as (
                 'code': 'GR301',
                 'holds': bound.is_power_limited,
                 'gpu_hours': bound.power_throttle_ratio * bound.device_seconds / 3600,
-                'evidence': format('held back by the power limit {:.1f} % of the time', 100 * bound.power_throttle_ratio),
+                'evidence': format('power capping {:.1f} % of the time', 100 * bound.power_throttle_ratio),
                 'first_seen_at': first_hour.power_at
             },
             {
                 'code': 'GR302',
                 'holds': bound.is_heat_limited,
                 'gpu_hours': bound.thermal_throttle_ratio * bound.device_seconds / 3600,
-                'evidence': format('held back by heat {:.1f} % of the time', 100 * bound.thermal_throttle_ratio),
+                'evidence': format('thermal throttling {:.1f} % of the time', 100 * bound.thermal_throttle_ratio),
                 'first_seen_at': first_hour.heat_at
             },
             {

@@ -24,7 +24,7 @@
 --   evidence          the numbers, as a sentence
 --   gpu_hours         h of whole GPUs at stake
 --   at_stake_cost     gpu_hours x the model's price; null without one, or where models of several prices are meant
---   owner             the namespace; platform where it is about a node or GPU
+--   owner             the namespace; platform where it is about a node or GPU, throttling among it
 --   gpu_model         model; several are listed
 --   rule              when it is said
 --   thresholds        the thresholds in force
@@ -106,7 +106,7 @@ select
     found.evidence,
     found.gpu_hours,
     if(len(found.hour_costs) = 1 and found.hour_costs[1] >= 0, found.gpu_hours * found.hour_costs[1], null) as at_stake_cost,
-    coalesce(nullif(found.namespace, ''), 'platform') as owner,
+    if(found.code in ('GR301', 'GR302', 'GR303'), 'platform', coalesce(nullif(found.namespace, ''), 'platform')) as owner,
     found.gpu_model,
     rule.rule,
     rule.thresholds,

@@ -350,5 +350,4 @@ def _place(finding: Mapping[str, Any]) -> str:
 
 
 def _trouble(finding: Mapping[str, Any]) -> str:
-    evidence = str(finding["evidence"]).partition(";")[0]
-    return evidence if finding["code"].startswith("GR4") else f"{finding['title'].lower()}, {evidence}"
+    return str(finding["evidence"]).partition(";")[0]
