@@ -16,7 +16,7 @@ _SHELLS = click.Choice(["bash", "zsh", "fish"])
 def completion(context: click.Context, shell: str) -> None:
     """Print a shell's completion script.
 
-    Example: source <(gpureport completion bash)
+    Example: gpureport completion bash > ~/.local/share/bash-completion/completions/gpureport
     """
     found = get_completion_class(shell)
     if found is None:

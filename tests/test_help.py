@@ -1,0 +1,36 @@
+"""What the command line says to somebody new: help, completion, a close command, the largest teams at once."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from gpureport.cli import main
+
+
+def test_an_unknown_command_names_the_one_that_is_close(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["repot"], environ={}) == 2
+    assert "Did you mean report" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_completion_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell], environ={}) == 0
+    assert "_GPUREPORT_COMPLETE" in capsys.readouterr().out
+
+
+def test_help_of_a_command_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "report"], environ={}) == 0
+    assert "the last complete week" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_largest_teams_are_printed_at_once(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["top", "teams", "--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z", "-o", "csv"]
+    assert main([*asked, "--lake", str(demo / "lake")], environ={}) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["team"] for row in rows] == ["research", "serving", "data", "notebooks"]
+    # Eight minutes of one GPU are 0.1333 GPU-h; of these 84.6 % were allocated.
+    assert sum(float(row["allocated_gpu_hours"]) for row in rows) == pytest.approx(0.846 * 8 / 60, rel=2e-3)
