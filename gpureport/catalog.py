@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -279,6 +280,13 @@ def _check(text: Mapping[str, str], where: str) -> None:
     if any("=" not in condition for condition in text["labels"].split()):
         raise UsageError(f"{where}: {metric}: labels {text['labels']!r} are not written as name=value name=*")
     try:
-        float(text["factor"])
+        is_factor = 0 < float(text["factor"]) < math.inf or text["kind"] == "bit"
     except ValueError:
-        raise UsageError(f"{where}: {metric}: factor {text['factor']!r} is not a number") from None
+        is_factor = False
+    if not is_factor:
+        raise UsageError(f"{where}: {metric}: factor {text['factor']!r} is not a number above 0")
+    feeds = "gauge" if text["per"] else {"rate": "gauge", "bit": "bitmask"}.get(text["kind"], text["kind"])
+    if is_column and SIGNAL_BY_NAME[text["signal"]].kind != feeds:
+        raise UsageError(f"{where}: {metric}: {text['signal']} is no {text['kind']}; see docs/metrics.md for rows that feed it")
+    if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", text["per"] or "x") or text["per"] == metric:
+        raise UsageError(f"{where}: {metric}: per {text['per']!r} is neither {PER_SECOND} nor the metric of another counter")

@@ -13,10 +13,11 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from gpureport.errors import UsageError
 from gpureport.resources import QUERIES
+from gpureport.section import Section
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,10 +25,8 @@ if TYPE_CHECKING:
 SEVERITIES = ("info", "warning", "critical")
 
 
-class Thresholds(BaseModel):
+class Thresholds(Section):
     """From where something is worth a line; each name is that of a parameter of the SQL."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     findings_gpu_hours: float = Field(1.0, ge=0, description="GPU-hours at stake, at least, for a finding to be reported")
     observed_seconds_min: float = Field(
@@ -79,10 +78,8 @@ _NOT_TOLD_TO_GUESTS = "power_watts power_limit_watts energy_joules gpu_temp_cels
 """The board's own power and heat (NVIDIA's vGPU management guide; gpu-operator 614, dcgm-exporter 236)."""
 
 
-class Suppression(BaseModel):
+class Suppression(Section):
     """A finding that is known and not to fail a run until a day; '' matches all, and ``*`` and ``?`` stand for letters."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     code: str
     until: date

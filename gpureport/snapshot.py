@@ -5,6 +5,7 @@ Objects are shaped page by page and forgotten; only rows are kept until all list
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from gpureport.provenance import Listed, listed_table
 from gpureport.runtime.garbage import uncollected
 from gpureport.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
 from gpureport.state import KINDS, Kind, Observation, kubelet_rows
+from gpureport.state.kinds import PODS
 from gpureport.store import Place
 from gpureport.window import rfc3339, to_ms
 
@@ -37,26 +39,45 @@ class Snapshot:
     """What these credentials may not list."""
     row_counts: Mapping[str, int] = field(default_factory=dict)
     """Rows by table."""
+    failure: SourceError | None = None
+    """Of the first list that could not be read; the others are in the lake."""
 
 
-def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, observed_at: datetime) -> Snapshot:
-    """The state of a cluster into the lake; what it does not serve or show is said, and is not none.
+def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: datetime) -> Snapshot:
+    """The state of a cluster into the lake, each list on its own; what is not served or shown is said, and is not none.
 
-    SourceError where a list is not whole, AuthError where nothing may be listed; the lake is then as it was.
+    AuthError where nothing may be listed, SourceError where no list is whole; the lake is then as it was.
     """
     lake = open_lake(place, create=True)
+    start, server = time.monotonic(), cluster.name
+    waited = time.monotonic() - start
+    observed_at = now + timedelta(seconds=waited) if waited >= 1 else now  # of the answers, not of the command
     observation = Observation(to_ms(observed_at))
     with uncollected():
-        listed, refused = [], []
+        listed, refused, failures = [], [], list[SourceError]()
         for kind in KINDS:
             try:
                 listed.append(_list(cluster, kind, observation))
-            except NotListedError as error:
-                listed.append(Listed(kind.asked, cluster.name, reason=str(error)))
+            except AuthError:
+                raise
+            except SourceError as error:
+                observation.forget(kind)
+                listed.append(Listed(kind.asked, server, reason=str(error)))
                 refused += [kind.asked] if isinstance(error, ForbiddenError) else []
-        if refused and all(each.reason for each in listed):
-            raise AuthError(f"{cluster.url} lets these credentials list nothing; give them the rules in docs/operations.md")
-        taken = Snapshot(observed_at, cluster.url, tuple(listed), tuple(refused))
+                failures += [] if isinstance(error, NotListedError) else [error]
+        if all(each.reason for each in listed):
+            if refused and not failures:
+                raise AuthError(f"{cluster.url} lets these credentials list nothing; give them the rules in docs/operations.md")
+            raise (
+                failures[0]
+                if failures
+                else SourceError(f"{cluster.url} serves none of the lists that are read; check the address")
+            )
+        if PODS.asked in refused:
+            failures.append(
+                AuthError(f"{cluster.url} does not let these credentials list pods; give them the rules in docs/operations.md")
+            )
+        taken = Snapshot(observed_at, cluster.url, tuple(listed), tuple(refused), failure=next(iter(failures), None))
         return _write(lake, cluster_name, observation, taken)
 
 

@@ -154,7 +154,7 @@ def rfc3339(instant: datetime) -> str:
     return text.replace(".000Z", "Z")
 
 
-AGE = r"^([1-9]\d{0,3}[dwy])?$"
+AGE = r"^([1-9]\d{0,3}d|[1-9]\d{0,2}w|[1-9]\d?y)?$"
 """Days, weeks or years, as 30d, 8w, 2y; or nothing."""
 
 

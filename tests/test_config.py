@@ -62,7 +62,10 @@ def test_what_is_wrong_in_the_file_is_named(tmp_path: Path, toml: str, named: st
 @pytest.mark.parametrize(
     ("toml", "told"),
     [
-        ('[retention]\nkeep_samples = "3x"', "retention.keep_samples = '3x': write days, weeks or years, as 30d, 8w or 1y"),
+        (
+            '[retention]\nkeep_samples = "3x"',
+            "retention.keep_samples = '3x': write days, weeks or years, as 30d, 8w or 1y, up to 9999d or 99y",
+        ),
         ('[compute]\nmemory_limit = "much"', "compute.memory_limit = 'much': write a size, as 800MB, 2GiB or 60%"),
         ("lake = 5", "lake = 5: write a folder, or s3://BUCKET/PREFIX"),
         ('out = ""', "out = '': write a folder, or s3://BUCKET/PREFIX"),

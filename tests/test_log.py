@@ -53,14 +53,6 @@ def test_a_name_cannot_move_the_cursor_or_forge_an_object(capsys: pytest.Capture
     assert json.loads(as_json)["time"] == "2026-11-21T12:00:00.000Z"
 
 
-def test_a_secret_on_the_command_line_is_refused_and_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["export", "--prometheus-url", "http://127.0.0.1:9", "--header", "authorization: Bearer hunter2"]
-    assert main(arguments, environ={}, now=NOW) == 2
-    told = capsys.readouterr().err
-    assert "--bearer-token-file" in told
-    assert "hunter2" not in told
-
-
 def test_what_is_wrong_with_the_command_line_or_the_configuration_is_an_object_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,15 +13,15 @@ from gpureport.commands.options import (
     CLUSTER,
     DATE,
     FOLDER,
+    KEEP_RAW,
     LAKE,
     LOG_FORMAT,
     NO_KUBERNETES,
     Invocation,
     cluster_options,
+    connection_options,
     finished_day,
-    parse_headers,
     print_paths,
-    prometheus_options,
 )
 from gpureport.config import Config
 from gpureport.errors import UsageError
@@ -33,7 +33,8 @@ from gpureport.window import parse_instant
 @DATE
 @LAKE
 @CLUSTER
-@prometheus_options
+@connection_options
+@KEEP_RAW
 @cluster_options
 @NO_KUBERNETES
 @click.option(
@@ -41,9 +42,7 @@ from gpureport.window import parse_instant
 )
 @LOG_FORMAT
 @click.pass_obj
-def export(
-    invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, blocks: str | None, **flags: Any
-) -> None:
+def export(invocation: Invocation, /, day: str | None, no_kubernetes: bool, blocks: str | None, **flags: Any) -> None:
     """Copy one UTC day from Prometheus into the lake.
 
     Reads Prometheus, Mimir, Thanos or VictoriaMetrics. Also takes a snapshot of the Kubernetes cluster, if one is found.
@@ -51,7 +50,7 @@ def export(
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
     """
-    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    config = invocation.config(**flags)
     chosen = finished_day(invocation, day)
     if blocks:
         for line in pipeline.export_blocks(config, blocks, invocation.environ, chosen):
@@ -82,10 +81,10 @@ def snapshot(invocation: Invocation, /, **flags: Any) -> None:
     Example: gpureport snapshot --kubeconfig ~/.kube/config --context prod --cluster prod --lake lake
     """
     config = invocation.config(**flags)
-    for each in config.each_cluster():
-        if each.kubernetes.enabled:
-            for line in pipeline.describe_snapshot(pipeline.take_snapshot(each, invocation.environ, invocation.now)):
-                invocation.say(line)
+    chosen = [each for each in config.each_cluster() if each.kubernetes.enabled]
+    if not chosen:
+        raise UsageError("no cluster of the configuration has a [kubernetes] section; add kubernetes.kubeconfig to one")
+    pipeline.take_snapshots(chosen, invocation.environ, invocation.now, invocation.say)
     click.echo(str(config.lake))
 
 

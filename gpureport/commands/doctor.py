@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +17,6 @@ from gpureport.commands.options import (
     cluster_options,
     connection_options,
     finished_day,
-    parse_headers,
 )
 from gpureport.errors import UsageError
 from gpureport.row_printing import Output
@@ -42,7 +40,6 @@ def doctor(
     /,
     day: str | None,
     output: Output,
-    headers: Sequence[str],
     cluster: str | None,
     no_kubernetes: bool,
     repair: bool,
@@ -69,7 +66,7 @@ def doctor(
     is_past = bool(flags["lake"] or day)
     if is_past and (flags["kubernetes__kubeconfig"] or flags["kubernetes__context"]):
         raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
-    config = invocation.config(prometheus__headers=parse_headers(headers), cluster=cluster, **flags)
+    config = invocation.config(cluster=cluster, **flags)
     if flags["lake"] and not day:
         invocation.say(pipeline.examine_files(config, repair, output, invocation.say))
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,17 +11,18 @@ from gpureport import nightly
 from gpureport.commands.options import (
     CLUSTER,
     DATE,
+    KEEP_RAW,
     LAKE,
     LOG_FORMAT,
     NO_KUBERNETES,
     OUT,
     Invocation,
     cluster_options,
+    connection_options,
     finished_day,
-    parse_headers,
     print_paths,
     print_report,
-    prometheus_options,
+    report_options,
 )
 from gpureport.errors import UsageError
 from gpureport.lake import open_lake
@@ -52,15 +52,17 @@ def retention_options(command: Any) -> Any:
 @LAKE
 @OUT
 @CLUSTER
-@prometheus_options
+@connection_options
+@KEEP_RAW
 @cluster_options
 @NO_KUBERNETES
 @retention_options
+@report_options
 @click.option("--metrics-file", "metrics__file", help="Write the run's own metrics here (node_exporter textfile).")
 @click.option("--pushgateway-url", "metrics__pushgateway_url", help="Push the run's own metrics to this Pushgateway.")
 @LOG_FORMAT
 @click.pass_obj
-def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_kubernetes: bool, **flags: Any) -> None:
+def run(invocation: Invocation, /, day: str | None, no_kubernetes: bool, **flags: Any) -> None:
     """Export, compute and report yesterday: the nightly job.
 
     Also fills in missing days, looks again at recent ones for late samples, and removes what is beyond its retention. A second
@@ -68,7 +70,11 @@ def run(invocation: Invocation, /, day: str | None, headers: Sequence[str], no_k
 
     Example: gpureport run --prometheus-url http://prometheus:9090 --keep-samples 30d --keep-facts 2y
     """
-    config = invocation.config(prometheus__headers=parse_headers(headers), **flags)
+    try:
+        config = invocation.config(**flags)
+    except UsageError as error:
+        invocation.publish_refusal(flags, error)
+        raise
     chosen = finished_day(invocation, day)
     plan = nightly.NightPlan(config, invocation.environ, chosen, invocation.now, with_state=not no_kubernetes)
     reported = nightly.run(plan, invocation.say, time.monotonic)

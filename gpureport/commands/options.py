@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,17 @@ class Invocation:
         for warning in warnings:
             self.log.warn(warning)
         return config
+
+    def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:
+        """Metrics of a run that a wrong configuration ended, where its part on metrics can be read."""
+        from gpureport.job_metrics import Night, publish  # nobody else should wait for it
+
+        chosen = {name: value for name, value in flags.items() if name.startswith("metrics__") or name == "cluster"}
+        with suppress(UsageError):
+            dotted = {name.replace("__", "."): value for name, value in chosen.items()}
+            config, _ = load_config(self.config_path, self.environ, dotted, only=("metrics", "cluster"))
+            night = Night(config.cluster, self.now, error.exit_code, failure=type(error).__name__)
+            publish(night, config.metrics, self.log.warn)
 
     def say(self, line: str) -> None:
         """One line of the log."""
@@ -87,30 +99,14 @@ FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_defa
 
 
 def connection_options(command: Any) -> Any:
-    """The options that say where Prometheus is; secrets come from files or the environment alone."""
-    for option in reversed(
-        [
-            click.option("--prometheus-url", "prometheus__url", help="Base URL, such as http://prometheus:9090."),
-            click.option(
-                "--read-path",
-                "prometheus__read_path",
-                type=click.Choice(["auto", "remote-read", "matrix", "victoria-metrics"]),
-                help="How samples are fetched (default: auto, found by probing).",
-            ),
-            click.option("--bearer-token-file", "prometheus__bearer_token_file", help="File that holds a bearer token."),
-            click.option(
-                "--bearer-token-env", "prometheus__bearer_token_env", help="Environment variable that holds a bearer token."
-            ),
-            click.option("--username", "prometheus__username", help="User for basic authentication."),
-            click.option("--password-file", "prometheus__password_file", help="File that holds the user's password."),
-            click.option("--ca-file", "prometheus__ca_file", help="CA certificates to trust (PEM)."),
-            click.option("--cert-file", "prometheus__cert_file", help="Client certificate (PEM)."),
-            click.option("--key-file", "prometheus__key_file", help="Client key (PEM)."),
-            click.option("--header", "headers", multiple=True, help="Extra header, such as 'X-Scope-OrgID: team'. Repeatable."),
-            click.option(
-                "--http-config", "prometheus__http_config_file", help="An HTTP client file as promtool reads it (YAML)."
-            ),
-        ]
+    """The options that say where Prometheus is; everything else is configuration."""
+    for option in (
+        click.option(
+            "--http-config-file",
+            "prometheus__http_config_file",
+            help="An HTTP client file as promtool reads it: tokens, users, TLS.",
+        ),
+        click.option("--prometheus-url", "prometheus__url", help="Base URL, such as http://prometheus:9090."),
     ):
         command = option(command)
     return command
@@ -131,19 +127,51 @@ def cluster_options(command: Any) -> Any:
 NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Do not read the cluster's Kubernetes state.")
 
 
-def prometheus_options(command: Any) -> Any:
-    """The options of an export."""
-    for option in (
-        click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample."),
-        click.option(
-            "--concurrency",
-            "prometheus__max_concurrency",
-            type=int,
-            help="Worker processes, each with one connection (default: 2).",
-        ),
+def report_options(command: Any) -> Any:
+    """The options of a report, of ``run`` too."""
+    for option in reversed(
+        [
+            click.option(
+                "--idle-policy",
+                "report__idle_policy",
+                type=click.Choice(["separate", "holder", "pool"]),
+                help="Who is charged for idle energy: nobody (separate, the default), each holder while it holds, all its pool.",
+            ),
+            click.option(
+                "--figure-min-coverage",
+                "report__figure_min_coverage_ratio",
+                type=float,
+                help="Share of its time for which a figure must have been seen to be shown (default: 0.5).",
+            ),
+            click.option(
+                "--min-coverage",
+                "report__min_coverage_ratio",
+                type=float,
+                help="Exit with code 4 if a smaller share of the time was seen (default: 0).",
+            ),
+            click.option(
+                "--by",
+                "report__by",
+                help="Also write a page for each value of this namespace label (team), or for each namespace.",
+            ),
+            click.option(
+                "--fail-on",
+                "report__fail_on",
+                help="Exit with code 3 for findings of this code (GR101), or of a severity or above (info, warning, critical).",
+            ),
+            click.option(
+                "--facts/--no-facts", "report__facts", default=None, help="Put the hourly facts into gpureport.duckdb too."
+            ),
+            click.option(
+                "--csv-rows", "report__csv_rows", type=int, help="Most rows of a table that has a CSV (default: 100000)."
+            ),
+        ]
     ):
         command = option(command)
-    return connection_options(command)
+    return command
+
+
+KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample.")
 
 
 def finished_day(invocation: Invocation, /, text: str | None) -> date:
@@ -153,16 +181,6 @@ def finished_day(invocation: Invocation, /, text: str | None) -> date:
     if day > today:
         raise UsageError(f"{day} has not begun (today is {today} UTC); give an earlier --date")
     return day
-
-
-def parse_headers(texts: Sequence[str]) -> dict[str, str] | None:
-    """The headers of repeated ``--header 'Name: value'``; None for none, UsageError for what is not so."""
-    pairs = [text.partition(":") for text in texts]
-    if bad := [name for name, colon, _ in pairs if not (colon and name.strip())]:
-        raise UsageError(f"--header {bad[0]!r} is not 'Name: value'")
-    if any(name.strip().lower() == "authorization" for name, _, _ in pairs):  # every user of the machine can read a command line
-        raise UsageError("a secret does not belong on a command line; give it by --bearer-token-file or --http-config")
-    return {name.strip(): value.strip() for name, _, value in pairs} or None
 
 
 def print_paths(paths: Sequence[Place]) -> None:

@@ -19,6 +19,7 @@ from gpureport.commands.options import (
     period,
     print_report,
     read_salt,
+    report_options,
 )
 from gpureport.errors import UsageError
 
@@ -28,12 +29,10 @@ from gpureport.errors import UsageError
 @click.option(
     "--simulated", is_flag=True, help="Report on a simulated cluster with trouble in known places (takes a minute or two)."
 )
-@click.option(
-    "--days", type=click.IntRange(1, 60), default=7, show_default=True, help="Simulated days in the report; as many before."
-)
-@click.option("--gpus", type=click.IntRange(min=24), default=56, show_default=True, help="Simulated GPUs.")
+@click.option("--days", type=click.IntRange(1, 60), help="Simulated days in the report (default: 7); as many before.")
+@click.option("--gpus", type=click.IntRange(min=24), help="Simulated GPUs (default: 56).")
 @click.pass_obj
-def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int, gpus: int) -> None:
+def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int | None, gpus: int | None) -> None:
     """Report on a bundled recording, or on a simulated cluster; without cluster or network.
 
     The recording is eight minutes of a real H200. --simulated shows everything that a report can have: six teams, prices, quotas,
@@ -42,11 +41,13 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
     Example: gpureport demo --simulated --out out/demo
     """
     config = invocation.config()
+    if not simulated and (days or gpus):
+        raise UsageError("--days and --gpus are of the simulated cluster; give them with --simulated")
     if not simulated:
         print_report(pipeline.demo(config, out or Path("out/demo-h200"), invocation.now))
         return
     folder = out or Path("out/demo")
-    print_report(pipeline.demo_cluster(config, folder, invocation.now, days, gpus, invocation.say))
+    print_report(pipeline.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56, invocation.say))
     for line in ("top teams", "report --by team --out out/teams", "whatif --since 2026-10-25 --until 2026-11-01 --add-nodes 1"):
         invocation.say(f"next: gpureport {line} --lake {folder / 'lake'}")
 
@@ -74,34 +75,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 @click.option("--until", help="End, not included (default: the end of the day or period that --since names).")
 @LAKE
 @OUT
-@click.option(
-    "--idle-policy",
-    "report__idle_policy",
-    type=click.Choice(["separate", "holder", "pool"]),
-    help="Who is charged for idle energy: nobody (separate, the default), each holder while it holds, all holders of the model.",
-)
-@click.option(
-    "--figure-min-coverage",
-    "report__figure_min_coverage_ratio",
-    type=float,
-    help="Share of its time for which a figure must have been seen to be shown (default: 0.5).",
-)
-@click.option(
-    "--min-coverage",
-    "report__min_coverage_ratio",
-    type=float,
-    help="Exit with code 4 if a smaller share of the time was seen (default: 0).",
-)
-@click.option(
-    "--by", "report__by", help="Also write a page for each value of this namespace label (team), or for each namespace."
-)
-@click.option(
-    "--fail-on",
-    "report__fail_on",
-    help="Exit with code 3 for findings with this code (GR101), or of this severity or above (info, warning, critical).",
-)
-@click.option("--facts/--no-facts", "report__facts", default=None, help="Put the hourly facts into gpureport.duckdb too.")
-@click.option("--csv-rows", "report__csv_rows", type=int, help="Most rows of a table that has a CSV (default: 100000).")
+@report_options
 @click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")
 @click.option(
     "--salt-file",
@@ -121,6 +95,8 @@ def report(
     """
     config = invocation.config(**flags)
     window = period(invocation, config, since, until)
+    if salt_file and not is_anonymous:
+        raise UsageError("--salt-file is the secret of pseudonyms; give it with --anonymise")
     if is_anonymous and config.report.by:
         raise UsageError("Team pages have the team's name. Use --anonymise without --by.")
     salt = read_salt(salt_file) if is_anonymous else ""

@@ -7,57 +7,84 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from gpureport.config.meaning import DEFAULT_MEMORY_THRESHOLD_RATIO
 from gpureport.config.whole import Config
 from gpureport.errors import UsageError
 
 PREFIX = "GPUREPORT_"
+_ADDRESSES = {"prometheus": ("url",), "kubernetes": ("kubeconfig", "context")}
+"""Settings that name one server."""
 DEFAULT_FILE = Path("gpureport.toml")
 _SEED_ENABLED = "GPU_SATURATION_METRICS_ENABLED"
 _SEED_THRESHOLD = "GPU_MEMORY_SATURATION_THRESHOLD"
 
 
-def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[Config, list[str]]:
+def load_config(
+    path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any], only: Sequence[str] = ()
+) -> tuple[Config, list[str]]:
     """The configuration and the warnings that came with it; ``flags`` are dotted names, those set to None are absent.
+
+    With ``only`` no more of it than these keys.
 
     UsageError for an unknown key, a value out of range, or a file that is not there or no TOML.
     """
     values = _read_file(path)
-    warnings = _apply_seed_names(values, environ)
+    over: dict[str, Any] = {}
+    warnings = _apply_seed_names(over, environ)
     for name, text in sorted(environ.items()):
         if name.startswith(PREFIX):
-            _set(values, name[len(PREFIX) :].lower().split("__"), _parse(text))
+            _set(over, name[len(PREFIX) :].lower().split("__"), _parse(text))
     for dotted, value in flags.items():
         if value is not None:
-            _set(values, dotted.split("."), value)
-    _complete_clusters(values)
+            _set(over, dotted.split("."), value)
+    values = {name: value for name, value in _joined(values, over).items() if not only or name in only}
+    _complete_clusters(values, over)
     try:
         return Config.model_validate(values).reached(environ), warnings
     except ValidationError as error:
         raise UsageError(f"configuration: {_first_problem(error)}") from None
 
 
-def _complete_clusters(values: dict[str, Any]) -> None:
-    """Give each of ``clusters`` what it leaves to the sections of all; Kubernetes is read only where the cluster names one.
+def _joined(values: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with others over them, section by section."""
+    if wrong := [name for name, value in over.items() if isinstance(value, dict) and not isinstance(values.get(name, {}), dict)]:
+        raise UsageError(f"configuration: {wrong[0]!r} is not a section")
+    return values | {
+        name: _joined(values[name], value) if isinstance(value, dict) and isinstance(values.get(name), dict) else value
+        for name, value in over.items()
+    }
 
-    Else every cluster would be given the state of the one in which the job runs.
+
+def _complete_clusters(values: dict[str, Any], over: Mapping[str, Any]) -> None:
+    """Give each of ``clusters`` what it leaves to the sections of all, and environment and flags over its own.
+
+    Kubernetes is read only where the cluster names one: every cluster would else be given the state of the job's own.
+    UsageError where environment or flags name one server for several clusters.
     """
     clusters = values.get("clusters")
     if not isinstance(clusters, list) or not all(isinstance(each, dict) for each in clusters):
         return  # for pydantic to refuse
+    sections = ("prometheus", "kubernetes")
+    if any(not isinstance(each.get(name, {}), dict) for each in (values, *clusters) for name in sections):
+        return
+    given = {name: over.get(name, {}) for name in sections}
+    one_server = [f"{section}.{key}" for section, keys in _ADDRESSES.items() for key in keys if key in given[section]]
+    if one_server and len(clusters) > 1 and "cluster" not in over:
+        raise UsageError(f"{one_server[0]} is given for {len(clusters)} clusters of the configuration; add --cluster NAME")
     names = [each.get("name") for each in clusters]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"configuration: two clusters are named {twice[0]!r}")
     for each in clusters:
-        each["prometheus"] = {**values.get("prometheus", {}), **each.get("prometheus", {})}
-        own = each.get("kubernetes", {"enabled": False})
-        each["kubernetes"] = {**values.get("kubernetes", {}), **own}
+        each["prometheus"] = {**values.get("prometheus", {}), **each.get("prometheus", {}), **given["prometheus"]}
+        has_kubernetes = "kubernetes" in each or any(key in given["kubernetes"] for key in _ADDRESSES["kubernetes"])
+        own = each.get("kubernetes", {}) if has_kubernetes else {"enabled": False}
+        each["kubernetes"] = {**values.get("kubernetes", {}), **own, **given["kubernetes"]}
 
 
 def _read_file(path: Path | None) -> dict[str, Any]:
@@ -122,4 +149,6 @@ def _first_problem(error: ValidationError) -> str:
     said = (
         str(problem["ctx"]["error"]) if problem["type"] == "value_error" else f"{problem['msg'][0].lower()}{problem['msg'][1:]}"
     )
-    return f"{where} = {problem['input']!r}: {said}"
+    given = problem["input"]
+    shown = "" if isinstance(given, dict | list | BaseModel) else f" = {given!r}"  # a section may hold a secret
+    return f"{where}{shown}: {said}" if where else said

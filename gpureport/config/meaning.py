@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
-from gpureport.config.section import Section, formed
+from gpureport.section import Section, formed
 
 DEFAULT_MEMORY_THRESHOLD_RATIO = 0.9
+_LEAST_MB = 50
+_MOST_GRAMS = 10_000.0
 
 
 class Saturation(Section):
@@ -58,20 +62,48 @@ class Prices(Section):
     currency: str = ""
 
 
+def _number_or_file(given: object) -> object:
+    """Grams, or the path of a file that is there; a number with a unit is neither."""
+    if given is None:
+        return given
+    try:
+        grams = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        if isinstance(given, str) and re.match(r"\s*[-+\d]", given) and not Path(given).is_file():
+            raise ValueError("neither a number of grams per kWh nor a CSV file that is there") from None
+        return given
+    if isinstance(given, bool) or not 0 <= grams <= _MOST_GRAMS:
+        raise ValueError(f"give grams per kWh, 0 to {_MOST_GRAMS:g}")
+    return grams
+
+
 class Carbon(Section):
     """What a kWh emits, of the grid where it is used and by contract: a number, or the path of a CSV time series."""
 
-    pue: float = Field(1.0, ge=1)
-    grams_per_kwh: Annotated[float, Field(ge=0)] | Path | None = None
-    market_grams_per_kwh: Annotated[float, Field(ge=0)] | Path | None = None
+    pue: float = Field(1.0, ge=1, le=10)
+    grams_per_kwh: Annotated[float | Path | None, BeforeValidator(_number_or_file)] = None
+    market_grams_per_kwh: Annotated[float | Path | None, BeforeValidator(_number_or_file)] = None
 
 
 class Compute(Section):
     """DuckDB's limits, and how long a night computes older days again whose facts are of an older revision."""
 
     memory_limit: Annotated[str, formed(r"\d+(\.\d+)? ?([KMGT]i?B|%)", "a size, as 800MB, 2GiB or 60%")] = "1GB"
-    threads: int = Field(2, gt=0)
-    recompute_minutes: float = Field(60.0, ge=0)
+    threads: int = Field(2, gt=0, le=256)
+    recompute_minutes: float = Field(60.0, ge=0, le=1e5)
+
+    @model_validator(mode="after")
+    def _is_enough(self) -> Compute:
+        """DuckDB fails in many ways with less, and a limit that no machine has is none."""
+        size, unit = re.fullmatch(r"([\d.]+) ?(.)(?:i?B)?", self.memory_limit).groups()  # type: ignore[union-attr]
+        if unit == "%" and not 1 <= float(size) <= 100:
+            raise ValueError(f"memory_limit is {self.memory_limit}; give 1% to 100%")
+        megabytes = float(size) * {"K": 1e-3, "M": 1, "G": 1e3, "T": 1e6, "%": math.inf}[unit]
+        if megabytes < _LEAST_MB * self.threads or 1e8 < megabytes < math.inf:
+            raise ValueError(
+                f"memory_limit is {self.memory_limit}; give {_LEAST_MB}MB or more for each of the {self.threads} threads"
+            )
+        return self
 
 
 class Report(Section):
@@ -81,17 +113,9 @@ class Report(Section):
     min_coverage_ratio: float = Field(0.0, ge=0, le=1)
     idle_policy: Literal["separate", "holder", "pool"] = "separate"
     fail_on: str = ""
-    by: str = ""
+    by: Annotated[str, formed(r"([a-zA-Z0-9][a-zA-Z0-9_./-]*)?", "the name of a namespace label, or namespace")] = ""
     csv_rows: int = Field(100_000, ge=0)
     facts: bool = False
-
-
-class Scheduler(Section):
-    """Which of the scheduler's gauges the report tells."""
-
-    pending_pod_count: bool = True
-    pending_request_units: bool = True
-    requested_allocatable_ratio: bool = True
 
 
 class Link(Section):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from pathlib import Path
+from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
-from gpureport.config.section import Section, formed
 from gpureport.errors import UsageError
+from gpureport.section import Section, formed
 from gpureport.window import AGE
 
 
@@ -16,40 +18,38 @@ class Export(Section):
 
     samples_per_group: int = Field(1_800_000, gt=0, le=4_000_000)
     keep_raw: bool = False
-    backfill_days: int = Field(7, ge=0)
-    restate_days: int = Field(3, ge=0)
-
-
-MetricName = Literal[
-    "gpureport_run_success",
-    "gpureport_run_exit_code",
-    "gpureport_run_last_success_timestamp_seconds",
-    "gpureport_run_duration_seconds",
-    "gpureport_run_samples_total",
-    "gpureport_run_coverage_ratio",
-    "gpureport_run_unknown_gpu_hours",
-    "cluster_gpu_pending_pod_count",
-    "cluster_gpu_pending_request_total",
-    "cluster_gpu_requested_allocatable_ratio",
-]
+    backfill_days: int = Field(7, ge=0, le=3660)
+    restate_days: int = Field(3, ge=0, le=366)
 
 
 def _without_secrets(url: str) -> str:
     """A URL without credentials; one with them is not repeated."""
     if "@" in url:
         raise UsageError("metrics.pushgateway_url must not hold credentials; give metrics.username and metrics.password_file")
+    if not re.fullmatch(r"(https?://[^/?#\s]+(/[^?#\s]*)?)?", url):
+        raise UsageError("metrics.pushgateway_url is not the URL of a server; write it like http://pushgateway:9091")
     return url
+
+
+def _no_folder(path: str) -> str:
+    if path and Path(path).is_dir():
+        raise ValueError("this is a folder; name a file in it")
+    return path
 
 
 class Metrics(Section):
     """Where a run publishes how it went."""
 
-    file: str = ""
+    file: Annotated[str, AfterValidator(_no_folder)] = ""
     pushgateway_url: Annotated[str, AfterValidator(_without_secrets)] = ""
-    job: str = Field("gpureport", min_length=1)
     username: str = ""
     password_file: str = ""
-    leave_out: tuple[MetricName, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_both_halves(self) -> Metrics:
+        if bool(self.username) != bool(self.password_file):
+            raise ValueError("username and password_file go together")
+        return self
 
     @property
     def is_wanted(self) -> bool:
@@ -57,7 +57,7 @@ class Metrics(Section):
         return bool(self.file or self.pushgateway_url)
 
 
-_Age = Annotated[str, formed(AGE, "days, weeks or years, as 30d, 8w or 1y")]
+_Age = Annotated[str, formed(AGE, "days, weeks or years, as 30d, 8w or 1y, up to 9999d or 99y")]
 
 
 class Retention(Section):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from gpureport.config.section import Section, formed
+from gpureport.section import LabelName, Seconds, Section, formed
 
 
 class Prometheus(Section):
@@ -23,14 +23,23 @@ class Prometheus(Section):
     cert_file: str = ""
     key_file: str = ""
     insecure_skip_verify: bool = False
-    headers: dict[str, str] = Field({})
-    match: dict[str, str] = Field({})
-    cluster_label: str = ""
+    headers: dict[Annotated[str, formed(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", "the name of a header")], str] = Field({})
+    match: dict[LabelName, str] = Field({})
+    cluster_label: LabelName | Literal[""] = ""
     http_config_file: str = ""
-    connect_timeout_seconds: float = Field(10.0, gt=0)
-    read_timeout_seconds: float = Field(120.0, gt=0)
+    connect_timeout_seconds: Seconds = 10.0
+    read_timeout_seconds: Seconds = 120.0
     max_concurrency: int = Field(2, gt=0, le=64)
     retries: int = Field(9, ge=0, le=20)
+
+    @model_validator(mode="after")
+    def _has_both_halves(self) -> Prometheus:
+        """A half of a pair would be sent as nobody, and refused by the server much later."""
+        if bool(self.username) != bool(self.password_file or self.password_env):
+            raise ValueError("username and password_file (or password_env) go together")
+        if self.key_file and not self.cert_file:
+            raise ValueError("key_file needs cert_file")
+        return self
 
 
 KubernetesSystem = Literal["dra", "kubernetes", "nos", "scheduler-plugins", "kueue", "koordinator", "volcano", "kai"]
@@ -44,9 +53,9 @@ class Kubernetes(Section):
     kubeconfig: str = ""
     context: str = ""
     namespaces: tuple[Annotated[str, formed(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "the name of a namespace")], ...] = ()
-    systems: tuple[KubernetesSystem, ...] = get_args(KubernetesSystem)
-    connect_timeout_seconds: float = Field(10.0, gt=0)
-    read_timeout_seconds: float = Field(60.0, gt=0)
+    systems: tuple[KubernetesSystem, ...] = Field(get_args(KubernetesSystem), min_length=1)
+    connect_timeout_seconds: Seconds = 10.0
+    read_timeout_seconds: Seconds = 60.0
     page_size: int = Field(500, gt=0, le=10_000)
     retries: int = Field(9, ge=0, le=20)
 
@@ -54,6 +63,6 @@ class Kubernetes(Section):
 class ClusterSource(Section):
     """One of several clusters: its servers, with the sections [prometheus] and [kubernetes] as what they do not say."""
 
-    name: str
+    name: str = Field(min_length=1)
     prometheus: Prometheus = Prometheus()
     kubernetes: Kubernetes = Kubernetes(enabled=False)

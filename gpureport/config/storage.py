@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from gpureport.config.section import Section
 from gpureport.errors import UsageError
+from gpureport.section import Seconds, Section
 from gpureport.store import KEYS, ObjectAddress, Place, Reach, parse_place
 
 
@@ -39,8 +39,8 @@ class ObjectStore(Section):
     ca_file: str = ""
     credentials_file: str = ""
     profile: str = ""
-    connect_timeout_seconds: float = Field(10.0, gt=0)
-    read_timeout_seconds: float = Field(60.0, gt=0)
+    connect_timeout_seconds: Seconds = 10.0
+    read_timeout_seconds: Seconds = 60.0
     retries: int = Field(4, ge=0, le=20)
     max_concurrency: int = Field(8, gt=0, le=64)
     cache: str = ""

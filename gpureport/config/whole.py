@@ -7,21 +7,21 @@ from pathlib import Path
 
 from pydantic import Field
 
-from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Saturation, Scheduler
+from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Saturation
 from gpureport.config.night import Export, Metrics, Retention
-from gpureport.config.section import Section
 from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
 from gpureport.config.storage import ConfiguredPlace, ObjectStore
 from gpureport.errors import UsageError
 from gpureport.findings import Suppression, Thresholds
 from gpureport.log import LogFormat
+from gpureport.section import Section
 from gpureport.store import ObjectAddress, Place
 
 
 class Config(Section):
     """Everything that can be set; each section is documented in docs/operations.md."""
 
-    cluster: str = "default"
+    cluster: str = Field("default", min_length=1)
     log_format: LogFormat = "text"
     lake: ConfiguredPlace = Path("lake")
     out: ConfiguredPlace = Path("out")
@@ -40,7 +40,6 @@ class Config(Section):
     retention: Retention = Retention()
     clusters: tuple[ClusterSource, ...] = ()
     report: Report = Report()
-    scheduler: Scheduler = Scheduler()
     thresholds: Thresholds = Thresholds()
     suppressions: tuple[Suppression, ...] = ()
     signals: tuple[dict[str, str], ...] = ()

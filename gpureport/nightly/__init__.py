@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from gpureport import findings, pipeline
+from gpureport import pipeline
 from gpureport.config import Config
-from gpureport.errors import GpureportError, SourceError, StoreError
+from gpureport.errors import CoverageError, FindingError, GpureportError, SourceError, StoreError
 from gpureport.export import NoSeriesError
+from gpureport.job_metrics import Night, publish
 from gpureport.lake import LakeBusyError, exclusive_run, open_lake
 from gpureport.lake.retention import describe_pruned, prune
-from gpureport.nightly.metrics import Night, publish
 from gpureport.runtime.stopping import EXIT_CODE, is_terminated
 from gpureport.window import Window
 
@@ -29,6 +29,7 @@ class Watch:
     clock: Callable[[], float]
     stage_seconds: dict[str, float] = field(default_factory=dict)
     sample_counts: Counter[str] = field(default_factory=Counter)
+    has_report: bool = False
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -70,23 +71,24 @@ def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
     """Metrics of the night that the block is, however it ends; none of one that leaves to another run."""
     start = watch.clock()
 
-    def tell(exit_code: int) -> None:
+    def tell(exit_code: int, failure: str = "") -> None:
         ended_at = plan.now + timedelta(seconds=watch.clock() - start)
-        _publish(plan, Night(plan.config.cluster, ended_at, exit_code), watch, say)
+        _publish(plan, Night(plan.config.cluster, ended_at, exit_code, failure=failure), watch, say)
 
     try:
         yield
     except LakeBusyError:
         raise
     except BaseException as error:
-        tell(EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code))
+        code = EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code)
+        tell(code, "Terminated" if is_terminated() else type(error).__name__)
         raise
     tell(0)
 
 
 def _work(plan: NightPlan, say: Say, watch: Watch) -> pipeline.Reported:
     """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
-    findings.check_fail_on(plan.config.report.fail_on)  # hours of fetching should not come before it
+    pipeline.check(plan.config)  # hours of fetching should not come before it
     failures: list[SourceError] = []
     found_day = False
     for config in pipeline.each_source(plan.config, plan.environ, plan.last_day):
@@ -113,9 +115,11 @@ def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> pipeline.Reporte
     try:
         with watch.stage("report"):
             written = pipeline.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
-    except Exception:
+    except Exception as error:
+        watch.has_report = isinstance(error, CoverageError | FindingError)
         _tidy(plan, say, watch)
         raise
+    watch.has_report = True
     _tidy(plan, say, watch)
     return written
 
@@ -146,6 +150,9 @@ class _Cluster:
             found = [self._do(day) for day in days][-1]
         except SourceError as error:
             failures.append(error)
+        if not found and self.plan.last_day in self._days_of("device_sample"):
+            self._compute(self.plan.last_day)  # of samples that were fetched before
+            found = True
         self._compute_older_days()
         return found
 
@@ -212,14 +219,14 @@ class _Cluster:
 
 def _publish(plan: NightPlan, night: Night, watch: Watch, say: Say) -> None:
     done = replace(night, stage_seconds=watch.stage_seconds, sample_counts=dict(watch.sample_counts))
-    with _database(plan, night, say) as database:
+    with _database(plan, watch.has_report, say) as database:
         publish(replace(done, database=database), plan.config.metrics, lambda text: say(f"warning: {text}"))
 
 
 @contextmanager
-def _database(plan: NightPlan, night: Night, say: Say) -> Iterator[Path | None]:
+def _database(plan: NightPlan, has_report: bool, say: Say) -> Iterator[Path | None]:
     """The report's DuckDB file where metrics are to be had from it; one that cannot be fetched only costs those."""
-    if not (night.is_success and plan.config.metrics.is_wanted):
+    if not (has_report and plan.config.metrics.is_wanted):
         yield None
         return
     with ExitStack() as stack:

@@ -20,15 +20,23 @@ if TYPE_CHECKING:
     from gpureport.pipeline.comparing import diff_reports, diff_windows, what_if
     from gpureport.pipeline.delivering import report_here
     from gpureport.pipeline.examining import LakeDay, Look, doctor, examine_files
-    from gpureport.pipeline.observing import Beside, describe_snapshot, import_files, import_state, snapshot_beside, take_snapshot
+    from gpureport.pipeline.observing import (
+        Beside,
+        describe_snapshot,
+        import_files,
+        import_state,
+        snapshot_beside,
+        take_snapshots,
+    )
     from gpureport.pipeline.rehearsing import demo, demo_cluster, simulate
-    from gpureport.pipeline.reporting import Reported, compute, default_window, has_facts, report
+    from gpureport.pipeline.reporting import Reported, check, compute, default_window, has_facts, report
 
 __all__ = [
     "Beside",
     "LakeDay",
     "Look",
     "Reported",
+    "check",
     "clusters_by_label",
     "compute",
     "default_window",
@@ -53,7 +61,7 @@ __all__ = [
     "simulate",
     "snapshot_beside",
     "sql",
-    "take_snapshot",
+    "take_snapshots",
     "top",
     "what_if",
 ]
@@ -64,9 +72,9 @@ _HOME = {
     "comparing": ("diff_reports", "diff_windows", "what_if"),
     "delivering": ("report_here",),
     "examining": ("LakeDay", "Look", "doctor", "examine_files"),
-    "observing": ("Beside", "describe_snapshot", "import_files", "import_state", "snapshot_beside", "take_snapshot"),
+    "observing": ("Beside", "describe_snapshot", "import_files", "import_state", "snapshot_beside", "take_snapshots"),
     "rehearsing": ("demo", "demo_cluster", "simulate"),
-    "reporting": ("Reported", "compute", "default_window", "has_facts", "report"),
+    "reporting": ("Reported", "check", "compute", "default_window", "has_facts", "report"),
 }
 _HOME_OF = {name: home for home, names in _HOME.items() for name in names}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpureport import file_import, snapshot
 from gpureport.config import Config
-from gpureport.errors import SourceError
+from gpureport.errors import GpureportError, SourceError
 from gpureport.file_import import Imported
 from gpureport.pipeline.collecting import catalog_of
 from gpureport.snapshot import Snapshot
@@ -29,8 +29,29 @@ def import_state(config: Config, folder: Path, observed_at: datetime | None, now
     return snapshot.import_folder(config.lake, folder, config.cluster, observed_at or read_observed_at(folder), now)
 
 
-def take_snapshot(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot:
-    """The state of the configured cluster at this moment into the lake."""
+def take_snapshots(configs: Sequence[Config], environ: Mapping[str, str], now: datetime, say: Say) -> None:
+    """The state of each cluster at this moment into the lake; a failure of one is raised when the others are read."""
+    from gpureport.job_metrics import publish_snapshot  # a snapshot beside an export should not wait for it
+
+    failures = []
+    for config in configs:
+        failure: GpureportError | None = None
+        try:
+            taken = _take(config, environ, now)
+            failure = taken.failure
+            for line in describe_snapshot(taken):
+                say(line)
+        except GpureportError as error:
+            failure = error
+        publish_snapshot(config.metrics, config.cluster, now, failure, lambda text: say(f"warning: {text}"))
+        failures += [failure] if failure else []
+    for failure in failures[1:]:
+        say(f"warning: {failure}")
+    if failures:
+        raise failures[0]
+
+
+def _take(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot:
     return snapshot.take_snapshot(config.lake, open_cluster(config.kubernetes, environ), config.cluster, now)
 
 
@@ -52,7 +73,8 @@ class Beside:
 def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -> Beside:
     """A snapshot where a cluster is configured; a source that fails is kept for later, so that the job is done first."""
     try:
-        return Beside(tuple(describe_snapshot(take_snapshot(config, environ, now))))
+        taken = _take(config, environ, now)
+        return Beside(tuple(describe_snapshot(taken)), taken.failure)
     except NoClusterError:
         return Beside(
             (f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes",)

@@ -20,10 +20,12 @@ from gpureport.facts.freshness import are_current
 from gpureport.facts.identity import MadeWith
 from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
+from gpureport.pipeline.collecting import catalog_of
 from gpureport.pipeline.delivering import deliver
 from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, facts_made_with, report_settings
 from gpureport.query import Query, load
 from gpureport.report_tables import ReportSettings, differing_days, failed_checks, report_tables
+from gpureport.section import existing
 from gpureport.store import Place
 from gpureport.window import Window, day_start
 
@@ -48,6 +50,23 @@ _NAMESPACE_OWNERS = """
     select cluster, namespace, arg_max(owner, (told_at, owner)) from told where owner != '' group by cluster, namespace
 """
 """Whose a namespace is: the label's value as the last snapshot or, of namespaces that held GPUs, the last day's facts have it."""
+
+
+def check(config: Config) -> None:
+    """UsageError for what would end a report after hours of work: its settings, the files in them, and its folder."""
+    findings.check_fail_on(config.report.fail_on)
+    report_settings(config)
+    catalog_of(config)
+    files = [("metrics", config.metrics, "password_file")]
+    if not (isinstance(config.lake, Path) and isinstance(config.out, Path)):
+        files += [("object_store", config.object_store, name) for name in ("ca_file", "credentials_file")]
+    for section, values, name in files:
+        existing(f"{section}.{name}", getattr(values, name))
+    out, lake = config.out, config.lake
+    if isinstance(out, Path) and out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file; give a folder for the report (--out, or out in the configuration)")
+    if isinstance(out, Path) and isinstance(lake, Path) and out.resolve().is_relative_to(lake.resolve()):
+        raise UsageError(f"{out} lies in the lake {lake}, whose files are its own; give another folder with --out")
 
 
 def compute(config: Config, day: date, only: str | None = None) -> list[str]:
@@ -93,7 +112,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     """
     from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
 
-    findings.check_fail_on(config.report.fail_on)
+    check(config)
     lake = open_lake(config.lake)
     answers: list[str] = []
 

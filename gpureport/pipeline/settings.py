@@ -50,7 +50,6 @@ def report_settings(config: Config) -> ReportSettings:
         prices=_prices(config),
         carbon=_carbon(config),
         team_label=config.owners.team_label,
-        scheduler_gauges=config.scheduler.model_dump(),
     )
 
 

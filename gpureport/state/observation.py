@@ -39,6 +39,10 @@ class Observation:
         """A list of a kind starts; if it started before, what came of it is forgotten."""
         self._lists[kind.asked] = _List(kind, api_version, self._observed_at_ms)
 
+    def forget(self, kind: Kind) -> None:
+        """What came of a list that is not whole."""
+        self._lists.pop(kind.asked, None)
+
     def add(self, kind: Kind, items: Iterable[Object]) -> None:
         """Objects of a list that has begun; one that came before (by uid) is left out."""
         objects = list(items)

@@ -7,12 +7,14 @@ import re
 import socket
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from lake_rows import seen
 from prometheus.replay import Answer, Asked
 
+from gpureport.cli import main
 from kube.api_server import (
     CLAIMS,
     FAST,
@@ -27,22 +29,22 @@ from kube.api_server import (
     recorded_routes,
     snapshot,
     status,
+    version_routes,
 )
 from kube.decided import assert_decided
-from kube.lake import RECORDING, ask
+from kube.lake import NOW, RECORDING, ask
 
 SOURCE = 5
 
 
 def refused(capsys: pytest.CaptureFixture[str], config: Path, lake: Path) -> str:
-    """The one sentence of a snapshot that fails, and that nothing was written."""
+    """The one sentence of a snapshot that fails, and that nothing was written of the pods."""
     capsys.readouterr()
     assert snapshot(config, lake) == SOURCE
-    sentence = capsys.readouterr().err
+    *_, sentence = (said := capsys.readouterr().err).splitlines()
     assert sentence.startswith("gpureport: ")
-    assert sentence.count("\n") == 1
-    assert "Traceback" not in sentence
-    assert not lake.exists()
+    assert "Traceback" not in said
+    assert not (lake / "pod").exists()
     return sentence
 
 
@@ -289,8 +291,60 @@ def test_a_snapshot_that_fails_leaves_the_ones_before(tmp_path: Path) -> None:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
     before = seen(tmp_path / "lake")
     with api_server(recorded_routes() | {PODS: HALF}) as server:
-        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake", environ=FAST) == SOURCE
-    assert seen(tmp_path / "lake") == before
+        arguments = [
+            "snapshot",
+            "--kubeconfig",
+            str(kubeconfig(tmp_path, server.url)),
+            "--cluster",
+            "lab",
+            "--lake",
+            str(tmp_path / "lake"),
+        ]
+        assert main(arguments, environ=FAST, now=NOW + timedelta(minutes=1)) == SOURCE
+    after = seen(tmp_path / "lake")
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_list_that_fails_costs_itself_and_the_exit_code(tmp_path: Path) -> None:
+    """As where the webhook of an optional quota system is down: claims vanish with their pods, and cannot be read later."""
+    broken = status(500, "InternalError", "conversion webhook for nodes failed")
+    with api_server(recorded_routes() | {"/api/v1/nodes": broken}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == SOURCE
+    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+    [(reason,)] = ask(tmp_path / "lake", "select reason from lake.source where asked = 'nodes'")
+    assert "conversion webhook" in reason
+
+
+def test_pods_that_may_not_be_listed_are_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with api_server(recorded_routes() | {PODS: forbidden}) as server:
+        assert "list pods" in refused(capsys, kubeconfig(tmp_path, server.url), tmp_path / "lake")
+
+
+def test_the_next_version_is_tried_where_one_fails(tmp_path: Path) -> None:
+    routes = version_routes("v1", "v1beta2")
+    broken = status(500, "InternalError", "conversion webhook failed")
+    with api_server(routes | {"/apis/resource.k8s.io/v1/resourceclaims": broken}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    assert ask(tmp_path / "lake", "select count(*) > 0 from lake.claim") == [(True,)]
+
+
+def test_a_cluster_that_is_gone_does_not_cost_the_others(tmp_path: Path) -> None:
+    with api_server(recorded_routes()) as server:
+        here, nowhere = kubeconfig(tmp_path, server.url), kubeconfig(tmp_path, "http://127.0.0.1:1", name="nowhere")
+        clusters = "".join(
+            f"[[clusters]]\nname = '{name}'\nkubernetes.kubeconfig = '{file}'\n" for name, file in (("a", nowhere), ("b", here))
+        )
+        (tmp_path / "two.toml").write_text(f"[metrics]\nfile = '{tmp_path}/job.prom'\n{clusters}")
+        arguments = ["--config", str(tmp_path / "two.toml"), "snapshot", "--lake", str(tmp_path / "lake")]
+        assert main(arguments, environ=FAST, now=NOW) == SOURCE
+    assert ask(tmp_path / "lake", "select distinct cluster from lake.pod") == [("b",)]
+    assert 'gpureport_snapshot_success{cluster="a"} 0.0' in (tmp_path / "job-snapshot-a.prom").read_text()
+    assert 'gpureport_snapshot_success{cluster="b"} 1.0' in (tmp_path / "job-snapshot-b.prom").read_text()
+
+
+def test_a_configuration_without_any_kubernetes_takes_no_snapshot_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text("[[clusters]]\nname = 'a'\nprometheus.url = 'http://127.0.0.1:1'\n")
+    assert main(["--config", str(tmp_path / "one.toml"), "snapshot", "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 2
 
 
 def test_a_folder_that_is_no_lake_is_named_before_anything_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

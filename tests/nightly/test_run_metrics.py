@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import get_args
 
 import duckdb
 import pytest
@@ -18,8 +17,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
 
 from gpureport.cli import main
-from gpureport.config import MetricName, Metrics
-from gpureport.nightly.metrics import HELP, Night, publish
+from gpureport.config import Metrics
+from gpureport.job_metrics import HELP, Night, publish
 
 NOW = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 RULES = Path(__file__).parents[2] / "deploy" / "helm" / "gpureport" / "alerts.yaml"
@@ -148,7 +147,8 @@ def test_official_parsers_agree_on_the_text(report: Path, tmp_path: Path) -> Non
     text = published(night(report), tmp_path)
     assert values(text) == values(text, prometheus_text)
     assert {family.type for family in openmetrics(text)} == {"gauge"}
-    assert {family.name for family in openmetrics(text)} == set(HELP)
+    of_a_success = {name for name in HELP if "snapshot" not in name} - {"gpureport_run_failure_reason"}
+    assert {family.name for family in openmetrics(text)} == of_a_success
     checked = subprocess.run(
         [program("PROMTOOL_BIN"), "check", "metrics"], input=text, capture_output=True, text=True, check=False
     )
@@ -163,30 +163,31 @@ def test_official_parsers_agree_on_the_text(report: Path, tmp_path: Path) -> Non
     }
 
 
-@pytest.mark.parametrize("name", get_args(MetricName))
-def test_each_metric_can_be_left_out(name: str, report: Path, tmp_path: Path) -> None:
-    text = published(night(report), tmp_path, leave_out=(name,))
-    assert {metric for metric, _ in values(text)} == set(HELP) - {name}
+def test_a_wrong_configuration_is_published_as_what_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "gpureport.prom"
+    (tmp_path / "wrong.toml").write_text(f"cluster = 'eu'\n[metrics]\nfile = '{file}'\n[thresholds]\nidle_ratio = 7\n")
+    assert main(["--config", str(tmp_path / "wrong.toml"), "run"], environ={}, now=NOW) == 2
+    text = file.read_text()
+    assert of(text, "gpureport_run_exit_code") == {(): 2}
+    assert of(text, "gpureport_run_failure_reason") == {(("reason", "UsageError"),): 1}
 
 
-def test_every_metric_has_a_name_that_can_be_left_out() -> None:
-    assert set(HELP) == set(get_args(MetricName))
-
-
-def test_a_pushgateway_keeps_the_last_success_over_a_failure(report: Path, tmp_path: Path) -> None:
+def test_a_pushgateway_keeps_the_last_success_and_nothing_else_over_a_failure(report: Path, tmp_path: Path) -> None:
     def shown() -> Values:
         return values(requests.get(f"{url}/metrics", timeout=10).text, prometheus_text)
 
-    own = (("instance", "eu"), ("job", "gpureport"))
+    own, success = ((("instance", "eu"), ("job", job)) for job in ("gpureport", "gpureport_success"))
     with pushgateway(tmp_path) as url:
         warnings: list[str] = []
         settings = Metrics(pushgateway_url=url)
         publish(night(report), settings, warnings.append)
         assert shown()["gpureport_run_success", own] == 1
-        assert shown()[LAST_SUCCESS, own] == NOW.timestamp()
+        assert shown()[LAST_SUCCESS, success] == NOW.timestamp()
+        assert "gpureport_run_coverage_ratio" in {name for name, _ in shown()}
         publish(night(None, exit_code=5), settings, warnings.append)
         assert shown()["gpureport_run_success", own] == 0
-        assert shown()[LAST_SUCCESS, own] == NOW.timestamp()
+        assert shown()[LAST_SUCCESS, success] == NOW.timestamp()
+        assert "gpureport_run_coverage_ratio" not in {name for name, _ in shown()}
     assert warnings == []
 
 
@@ -194,7 +195,7 @@ def test_a_gateway_that_is_not_there_costs_a_warning_and_not_the_night(
     two_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(two_days, tmp_path, "--pushgateway-url", "http://127.0.0.1:9") == 0
-    assert "warning: the run's metrics are not published: the Pushgateway http://127.0.0.1:9" in capsys.readouterr().err
+    assert "warning: the job's metrics are not published: the Pushgateway http://127.0.0.1:9" in capsys.readouterr().err
 
 
 def test_a_run_that_leaves_publishes_nothing(two_days: str, tmp_path: Path) -> None:

@@ -80,8 +80,10 @@ def kill_session(process: subprocess.Popen[bytes]) -> None:
 
 def export(server: str, lake: Path, *more: str, **settings: str) -> int:
     """The exit code of an export that nobody kills: the same command, in this process alone."""
-    arguments = export_command(server, lake, "--concurrency", "1", *more)
-    return main(arguments[arguments.index("export") :], environ=environment(**settings))
+    arguments = export_command(server, lake, *more)
+    return main(
+        arguments[arguments.index("export") :], environ=environment(GPUREPORT_PROMETHEUS__MAX_CONCURRENCY="1", **settings)
+    )
 
 
 def partitions(lake: Path) -> dict[str, Files]:

@@ -69,9 +69,12 @@ def routes(node_count: int, chunks: list[bytes]) -> Routes:
 
 def peak_kib(node_count: int, nodes_per_group: int, chunks: list[bytes], lake: Path) -> int:
     """Peak memory of a whole export in one process."""
-    settings = {"GPUREPORT_EXPORT__SAMPLES_PER_GROUP": str(SAMPLES_PER_NODE * nodes_per_group)}
+    settings = {
+        "GPUREPORT_EXPORT__SAMPLES_PER_GROUP": str(SAMPLES_PER_NODE * nodes_per_group),
+        "GPUREPORT_PROMETHEUS__MAX_CONCURRENCY": "1",
+    }
     with replaying(routes(node_count, chunks)) as server:
-        flags = fleet.export_command(server.url, lake, "--concurrency", "1")[3:]
+        flags = fleet.export_command(server.url, lake)[3:]
         outcome = subprocess.run(
             [sys.executable, "-c", MAIN, *flags],
             env=fleet.environment(**settings),

@@ -94,9 +94,12 @@ DAMAGED: dict[str, tuple[Reply, str]] = {
     "a web page that claims to be a stream": (streamed(b"<html>" + b"\xff" * 20), "not a stream of chunks|checksum|frame"),
     "chunks that are not XOR": (
         streamed(frame(chunked(DEVICE, [b"\0\1\2"], encoding=4))),
-        "encoding 4, not XOR; use --read-path matrix",
+        "encoding 4, not XOR; set prometheus.read_path to matrix",
     ),
-    "samples instead of chunks": (Reply(200, b"", "application/x-protobuf"), "does not stream chunks; use --read-path matrix"),
+    "samples instead of chunks": (
+        Reply(200, b"", "application/x-protobuf"),
+        "does not stream chunks; set prometheus.read_path to matrix",
+    ),
     "bad gzip": (streamed(b"no gzip at all", **{"Content-Encoding": "gzip"}), "run again"),
 }
 

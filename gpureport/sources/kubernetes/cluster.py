@@ -45,13 +45,18 @@ class Cluster:
 
     def pages(self, kind: Kind) -> Iterator[Page]:
         """Every object of a kind, page by page, in the first of its versions that is served; NotListedError where none is."""
+        failure: SourceError = MissingError(f"the server has no {kind.asked}")
         for prefix in self._prefixes(kind):
             try:
                 yield from self._pages(prefix, kind)
                 return
             except MissingError:
                 continue
-        raise MissingError(f"the server has no {kind.asked}")
+            except NotListedError:
+                raise
+            except SourceError as error:  # as where the webhook that converts to this version is down
+                failure = error
+        raise failure
 
     def first(self, kind: Kind) -> Page:
         """One object of a kind at most: whether it may be listed, and in which version; NotListedError where it may not."""

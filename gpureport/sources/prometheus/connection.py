@@ -154,7 +154,7 @@ class Connection:
             refusal = SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
             raise _BrokenError(refusal, response.headers.get("Retry-After", ""))
         if status in (401, 403):
-            hint = "set the tenant with --header 'X-Scope-OrgID: …'" if "no org id" in text else "check token, user or header"
+            hint = "set the tenant in prometheus.headers: X-Scope-OrgID" if "no org id" in text else "check token, user or header"
             raise AuthError(f"{self.url} refuses these credentials ({status}: {text}); {hint}")
         if is_too_much:
             raise TooMuchError(f"{self.url}{path}: {text}")

@@ -58,7 +58,7 @@ def read_remote(
 
     def messages(response: requests.Response) -> list[bytes]:
         if not is_streamed(response):
-            raise OtherEncodingError(f"{connection.url} does not stream chunks; use --read-path matrix")
+            raise OtherEncodingError(f"{connection.url} does not stream chunks; set prometheus.read_path to matrix")
         return list(frames(pieces(response.raw, _MOST_BYTES)))
 
     found = post_read(connection, matchers, window.start_ms, window.end_ms - 1, messages)
@@ -90,8 +90,8 @@ def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping
 
 def _refusal(fault: int, url: str) -> SourceError:
     if fault > 0:
-        return OtherEncodingError(f"{url} sends chunks of encoding {fault}, not XOR; use --read-path matrix")
-    return SourceError("the server's answer is not a stream of chunks; check the URL, or use --read-path matrix")
+        return OtherEncodingError(f"{url} sends chunks of encoding {fault}, not XOR; set prometheus.read_path to matrix")
+    return SourceError("the server's answer is not a stream of chunks; check the URL, or set prometheus.read_path to matrix")
 
 
 def _labels(body: bytes, series: NDArray[np.int64], external_labels: Mapping[str, str]) -> list[Labels]:

@@ -1,4 +1,4 @@
-"""The nightly job watched from outside: gauges of its last run, as a Prometheus textfile and to a Pushgateway.
+"""The jobs watched from outside: gauges of the last run and snapshot, as a Prometheus textfile and to a Pushgateway.
 
 All of them are gauges, also what is named ``_total``: they say what one run saw, and do not grow from run to run. What is not
 known is left out, never 0. The text is valid both as OpenMetrics and in Prometheus' older format, which node_exporter reads.
@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import duckdb
 from prometheus_client import CollectorRegistry, Gauge
-from prometheus_client.exposition import push_to_gateway, pushadd_to_gateway
+from prometheus_client.exposition import push_to_gateway
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpureport.catalog import PUBLISHER, PUBLISHER_LABEL
 from gpureport.config import Metrics
-from gpureport.errors import OutputError, SourceError
-from gpureport.sources.exchange import Deadline, excerpt, shortened
-from gpureport.sources.prometheus import session
+from gpureport.errors import GpureportError, OutputError, SourceError
 
 LAST_SUCCESS = "gpureport_run_last_success_timestamp_seconds"
+_SNAPSHOT = "gpureport_snapshot"
+LAST_SNAPSHOT = f"{_SNAPSHOT}_last_success_timestamp_seconds"
 _PUSH_SECONDS = 30
 
 
@@ -47,6 +47,8 @@ class Night:
     sample_counts: Mapping[str, int] = field(default_factory=dict)
     """Samples that were fetched, by cluster."""
     database: Path | None = None
+    failure: str = ""
+    """Kind of what went wrong, such as SourceError."""
 
     @property
     def is_success(self) -> bool:
@@ -58,12 +60,40 @@ def publish(night: Night, settings: Metrics, warn: Callable[[str], None]) -> Non
     """Write and push what is configured; a failure is a warning, for the night's work is done."""
     if not settings.is_wanted:
         return
-    values = [each for each in _values(night) if each.metric not in settings.leave_out]
+    _publish(_Job("gpureport", night.instance, LAST_SUCCESS, night.is_success), settings, list(_values(night)), warn)
+
+
+def publish_snapshot(
+    settings: Metrics, cluster: str, ended_at: datetime, failure: GpureportError | None, warn: Callable[[str], None]
+) -> None:
+    """Write and push whether a snapshot was taken whole; its textfile lies beside that of the run."""
+    if not settings.is_wanted:
+        return
+    values = [Value(f"{_SNAPSHOT}_success", {"cluster": cluster}, float(failure is None))]
+    values.append(Value(f"{_SNAPSHOT}_exit_code", {"cluster": cluster}, failure.exit_code if failure else 0))
+    if failure is None:
+        values.append(Value(LAST_SNAPSHOT, {"cluster": cluster}, ended_at.timestamp()))
+    path = Path(settings.file)
+    file = str(path.with_name(f"{path.stem}-snapshot-{cluster}{path.suffix}")) if settings.file else ""
+    job = _Job("gpureport_snapshot", cluster, LAST_SNAPSHOT, failure is None)
+    _publish(job, settings.model_copy(update={"file": file}), values, warn)
+
+
+class _Job(NamedTuple):
+    """A job as it is published: the Pushgateway's job and instance, the gauge that a failure leaves alone, and how it ended."""
+
+    name: str
+    instance: str
+    last_success: str
+    is_success: bool
+
+
+def _publish(job: _Job, settings: Metrics, values: Sequence[Value], warn: Callable[[str], None]) -> None:
     for how in (_write, _push):
         try:
-            how(night, settings, values)
+            how(job, settings, values)
         except (OutputError, SourceError) as error:
-            warn(f"the run's metrics are not published: {error}")
+            warn(f"the job's metrics are not published: {error}")
 
 
 def _values(night: Night) -> Iterator[Value]:
@@ -71,6 +101,8 @@ def _values(night: Night) -> Iterator[Value]:
     yield Value("gpureport_run_exit_code", {}, night.exit_code)
     if night.is_success:
         yield Value(LAST_SUCCESS, {}, night.ended_at.timestamp())
+    else:
+        yield Value("gpureport_run_failure_reason", {"reason": night.failure}, 1.0)
     for stage, seconds in night.stage_seconds.items():
         yield Value("gpureport_run_duration_seconds", {"stage": stage}, round(seconds, 3))
     for cluster, count in sorted(night.sample_counts.items()):
@@ -115,6 +147,10 @@ HELP = {
     "gpureport_run_success": "1 if the last run wrote its report and read every source, else 0.",
     "gpureport_run_exit_code": "Exit code of the last run.",
     LAST_SUCCESS: "When the last successful run ended, in seconds since 1970.",
+    "gpureport_run_failure_reason": "1 for the kind of failure that ended the last run; absent after a success.",
+    f"{_SNAPSHOT}_success": "1 if the last snapshot read every list, else 0.",
+    f"{_SNAPSHOT}_exit_code": "Exit code of the last snapshot.",
+    LAST_SNAPSHOT: "When the last whole snapshot was taken, in seconds since 1970.",
     "gpureport_run_duration_seconds": "How long a stage of the last run took, for all its days.",
     "gpureport_run_samples_total": "Samples that the last run fetched.",
     "gpureport_run_coverage_ratio": "Seen over expected device time of the reported day.",
@@ -141,13 +177,13 @@ def _text(registry: CollectorRegistry) -> bytes:
     return text
 
 
-def _write(night: Night, settings: Metrics, values: Sequence[Value]) -> None:
-    """The textfile, whole or not at all; a run that failed keeps the time of the last one that did not."""
+def _write(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
+    """The textfile, whole or not at all; a failure keeps the time of the last success."""
     if not settings.file:
         return
     path = Path(settings.file)
-    if not night.is_success and (earlier := _last_success(path)) is not None and LAST_SUCCESS not in settings.leave_out:
-        values = [*values, Value(LAST_SUCCESS, {}, earlier)]
+    if not job.is_success:
+        values = [*values, *_last_success(path, job.last_success)]
     draft = path.with_name(f".{path.name}.draft")  # node_exporter reads *.prom alone
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,36 +194,40 @@ def _write(night: Night, settings: Metrics, values: Sequence[Value]) -> None:
         raise OutputError(f"{path} cannot be written ({error.strerror}); check metrics.file") from error
 
 
-def _last_success(path: Path) -> float | None:
-    """From the file of an earlier run; None where there is none, or something else stands there."""
+def _last_success(path: Path, name: str) -> list[Value]:
+    """From the file of an earlier run; none where there is none, or something else stands there."""
     try:
         families = list(text_string_to_metric_families(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
-        return None
-    found = [sample.value for family in families for sample in family.samples if sample.name == LAST_SUCCESS]
-    return found[0] if found else None
+        return []
+    return [Value(name, each.labels, each.value) for family in families for each in family.samples if each.name == name]
 
 
-def _push(night: Night, settings: Metrics, values: Sequence[Value]) -> None:
-    """A run that succeeded replaces all that stood there; one that failed its own, so that the last success stays."""
+def _push(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
+    """All that stood there is replaced, or an old coverage would outlive a failure; the last success is a group of its own."""
     if not settings.pushgateway_url:
         return
-    push = push_to_gateway if night.is_success else pushadd_to_gateway
+    groups = {job.name: [each for each in values if each.metric != job.last_success]}
+    if job.is_success:
+        groups[f"{job.name}_success"] = [each for each in values if each.metric == job.last_success]
     try:
-        push(
-            settings.pushgateway_url,
-            settings.job,
-            _registry(values),
-            grouping_key={"instance": night.instance},
-            timeout=_PUSH_SECONDS,
-            handler=_handler(settings),
-        )
+        for name, chosen in groups.items():
+            push_to_gateway(
+                settings.pushgateway_url,
+                name,
+                _registry(chosen),
+                grouping_key={"instance": job.instance},
+                timeout=_PUSH_SECONDS,
+                handler=_handler(settings),
+            )
     except (OSError, ValueError) as error:
         raise SourceError(f"the Pushgateway {settings.pushgateway_url} did not accept them ({error}); check metrics.*") from error
 
 
 def _handler(settings: Metrics) -> Callable[..., Any]:
     """How requests are sent: with basic authentication where a user is configured, and an end whatever the answer."""
+    from gpureport.sources.exchange import Deadline, excerpt, shortened
+    from gpureport.sources.prometheus import session
 
     def send(url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes) -> Callable[[], None]:
         password = Path(settings.password_file).read_text(encoding="utf-8").strip() if settings.password_file else ""

@@ -1,0 +1,56 @@
+"""What all sections of the configuration have in common."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from gpureport.errors import UsageError
+
+
+class Section(BaseModel):
+    """A part of the configuration: it cannot be changed, and a key that it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_a_table_of_its_kinds(cls, values: Any) -> Any:
+        """Refuse a yes where a number belongs, and a number where a yes or a no does; pydantic takes one for the other."""
+        if isinstance(values, BaseModel):
+            return values
+        if not isinstance(values, dict):
+            raise ValueError("write a table of settings")
+        for name, value in values.items():
+            kind = cls.model_fields[name].annotation if name in cls.model_fields else None
+            if isinstance(value, bool) and {kind, *get_args(kind)} & {int, float}:
+                raise ValueError(f"{name} is a number, not {str(value).lower()}")
+            if kind is bool and isinstance(value, int | float) and not isinstance(value, bool):
+                raise ValueError(f"{name} is true or false, not {value}")
+        return values
+
+
+def formed(pattern: str, form: str) -> AfterValidator:
+    """For text that must match the whole pattern: what does not is refused with ``form``, which says how to write it."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"write {form}")
+        return text
+
+    return AfterValidator(check)
+
+
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+"""A timeout: a day at most, because no clock of the system takes infinity."""
+LabelName = Annotated[str, formed(r"[a-zA-Z_][a-zA-Z0-9_]*", "the name of a label, such as cluster")]
+
+
+def existing(key: str, name: str) -> str:
+    """A file's name, or '' for none; UsageError where it is not there."""
+    if name and not Path(name).is_file():
+        raise UsageError(f"{key} = {name!r}: this file is not there; correct the configuration")
+    return name

@@ -1,0 +1,213 @@
+"""Every key and every flag with wrong values, alone and in pairs that belong together: exit code 2, or no harm."""
+
+from __future__ import annotations
+
+import json
+import socket
+import types
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+import click
+import pytest
+from pydantic import BaseModel
+
+from gpureport.cli import cli, main
+from gpureport.compute import connection
+from gpureport.config import Config, load_config
+from gpureport.errors import UsageError
+from gpureport.pipeline.settings import compute_settings, report_settings
+from gpureport.window import age_ago
+
+from .samples import NOW
+
+WRONG: list[Any] = [
+    True,
+    [],
+    ["x"],
+    {},
+    {"x": 1},
+    "",
+    "nonsense",
+    "\x00",
+    -1,
+    0,
+    10**400,
+    1e300,
+    float("inf"),
+    float("nan"),
+    "1KB",
+]
+HASTE = {"GPUREPORT_PROMETHEUS__RETRIES": "0", "GPUREPORT_PROMETHEUS__READ_TIMEOUT_SECONDS": "0.2"}
+TODAY = date(2026, 11, 21)
+
+
+def keys(model: type[BaseModel], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """(path, kind) of every setting below a section."""
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from keys(kind, (*above, name))
+        else:
+            yield (*above, name), kind
+
+
+KEYS = dict(keys(Config))
+
+
+def loaded(path: tuple[str, ...], value: Any) -> Config | None:
+    """The configuration with one setting; None where it is refused in one sentence."""
+    try:
+        return load_config(None, {}, {".".join(path): value})[0]
+    except UsageError as error:
+        assert "\n" not in str(error)
+        return None
+
+
+def use(config: Config) -> None:
+    """What commands do with settings that were taken."""
+    with suppress(UsageError):
+        report_settings(config)
+    for age in (config.retention.keep_samples, config.retention.keep_facts):
+        assert not age or age_ago(TODAY, age) < TODAY
+    assert TODAY - timedelta(days=config.export.backfill_days + config.export.restate_days) < TODAY + timedelta(days=1)
+    with socket.socket() as waiting:
+        for source in (config.prometheus, config.kubernetes, config.object_store):
+            waiting.settimeout(source.connect_timeout_seconds)
+            waiting.settimeout(source.read_timeout_seconds * 5)
+    with connection(compute_settings(config).memory_limit) as con:
+        con.execute("select count(*) from range(100_000)")
+
+
+@pytest.mark.parametrize("path", KEYS, ids=".".join)
+def test_a_wrong_value_is_refused_or_does_no_harm(path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    default = Config()
+    for value in WRONG:
+        config = loaded(path, value)
+        if config is None or config == default:
+            continue
+        kinds = set(get_args(KEYS[path])) if get_origin(KEYS[path]) in (Union, types.UnionType) else {KEYS[path]}
+        assert not (isinstance(value, bool) and kinds & {int, float}), value
+        assert not (isinstance(value, float) and not -1e308 < value < 1e308), value
+        if path[0] in ("compute", "retention", "export", "prometheus", "kubernetes", "object_store", "carbon", "prices"):
+            use(config)
+
+
+OWN = "[[signals]]\nmetric = 'm'\nsignal = 'power_watts'\nscope = 'board'\n"
+TOGETHER = {
+    "a user without a password": "[prometheus]\nusername = 'me'",
+    "a password without a user": "[prometheus]\npassword_env = 'PASSWORD'",
+    "a key without a certificate": "[prometheus]\nkey_file = 'key.pem'",
+    "a user of the gateway without a password": "[metrics]\nusername = 'me'",
+    "a password that is not there": "[metrics]\nusername = 'me'\npassword_file = 'missing'",
+    "half of the memory for too many threads": "[compute]\nmemory_limit = '1GB'\nthreads = 200",
+    "a server that is a word": "[[clusters]]\nname = 'a'\nprometheus = 'http://x'",
+    "a word for all servers": "prometheus = 'x'\n[[clusters]]\nname = 'a'",
+    "yes for a section": "[[clusters]]\nname = 'a'\nkubernetes = true",
+    "a list for a section": "kubernetes = ['x']\n[[clusters]]\nname = 'a'",
+    "a cluster without a name": "[[clusters]]\nname = ''",
+    "a price without end": "[prices]\nkwh = inf",
+    "a price of a model that is no number": "[prices.gpu_hour]\nall = nan",
+    "grams with their unit": "[carbon]\ngrams_per_kwh = '380 g'",
+    "grams below 0": "[carbon]\ngrams_per_kwh = -5",
+    "a CSV that is not there": "[carbon]\ngrams_per_kwh = 'missing.csv'",
+    "a label with a blank": "[prometheus.match]\n'a b' = 'x'",
+    "a header with a blank": "[prometheus.headers]\n'a b' = 'x'",
+    "an own signal whose factor is no number": f"{OWN}factor = 'nan'\nkind = 'gauge'",
+    "an own signal whose factor is 0": f"{OWN}factor = '0'\nkind = 'gauge'",
+    "an own counter of watts": f"{OWN}kind = 'counter'",
+    "an own signal per nothing": f"{OWN}kind = 'counter'\nper = 'no such'",
+    "an own signal of an unknown kind": f"{OWN}factor = '1'\nkind = 'guage'",
+}
+
+
+@pytest.mark.parametrize("text", TOGETHER.values(), ids=TOGETHER)
+def test_settings_that_do_not_go_together_end_a_run_before_anything_is_asked(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gpureport.toml").write_text(text)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert main(["run", "--prometheus-url", url, "--no-kubernetes"], environ={"PASSWORD": "x", **HASTE}, now=NOW) == 2
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["run", "--prometheus-url", "http://127.0.0.1:9", "--out", "file"], "is a file"),
+        (["report", "--since", "2026-11-20", "--lake", "lake", "--out", "lake"], "lies in the lake"),
+        (["report", "--since", "2026-11-20", "--lake", "lake", "--out", "lake/facts"], "lies in the lake"),
+        (["report", "--since", "2026-11-20", "--salt-file", "file"], "--anonymise"),
+        (["demo", "--gpus", "30"], "--simulated-month"),
+        (["run", "--fail-on", "zzz", "--prometheus-url", "http://127.0.0.1:9"], "--fail-on"),
+        (["prune", "--keep-samples", "9999y"], "99y"),
+    ],
+)
+def test_flags_that_cannot_be_are_refused(
+    arguments: list[str], word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("x")
+    assert main(arguments, environ={}, now=NOW) == 2
+    assert word in capsys.readouterr().err
+
+
+TYPED = [
+    (name, option.opts[0])
+    for name in cli.list_commands(click.Context(cli))
+    for option in cli.get_command(click.Context(cli), name).params  # type: ignore[union-attr]
+    if isinstance(option, click.Option)
+    and isinstance(option.type, click.types.IntParamType | click.types.FloatParamType | click.Choice)
+]
+
+
+@pytest.mark.parametrize(("command", "flag"), TYPED, ids=map(" ".join, TYPED))
+def test_a_flag_of_another_kind_is_refused(command: str, flag: str) -> None:
+    assert main([command, flag, "nonsense"], environ={}, now=NOW) == 2
+
+
+def test_flags_and_environment_go_over_the_entry_of_a_cluster(tmp_path: Path) -> None:
+    file = tmp_path / "gpureport.toml"
+    file.write_text('[[clusters]]\nname = "a"\nprometheus.url = "http://file:1"\n')
+    flags, environ = {"prometheus.url": "http://flag:1"}, {"GPUREPORT_PROMETHEUS__URL": "http://environment:1"}
+    assert load_config(file, environ, {})[0].each_cluster()[0].prometheus.url == "http://environment:1"
+    assert load_config(file, environ, flags)[0].each_cluster()[0].prometheus.url == "http://flag:1"
+    file.write_text(file.read_text() + '[[clusters]]\nname = "b"\nprometheus.url = "http://file:2"\n')
+    with pytest.raises(UsageError, match="add --cluster NAME"):
+        load_config(file, environ, {})
+    [chosen] = load_config(file, {}, {**flags, "cluster": "b"})[0].each_cluster()
+    assert (chosen.cluster, chosen.prometheus.url) == ("b", "http://flag:1")
+
+
+def test_a_section_in_the_environment_joins_that_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "gpureport.toml").write_text("[prices]\nkwh = 0.2\n")
+    environ = {"GPUREPORT_PRICES": json.dumps({"gpu_hour": {"NVIDIA H200": 3}})}
+    prices = load_config(tmp_path / "gpureport.toml", environ, {})[0].prices
+    assert (prices.kwh, prices.gpu_hour) == (0.2, {"NVIDIA H200": 3.0})
+
+
+def test_run_takes_the_flags_that_the_chart_names(tmp_path: Path) -> None:
+    """values.yaml shows extraArgs of run; the time is before 1970, so nothing but the arguments is looked at."""
+    flags = [
+        "--min-coverage",
+        "0.9",
+        "--fail-on",
+        "critical",
+        "--by",
+        "team",
+        "--figure-min-coverage",
+        "0.5",
+        "--idle-policy",
+        "pool",
+    ]
+    early = datetime(1970, 1, 1, tzinfo=UTC)
+    assert main(["run", "--date", "2026-11-20", *flags], environ={}, now=early) == 2
