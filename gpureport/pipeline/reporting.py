@@ -57,11 +57,10 @@ def check(config: Config) -> None:
     findings.check_fail_on(config.report.fail_on)
     report_settings(config)
     catalog_of(config)
-    files = [("metrics", config.metrics, "password_file")]
+    existing("metrics.password_file", config.metrics.password_file)
     if not (isinstance(config.lake, Path) and isinstance(config.out, Path)):
-        files += [("object_store", config.object_store, name) for name in ("ca_file", "credentials_file")]
-    for section, values, name in files:
-        existing(f"{section}.{name}", getattr(values, name))
+        existing("object_store.ca_file", config.object_store.ca_file)
+        existing("object_store.credentials_file", config.object_store.credentials_file)
     out, lake = config.out, config.lake
     if isinstance(out, Path) and out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; give a folder for the report (--out, or out in the configuration)")

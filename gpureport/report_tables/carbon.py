@@ -33,6 +33,8 @@ def _read(path: Path) -> list[tuple[str, float]]:
             return sorted(_row(path, number, row) for number, row in enumerate(rows, start=2))
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); check carbon in the configuration") from None
+    except ValueError as error:
+        raise UsageError(f"{str(path)!r} is no CSV file ({error}); check carbon in the configuration") from None
 
 
 def _row(path: Path, number: int, row: dict[str, str]) -> tuple[str, float]:
