@@ -1,5 +1,5 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
-.PHONY: bench bench-export bench-facts bench-night bench-power bench-promql bench-quota bench-state bench-page
+.PHONY: bench bench-sums bench-export bench-facts bench-night bench-power bench-promql bench-quota bench-state bench-page
 
 bench: $(VENV)/.installed-dev servers ## One table: each part beside what it is held against, also in docs/benchmarks.md (an hour; not part of test)
 	@$(PY) -m bench.table
@@ -9,6 +9,9 @@ bench-export: $(VENV)/.installed-dev servers
 
 bench-facts: $(VENV)/.installed-dev
 	@$(PY) -m bench.facts
+
+bench-sums: $(VENV)/.installed-dev
+	@$(PY) -m bench.sums
 
 bench-power: $(VENV)/.installed-dev
 	@$(PY) -m bench.power

@@ -93,10 +93,10 @@ def simulated_lake(gpus: int) -> Path:
 
 def files(lake: Path) -> list[str]:
     """Files of its device samples."""
-    return sorted(str(path) for path in (lake / "device_sample").rglob("*.parquet"))
+    return [str(file) for each in open_lake(lake).partitions("device_sample") for file in each.files]
 
 
-def _numbers(lake: Path) -> list[str]:
+def numbers(lake: Path) -> list[str]:
     """Columns of numbers in which the lake holds anything."""
     metadata = pq.read_metadata(files(lake)[0])
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -122,7 +122,7 @@ def _size(lake: Path) -> tuple[int, int]:
 
 def scan(lake: Path) -> None:
     """A bare sum over every column of numbers, as the files hold them."""
-    sums = ", ".join(f"sum({column})" for column in _numbers(lake))
+    sums = ", ".join(f"sum({column})" for column in numbers(lake))
     with duckdb.connect() as con, told():
         con.execute(f"set threads = {THREADS}; set memory_limit = '{MEMORY_LIMIT}'")
         con.execute(f"select {sums} from read_parquet(?)", [files(lake)]).fetchall()
@@ -130,7 +130,7 @@ def scan(lake: Path) -> None:
 
 def view(lake: Path) -> None:
     """The same sum as a user writes it, over ``lake.device_sample``: decimals come as doubles."""
-    sums = ", ".join(f"sum({column})" for column in _numbers(lake))
+    sums = ", ".join(f"sum({column})" for column in numbers(lake))
     with duckdb.connect() as con, told():
         con.execute(f"set threads = {THREADS}; set memory_limit = '{MEMORY_LIMIT}'")
         views(con, open_lake(lake), ["device_sample"])

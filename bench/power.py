@@ -1,9 +1,8 @@
 """What attributing energy adds to the facts of a day, against a bare sum over the columns that it reads.
 
 GPUS ("1000,10000") and ROUNDS (3) set the size, as for bench.facts, whose lakes serve. Time is CPU time: of the sum; and of the
-queries that are there for the tables of energy and for nothing else, with what its sums add to the scan for saturation (that
-scan with them less the same without). Writing is in neither. Beside it the least that any attribution takes: the same sum per
-GPU and hour.
+queries that are there for the tables of energy and for nothing else. Its sums of samples are in bench.sums, writing is in
+neither. Beside it the least that any attribution takes: the same sum per GPU and hour.
 """
 
 from __future__ import annotations
@@ -43,23 +42,6 @@ READ = (
     "pcie_rx_bytes_per_second",
     "held_seconds",
 )
-
-SCAN = "day.sample_sum"
-IN_THE_SCAN = (
-    "counter_integral_joules",
-    "counter_active_seconds",
-    "counter_active_joules",
-    "counter_unknown_seconds",
-    "begun_joules",
-    "powered_seconds",
-    "powered_joules",
-    "powered_active_seconds",
-    "powered_active_joules",
-    "powered_unknown_seconds",
-    "active_watts_max",
-    "power_watts_min",
-)
-"""Its columns that nothing but energy reads."""
 
 
 def main() -> None:
@@ -124,30 +106,12 @@ def compute(lake: Path) -> None:
         build(con, query, params)
         if query.table in counted:
             seconds[query.table] += time.process_time() - before
-        if query.table == SCAN:
-            seconds[f"{SCAN},_its_part"] += _added_to_the_scan(con, query, params)
 
     # One worker of one thread: then the process' time is the query's.
     with patch("gpureport.compute.build", timed):
         compute_day(open_lake(lake), CLUSTER, DAY, ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
     for table, cpu in seconds.items():
         print(table, cpu)
-
-
-def _added_to_the_scan(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> float:
-    """CPU seconds of the scan with energy's sums less those without; of each the quicker of two runs, in turns."""
-    given = {name: params[name] for name in query.params}
-
-    def seconds(columns: str) -> float:
-        before = time.process_time()
-        # What is not selected is not summed.
-        con.execute(f"create or replace temp table again as select {columns} from ({query.sql})", given)
-        return time.process_time() - before
-
-    runs = [(seconds("*"), seconds(f"* exclude ({', '.join(IN_THE_SCAN)})")) for _ in range(2)]
-    con.execute("drop table again")
-    with_energy, without = map(min, zip(*runs, strict=True))
-    return with_energy - without
 
 
 if __name__ == "__main__":

@@ -103,6 +103,14 @@ def facts_rows(gpus: int) -> Iterator[Row]:
     yield Row("of them saturation and ownership", gpus, own, "the same", sums)
 
 
+def sums_rows(gpus: int) -> Iterator[Row]:
+    """All sums of samples by loops, against a bare sum: CPU time of one thread, in one process."""
+    lake = facts.simulated_lake(gpus)
+    told = [list(map(float, measure([sys.executable, "-m", "bench.sums", lake]).stdout.split())) for _ in range(facts.ROUNDS)]
+    other, own = (Timed(None, median([each[number] for each in told])) for number in (0, 1))
+    yield Row("of them sums of samples", gpus, own, "a bare sum of their columns", other)
+
+
 def power_rows(gpus: int) -> Iterator[Row]:
     """What energy costs, against a bare sum over its columns: CPU time of one thread."""
     runs = _in_turns("bench.power", ("scan", "compute"), facts.simulated_lake(gpus))
@@ -135,7 +143,7 @@ def promql_rows(gpus: int) -> Iterator[Row]:
     yield Row("export and compute", gpus, own, "OpenCost's 14 PromQL queries", theirs)
 
 
-PARTS: tuple[Callable[[int], Iterator[Row]], ...] = (export_rows, facts_rows, power_rows, quota_rows, night_rows)
+PARTS: tuple[Callable[[int], Iterator[Row]], ...] = (export_rows, facts_rows, sums_rows, power_rows, quota_rows, night_rows)
 ONCE: tuple[Callable[[int], Iterator[Row]], ...] = (promql_rows,)
 
 

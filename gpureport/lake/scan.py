@@ -76,14 +76,12 @@ def _can_be_weighed(chunk: pq.ColumnChunkMetaData, column: Column) -> bool:
     return bool(statistics.has_min_max and max(abs(statistics.min), abs(statistics.max)) * 10**places * _LONGEST_MS < _LARGEST)
 
 
-def known_columns(file: Path) -> set[str]:
+def known_columns(metadata: pq.FileMetaData) -> set[str]:
     """The columns of which a file holds any value."""
-    metadata = footer(file)
     return {name for name in metadata.schema.names if not all(map(_is_null, _chunks(metadata, name)))}
 
 
-def is_plain(file: Path) -> bool:
+def is_plain(metadata: pq.FileMetaData) -> bool:
     """Whether every decimal of the file can be weighed by milliseconds as a whole number; else only SQL sums it."""
-    metadata = footer(file)
     held = [column for column in DEVICE_SAMPLE.columns if column.decimals is not None]
     return all(_can_be_weighed(chunk, column) for column in held for chunk in _chunks(metadata, column.name))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from gpureport.lake.scan import known_columns
+from gpureport.lake.scan import is_plain, known_columns
 from gpureport.sums.loops import in_milliseconds
 
 Whole = NDArray[np.int64]
@@ -32,9 +32,10 @@ class Rows:
     """One part's rows in the file's order: by device, instance and time."""
 
     def __init__(self, file: Path, wanted: Collection[str]) -> None:
-        known = known_columns(file)
-        columns = [*KEYS, *(name for name in wanted if name in known)]
         parquet = pq.ParquetFile(file, read_dictionary=list(KEYS[:2]), pre_buffer=False)
+        self.are_plain = is_plain(parquet.metadata)
+        known = known_columns(parquet.metadata)
+        columns = [*KEYS, *(name for name in wanted if name in known and self.are_plain)]
         self._rows = parquet.read(columns=columns, use_threads=False).combine_chunks()
         self.count = self._rows.num_rows
         self.devices, self.device = self._named("device_uuid")

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gpureport.lake.scan import is_plain
 from gpureport.sums import loops
 from gpureport.sums.rows import Rows
 from gpureport.tables.signals import SIGNALS, Signal
@@ -43,18 +42,19 @@ def saturation_sums(
 
     None where a loop cannot tell: of a decimal too large for whole numbers, or of rows in another order than the lake's.
     """
-    if not is_plain(file):
+    rows = Rows(file, [name for signal in SIGNALS for name in _columns(signal)])
+    if not rows.are_plain:
         return None
-    found = _Intervals(file, pieces, memory_threshold_ratio, schema.names)
+    found = _Intervals(rows, pieces, memory_threshold_ratio, schema.names)
     return found.table(cluster, schema) if found.is_in_order() else None
 
 
 class _Intervals:
     """The intervals of a part's devices, and what their rows add up to, by name of the sum."""
 
-    def __init__(self, file: Path, pieces: pa.Table, memory_threshold_ratio: float, wanted: Collection[str]) -> None:
+    def __init__(self, rows: Rows, pieces: pa.Table, memory_threshold_ratio: float, wanted: Collection[str]) -> None:
         self._wanted = {*wanted, *(f"{name}_active_ratio_seconds" for name in _THROTTLE_BITS)}
-        self._rows = rows = Rows(file, [name for signal in SIGNALS for name in _columns(signal)])
+        self._rows = rows
         cut_offsets, cuts_us = _cuts(pieces, rows.devices)
         self.offsets, self.starts, self.reaches = loops.intervals(
             rows.device, rows.instance, rows.seen_us, rows.held_ms, cut_offsets, cuts_us
@@ -118,6 +118,8 @@ class _Intervals:
     def counter(self, signal: Signal) -> None:
         """Seconds over which its growth is known, growth, rows that carry it, growth over gaps and resets."""
         rows, stem, unit = self._rows, *_stem_and_unit(signal)
+        if not any(map(rows.has, _columns(signal))):
+            return
         increase = rows.values(signal.increase_name)
         gap = rows.values(signal.gap_increase_name)
         known_ms, sums, counts, values, gap_sums, gaps = loops.growth(
@@ -232,6 +234,8 @@ def _doubles(numbers: NDArray[Any], places: int) -> NDArray[Any]:
     if places < 0 or numbers.dtype != np.int64:
         return numbers
     scale = 10**places
+    if numbers.size and max(int(numbers.max()), -int(numbers.min())) <= 2**53:
+        return np.asarray(numbers / scale)
     whole, rest = np.fix(numbers // scale + ((numbers < 0) & (numbers % scale != 0))), np.fmod(numbers, scale)
     found: NDArray[Any] = np.where(np.abs(numbers) <= 2**53, numbers / scale, whole + rest / scale)
     return found
