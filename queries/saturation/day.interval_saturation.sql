@@ -19,44 +19,31 @@
 --   ineffective_seconds                 s in which it was active with SM activity below 0.5
 --   busy_seconds                        s in which it was active and SM activity is not known
 --   untold_seconds                      s in which no signal tells whether it was active
---   sample_count                        scrapes, carried rows left out
 --   power_seen_seconds                  s in which power was known
 --   power_joules                        J, power integrated over the seconds in which it was known
---   power_watts_max                     largest power
---   power_limit_watts_max               largest enforced power limit
 --   energy_seen_seconds                 s over which the growth of the energy counter is known
 --   energy_joules                       J, growth of the energy counter over those seconds
---   energy_sample_count                 rows that carry the energy counter
---   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
 --   gpu_util_seen_seconds               s in which GPU utilisation was known
 --   gpu_util_ratio_seconds              s x share of time with a kernel running
 --   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
 --   mem_copy_util_ratio_seconds         s x share of time with memory being copied
 --   fb_used_seen_seconds                s in which memory in use was known
 --   fb_used_byte_seconds                s x bytes of memory in use
---   fb_used_bytes_max                   largest memory in use
---   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
 --   memory_seen_seconds                 s in which used / (used + free) was known
 --   memory_used_ratio_seconds           s x used / (used + free)
---   memory_used_ratio_max               largest used / (used + free) of one instant
 --   memory_pressure_seconds             s with used / (used + free) at or above the threshold
 --   gpu_temp_seen_seconds               s in which GPU temperature was known
 --   gpu_temp_celsius_seconds            s x degrees Celsius of the GPU
---   gpu_temp_celsius_max                largest GPU temperature
 --   memory_temp_seen_seconds            s in which memory temperature was known
 --   memory_temp_celsius_seconds         s x degrees Celsius of the memory
---   memory_temp_celsius_max             largest memory temperature
 --   sm_clock_seen_seconds               s in which SM clock was known
 --   sm_clock_hertz_seconds              s x Hz of the SM clock
---   sm_clock_hertz_max                  largest SM clock
 --   memory_clock_seen_seconds           s in which memory clock was known
 --   memory_clock_hertz_seconds          s x Hz of the memory clock
---   memory_clock_hertz_max              largest memory clock
 --   gr_engine_active_seen_seconds       s in which engine activity was known
 --   gr_engine_active_ratio_seconds      s x engine activity, 0..1
 --   sm_active_seen_seconds              s in which SM activity was known
 --   sm_active_ratio_seconds             s x SM activity, 0..1
---   sm_active_ratio_max                 largest SM activity
 --   sm_occupancy_seen_seconds           s in which SM occupancy was known
 --   sm_occupancy_ratio_seconds          s x SM occupancy, 0..1
 --   tensor_active_seen_seconds          s in which tensor pipe activity was known
@@ -69,7 +56,6 @@
 --   fp16_active_ratio_seconds           s x FP16 pipe activity, 0..1
 --   dram_active_seen_seconds            s in which memory bandwidth activity was known
 --   dram_active_ratio_seconds           s x memory bandwidth activity, 0..1
---   dram_active_ratio_max               largest memory bandwidth activity
 --   pcie_tx_seen_seconds                s in which the rate device to host over PCIe was known
 --   pcie_tx_bytes                       bytes device to host over PCIe, the rate integrated
 --   pcie_rx_seen_seconds                s in which the rate host to device over PCIe was known
@@ -93,30 +79,48 @@
 --   any_throttle_seconds                s with any of these six bits
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
 --   power_violation_seconds             s, growth of the power violation counter over those seconds
---   power_violation_sample_count        rows that carry the power violation counter
---   power_violation_gap_seconds         s, growth of the power violation counter over gaps and resets that ended here
 --   thermal_violation_seen_seconds      s over which the growth of the thermal violation counter is known
 --   thermal_violation_seconds           s, growth of the thermal violation counter over those seconds
---   thermal_violation_sample_count      rows that carry the thermal violation counter
---   thermal_violation_gap_seconds       s, growth of the thermal violation counter over gaps and resets that ended here
 --   sync_boost_violation_seen_seconds   s over which the growth of the sync boost violation counter is known
 --   sync_boost_violation_seconds        s, growth of the sync boost violation counter over those seconds
---   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
---   sync_boost_violation_gap_seconds    s, growth of the sync boost violation counter over gaps and resets that ended here
 --   board_limit_violation_seen_seconds  s over which the growth of the board limit violation counter is known
 --   board_limit_violation_seconds       s, growth of the board limit violation counter over those seconds
---   board_limit_violation_sample_count  rows that carry the board limit violation counter
---   board_limit_violation_gap_seconds   s, growth of the board limit violation counter over gaps and resets that ended here
 --   pcie_replay_seen_seconds            s over which the growth of the PCIe replay counter is known
 --   pcie_replay_count                   count, growth of the PCIe replay counter over those seconds
---   pcie_replay_sample_count            rows that carry the PCIe replay counter
---   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
 --   xid_seen_seconds                    s in which the XID signal was known
+--   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
+--   power_violation_gap_seconds         s, growth of the power violation counter over gaps and resets that ended here
+--   thermal_violation_gap_seconds       s, growth of the thermal violation counter over gaps and resets that ended here
+--   sync_boost_violation_gap_seconds    s, growth of the sync boost violation counter over gaps and resets that ended here
+--   board_limit_violation_gap_seconds   s, growth of the board limit violation counter over gaps and resets that ended here
+--   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
+--   sample_count                        scrapes, carried rows left out
+--   energy_sample_count                 rows that carry the energy counter
+--   power_violation_sample_count        rows that carry the power violation counter
+--   thermal_violation_sample_count      rows that carry the thermal violation counter
+--   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
+--   board_limit_violation_sample_count  rows that carry the board limit violation counter
+--   pcie_replay_sample_count            rows that carry the PCIe replay counter
+--   power_watts_max                     largest power
+--   power_limit_watts_max               largest enforced power limit
+--   fb_used_bytes_max                   largest memory in use
+--   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
+--   memory_used_ratio_max               largest used / (used + free) of one instant
+--   gpu_temp_celsius_max                largest GPU temperature
+--   memory_temp_celsius_max             largest memory temperature
+--   sm_clock_hertz_max                  largest SM clock
+--   memory_clock_hertz_max              largest memory clock
+--   sm_active_ratio_max                 largest SM activity
+--   dram_active_ratio_max               largest memory bandwidth activity
 --   xid_event_count                     XID events, a lower bound; null where the signal was not seen
 --   xid_codes                           distinct codes of those events, ascending; null likewise
 with part as (
     select
-        segment.* exclude (start_at, end_at),
+        segment.* exclude (
+            start_at, end_at, counter_integral_joules, counter_active_seconds, counter_active_joules, counter_unknown_seconds,
+            begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds,
+            active_watts_max, power_watts_min
+        ),
         ownership_interval.start_at,
         ownership_interval.end_at,
         segment.start_at >= ownership_interval.start_at as holds_start,
@@ -161,105 +165,11 @@ select
     part.hour_start_at,
     part.start_at,
     part.end_at,
-    sum(part.observed_seconds * share_ratio) as observed_seconds,
-    sum(part.inactive_seconds * share_ratio) as inactive_seconds,
-    sum(part.effective_seconds * share_ratio) as effective_seconds,
-    sum(part.ineffective_seconds * share_ratio) as ineffective_seconds,
-    sum(part.busy_seconds * share_ratio) as busy_seconds,
-    sum(part.untold_seconds * share_ratio) as untold_seconds,
-    sum(part.sample_count) filter (where holds_start)::bigint as sample_count,
-    sum(part.power_seen_seconds * share_ratio) as power_seen_seconds,
-    sum(part.power_joules * share_ratio) as power_joules,
-    max(part.power_watts_max) as power_watts_max,
-    max(part.power_limit_watts_max) as power_limit_watts_max,
-    sum(part.energy_seen_seconds * share_ratio) as energy_seen_seconds,
-    sum(part.energy_joules * share_ratio) as energy_joules,
-    sum(part.energy_sample_count) filter (where holds_start)::bigint as energy_sample_count,
-    sum(part.energy_gap_joules) filter (where holds_start) as energy_gap_joules,
-    sum(part.gpu_util_seen_seconds * share_ratio) as gpu_util_seen_seconds,
-    sum(part.gpu_util_ratio_seconds * share_ratio) as gpu_util_ratio_seconds,
-    sum(part.mem_copy_util_seen_seconds * share_ratio) as mem_copy_util_seen_seconds,
-    sum(part.mem_copy_util_ratio_seconds * share_ratio) as mem_copy_util_ratio_seconds,
-    sum(part.fb_used_seen_seconds * share_ratio) as fb_used_seen_seconds,
-    sum(part.fb_used_byte_seconds * share_ratio) as fb_used_byte_seconds,
-    max(part.fb_used_bytes_max) as fb_used_bytes_max,
-    max(part.fb_total_bytes_max) as fb_total_bytes_max,
-    sum(part.memory_seen_seconds * share_ratio) as memory_seen_seconds,
-    sum(part.memory_used_ratio_seconds * share_ratio) as memory_used_ratio_seconds,
-    max(part.memory_used_ratio_max) as memory_used_ratio_max,
-    sum(part.memory_pressure_seconds * share_ratio) as memory_pressure_seconds,
-    sum(part.gpu_temp_seen_seconds * share_ratio) as gpu_temp_seen_seconds,
-    sum(part.gpu_temp_celsius_seconds * share_ratio) as gpu_temp_celsius_seconds,
-    max(part.gpu_temp_celsius_max) as gpu_temp_celsius_max,
-    sum(part.memory_temp_seen_seconds * share_ratio) as memory_temp_seen_seconds,
-    sum(part.memory_temp_celsius_seconds * share_ratio) as memory_temp_celsius_seconds,
-    max(part.memory_temp_celsius_max) as memory_temp_celsius_max,
-    sum(part.sm_clock_seen_seconds * share_ratio) as sm_clock_seen_seconds,
-    sum(part.sm_clock_hertz_seconds * share_ratio) as sm_clock_hertz_seconds,
-    max(part.sm_clock_hertz_max) as sm_clock_hertz_max,
-    sum(part.memory_clock_seen_seconds * share_ratio) as memory_clock_seen_seconds,
-    sum(part.memory_clock_hertz_seconds * share_ratio) as memory_clock_hertz_seconds,
-    max(part.memory_clock_hertz_max) as memory_clock_hertz_max,
-    sum(part.gr_engine_active_seen_seconds * share_ratio) as gr_engine_active_seen_seconds,
-    sum(part.gr_engine_active_ratio_seconds * share_ratio) as gr_engine_active_ratio_seconds,
-    sum(part.sm_active_seen_seconds * share_ratio) as sm_active_seen_seconds,
-    sum(part.sm_active_ratio_seconds * share_ratio) as sm_active_ratio_seconds,
-    max(part.sm_active_ratio_max) as sm_active_ratio_max,
-    sum(part.sm_occupancy_seen_seconds * share_ratio) as sm_occupancy_seen_seconds,
-    sum(part.sm_occupancy_ratio_seconds * share_ratio) as sm_occupancy_ratio_seconds,
-    sum(part.tensor_active_seen_seconds * share_ratio) as tensor_active_seen_seconds,
-    sum(part.tensor_active_ratio_seconds * share_ratio) as tensor_active_ratio_seconds,
-    sum(part.fp64_active_seen_seconds * share_ratio) as fp64_active_seen_seconds,
-    sum(part.fp64_active_ratio_seconds * share_ratio) as fp64_active_ratio_seconds,
-    sum(part.fp32_active_seen_seconds * share_ratio) as fp32_active_seen_seconds,
-    sum(part.fp32_active_ratio_seconds * share_ratio) as fp32_active_ratio_seconds,
-    sum(part.fp16_active_seen_seconds * share_ratio) as fp16_active_seen_seconds,
-    sum(part.fp16_active_ratio_seconds * share_ratio) as fp16_active_ratio_seconds,
-    sum(part.dram_active_seen_seconds * share_ratio) as dram_active_seen_seconds,
-    sum(part.dram_active_ratio_seconds * share_ratio) as dram_active_ratio_seconds,
-    max(part.dram_active_ratio_max) as dram_active_ratio_max,
-    sum(part.pcie_tx_seen_seconds * share_ratio) as pcie_tx_seen_seconds,
-    sum(part.pcie_tx_bytes * share_ratio) as pcie_tx_bytes,
-    sum(part.pcie_rx_seen_seconds * share_ratio) as pcie_rx_seen_seconds,
-    sum(part.pcie_rx_bytes * share_ratio) as pcie_rx_bytes,
-    sum(part.nvlink_tx_seen_seconds * share_ratio) as nvlink_tx_seen_seconds,
-    sum(part.nvlink_tx_bytes * share_ratio) as nvlink_tx_bytes,
-    sum(part.nvlink_rx_seen_seconds * share_ratio) as nvlink_rx_seen_seconds,
-    sum(part.nvlink_rx_bytes * share_ratio) as nvlink_rx_bytes,
-    sum(part.throttle_seen_seconds * share_ratio) as throttle_seen_seconds,
-    sum(part.sw_power_cap_seen_seconds * share_ratio) as sw_power_cap_seen_seconds,
-    sum(part.sw_power_cap_seconds * share_ratio) as sw_power_cap_seconds,
-    sum(part.hw_slowdown_seconds * share_ratio) as hw_slowdown_seconds,
-    sum(part.sync_boost_seen_seconds * share_ratio) as sync_boost_seen_seconds,
-    sum(part.sync_boost_seconds * share_ratio) as sync_boost_seconds,
-    sum(part.sw_thermal_seen_seconds * share_ratio) as sw_thermal_seen_seconds,
-    sum(part.sw_thermal_seconds * share_ratio) as sw_thermal_seconds,
-    sum(part.hw_thermal_seen_seconds * share_ratio) as hw_thermal_seen_seconds,
-    sum(part.hw_thermal_seconds * share_ratio) as hw_thermal_seconds,
-    sum(part.hw_power_brake_seen_seconds * share_ratio) as hw_power_brake_seen_seconds,
-    sum(part.hw_power_brake_seconds * share_ratio) as hw_power_brake_seconds,
-    sum(part.any_throttle_seconds * share_ratio) as any_throttle_seconds,
-    sum(part.power_violation_seen_seconds * share_ratio) as power_violation_seen_seconds,
-    sum(part.power_violation_seconds * share_ratio) as power_violation_seconds,
-    sum(part.power_violation_sample_count) filter (where holds_start)::bigint as power_violation_sample_count,
-    sum(part.power_violation_gap_seconds) filter (where holds_start) as power_violation_gap_seconds,
-    sum(part.thermal_violation_seen_seconds * share_ratio) as thermal_violation_seen_seconds,
-    sum(part.thermal_violation_seconds * share_ratio) as thermal_violation_seconds,
-    sum(part.thermal_violation_sample_count) filter (where holds_start)::bigint as thermal_violation_sample_count,
-    sum(part.thermal_violation_gap_seconds) filter (where holds_start) as thermal_violation_gap_seconds,
-    sum(part.sync_boost_violation_seen_seconds * share_ratio) as sync_boost_violation_seen_seconds,
-    sum(part.sync_boost_violation_seconds * share_ratio) as sync_boost_violation_seconds,
-    sum(part.sync_boost_violation_sample_count) filter (where holds_start)::bigint as sync_boost_violation_sample_count,
-    sum(part.sync_boost_violation_gap_seconds) filter (where holds_start) as sync_boost_violation_gap_seconds,
-    sum(part.board_limit_violation_seen_seconds * share_ratio) as board_limit_violation_seen_seconds,
-    sum(part.board_limit_violation_seconds * share_ratio) as board_limit_violation_seconds,
-    sum(part.board_limit_violation_sample_count) filter (where holds_start)::bigint as board_limit_violation_sample_count,
-    sum(part.board_limit_violation_gap_seconds) filter (where holds_start) as board_limit_violation_gap_seconds,
-    sum(part.pcie_replay_seen_seconds * share_ratio) as pcie_replay_seen_seconds,
-    sum(part.pcie_replay_count * share_ratio) as pcie_replay_count,
-    sum(part.pcie_replay_sample_count) filter (where holds_start)::bigint as pcie_replay_sample_count,
-    sum(part.pcie_replay_gap_count) filter (where holds_start) as pcie_replay_gap_count,
-    sum(part.xid_seen_seconds * share_ratio) as xid_seen_seconds,
+    -- A row that the interval cuts counts in proportion; what belongs to one instant counts where that instant lies.
+    sum(columns(lambda name: regexp_matches(name, '_(seconds|joules|bytes)$|_replay_count$') and not contains(name, '_gap_')) * share_ratio) as "\0",
+    sum(columns('_gap_')) filter (where holds_start) as "\0",
+    sum(columns('sample_count$')) filter (where holds_start)::bigint as "\0",
+    max(columns('_max$')) as "\0",
     coalesce(any_value(event.event_count), if(count(part.xid_seen_seconds) > 0, 0, null)) as xid_event_count,
     coalesce(any_value(event.codes), if(count(part.xid_seen_seconds) > 0, []::integer[], null)) as xid_codes
 from part

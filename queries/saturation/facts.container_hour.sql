@@ -22,43 +22,15 @@
 --   scope                               device: the figures are the device's, not the container's share
 --   observed_seconds                    s in which the device was seen at all
 --   sample_count                        scrapes, carried rows left out
---   power_seen_seconds                  s in which power was known
---   power_joules                        J, power integrated over the seconds in which it was known
---   power_watts_max                     largest power
---   power_limit_watts_max               largest enforced power limit
---   energy_seen_seconds                 s over which the growth of the energy counter is known
---   energy_joules                       J, growth of the energy counter over those seconds
---   energy_sample_count                 rows that carry the energy counter
---   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
---   gpu_util_seen_seconds               s in which GPU utilisation was known
---   gpu_util_ratio_seconds              s x share of time with a kernel running
---   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
---   mem_copy_util_ratio_seconds         s x share of time with memory being copied
 --   fb_used_seen_seconds                s in which memory in use was known
 --   fb_used_byte_seconds                s x bytes of memory in use
---   fb_used_bytes_max                   largest memory in use
---   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
 --   memory_seen_seconds                 s in which used / (used + free) was known
 --   memory_used_ratio_seconds           s x used / (used + free)
---   memory_used_ratio_max               largest used / (used + free) of one instant
 --   memory_pressure_seconds             s with used / (used + free) at or above the threshold
---   gpu_temp_seen_seconds               s in which GPU temperature was known
---   gpu_temp_celsius_seconds            s x degrees Celsius of the GPU
---   gpu_temp_celsius_max                largest GPU temperature
---   memory_temp_seen_seconds            s in which memory temperature was known
---   memory_temp_celsius_seconds         s x degrees Celsius of the memory
---   memory_temp_celsius_max             largest memory temperature
---   sm_clock_seen_seconds               s in which SM clock was known
---   sm_clock_hertz_seconds              s x Hz of the SM clock
---   sm_clock_hertz_max                  largest SM clock
---   memory_clock_seen_seconds           s in which memory clock was known
---   memory_clock_hertz_seconds          s x Hz of the memory clock
---   memory_clock_hertz_max              largest memory clock
 --   gr_engine_active_seen_seconds       s in which engine activity was known
 --   gr_engine_active_ratio_seconds      s x engine activity, 0..1
 --   sm_active_seen_seconds              s in which SM activity was known
 --   sm_active_ratio_seconds             s x SM activity, 0..1
---   sm_active_ratio_max                 largest SM activity
 --   sm_occupancy_seen_seconds           s in which SM occupancy was known
 --   sm_occupancy_ratio_seconds          s x SM occupancy, 0..1
 --   tensor_active_seen_seconds          s in which tensor pipe activity was known
@@ -71,7 +43,23 @@
 --   fp16_active_ratio_seconds           s x FP16 pipe activity, 0..1
 --   dram_active_seen_seconds            s in which memory bandwidth activity was known
 --   dram_active_ratio_seconds           s x memory bandwidth activity, 0..1
---   dram_active_ratio_max               largest memory bandwidth activity
+--   power_seen_seconds                  s in which power was known
+--   power_joules                        J, power integrated over the seconds in which it was known
+--   energy_seen_seconds                 s over which the growth of the energy counter is known
+--   energy_joules                       J, growth of the energy counter over those seconds
+--   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
+--   gpu_util_seen_seconds               s in which GPU utilisation was known
+--   gpu_util_ratio_seconds              s x share of time with a kernel running
+--   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
+--   mem_copy_util_ratio_seconds         s x share of time with memory being copied
+--   gpu_temp_seen_seconds               s in which GPU temperature was known
+--   gpu_temp_celsius_seconds            s x degrees Celsius of the GPU
+--   memory_temp_seen_seconds            s in which memory temperature was known
+--   memory_temp_celsius_seconds         s x degrees Celsius of the memory
+--   sm_clock_seen_seconds               s in which SM clock was known
+--   sm_clock_hertz_seconds              s x Hz of the SM clock
+--   memory_clock_seen_seconds           s in which memory clock was known
+--   memory_clock_hertz_seconds          s x Hz of the memory clock
 --   pcie_tx_seen_seconds                s in which the rate device to host over PCIe was known
 --   pcie_tx_bytes                       bytes device to host over PCIe, the rate integrated
 --   pcie_rx_seen_seconds                s in which the rate host to device over PCIe was known
@@ -95,25 +83,37 @@
 --   any_throttle_seconds                s with any of these six bits
 --   power_violation_seen_seconds        s over which the growth of the power violation counter is known
 --   power_violation_seconds             s, growth of the power violation counter over those seconds
---   power_violation_sample_count        rows that carry the power violation counter
 --   power_violation_gap_seconds         s, growth of the power violation counter over gaps and resets that ended here
 --   thermal_violation_seen_seconds      s over which the growth of the thermal violation counter is known
 --   thermal_violation_seconds           s, growth of the thermal violation counter over those seconds
---   thermal_violation_sample_count      rows that carry the thermal violation counter
 --   thermal_violation_gap_seconds       s, growth of the thermal violation counter over gaps and resets that ended here
 --   sync_boost_violation_seen_seconds   s over which the growth of the sync boost violation counter is known
 --   sync_boost_violation_seconds        s, growth of the sync boost violation counter over those seconds
---   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
 --   sync_boost_violation_gap_seconds    s, growth of the sync boost violation counter over gaps and resets that ended here
 --   board_limit_violation_seen_seconds  s over which the growth of the board limit violation counter is known
 --   board_limit_violation_seconds       s, growth of the board limit violation counter over those seconds
---   board_limit_violation_sample_count  rows that carry the board limit violation counter
 --   board_limit_violation_gap_seconds   s, growth of the board limit violation counter over gaps and resets that ended here
 --   pcie_replay_seen_seconds            s over which the growth of the PCIe replay counter is known
 --   pcie_replay_count                   count, growth of the PCIe replay counter over those seconds
---   pcie_replay_sample_count            rows that carry the PCIe replay counter
 --   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
 --   xid_seen_seconds                    s in which the XID signal was known
+--   energy_sample_count                 rows that carry the energy counter
+--   power_violation_sample_count        rows that carry the power violation counter
+--   thermal_violation_sample_count      rows that carry the thermal violation counter
+--   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
+--   board_limit_violation_sample_count  rows that carry the board limit violation counter
+--   pcie_replay_sample_count            rows that carry the PCIe replay counter
+--   fb_used_bytes_max                   largest memory in use
+--   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
+--   memory_used_ratio_max               largest used / (used + free) of one instant
+--   sm_active_ratio_max                 largest SM activity
+--   dram_active_ratio_max               largest memory bandwidth activity
+--   power_watts_max                     largest power
+--   power_limit_watts_max               largest enforced power limit
+--   gpu_temp_celsius_max                largest GPU temperature
+--   memory_temp_celsius_max             largest memory temperature
+--   sm_clock_hertz_max                  largest SM clock
+--   memory_clock_hertz_max              largest memory clock
 --   xid_event_count                     XID events, a lower bound; null where the signal was not seen
 --   xid_codes                           distinct codes of those events, ascending; null likewise
 --   memory_threshold_ratio              threshold behind memory_pressure_seconds
@@ -157,6 +157,46 @@ span as (
     from stretch
 ),
 
+-- What a MIG instance has of its own, and what is its board's.
+own as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        observed_seconds,
+        sample_count,
+        columns('^(fb|memory_(seen|used|pressure)|gr_engine|sm_(active|occupancy)|tensor|fp[0-9]+|dram)_')
+    from stretch
+),
+
+board as (
+    select
+        cluster,
+        device_uuid,
+        start_at,
+        observed_seconds,
+        sample_count,
+        xid_event_count,
+        xid_codes,
+        columns(
+            lambda name: regexp_matches(name, '_(seconds|joules|bytes|max)$|_(gap|replay|sample)_count$')
+            and not regexp_matches(name, '^(fb|memory_(seen|used|pressure)|gr_engine|sm_(active|occupancy)|tensor|fp[0-9]+|dram)_|^(observed|inactive|effective|ineffective|busy|untold)_seconds$')
+        )
+    from stretch
+    where gpu_instance_id = ''
+),
+
+labelled as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        columns('^(node_name|gpu_(index|device|model|instance_profile)|pci_bus_id|driver_version|make)$')
+    from facts.device_hour
+),
+
 -- Cut wherever owners change: a span that overlaps a run lies within it.
 held as (
     select
@@ -197,124 +237,27 @@ select
     'device' as scope,
     sum(coalesce(own.observed_seconds, board.observed_seconds)) as observed_seconds,
     sum(coalesce(own.sample_count, board.sample_count))::bigint as sample_count,
-    sum(board.power_seen_seconds) as power_seen_seconds,
-    sum(board.power_joules) as power_joules,
-    max(board.power_watts_max) as power_watts_max,
-    max(board.power_limit_watts_max) as power_limit_watts_max,
-    sum(board.energy_seen_seconds) as energy_seen_seconds,
-    sum(board.energy_joules) as energy_joules,
-    sum(board.energy_sample_count)::bigint as energy_sample_count,
-    sum(board.energy_gap_joules) as energy_gap_joules,
-    sum(board.gpu_util_seen_seconds) as gpu_util_seen_seconds,
-    sum(board.gpu_util_ratio_seconds) as gpu_util_ratio_seconds,
-    sum(board.mem_copy_util_seen_seconds) as mem_copy_util_seen_seconds,
-    sum(board.mem_copy_util_ratio_seconds) as mem_copy_util_ratio_seconds,
-    sum(own.fb_used_seen_seconds) as fb_used_seen_seconds,
-    sum(own.fb_used_byte_seconds) as fb_used_byte_seconds,
-    max(own.fb_used_bytes_max) as fb_used_bytes_max,
-    max(own.fb_total_bytes_max) as fb_total_bytes_max,
-    sum(own.memory_seen_seconds) as memory_seen_seconds,
-    sum(own.memory_used_ratio_seconds) as memory_used_ratio_seconds,
-    max(own.memory_used_ratio_max) as memory_used_ratio_max,
-    sum(own.memory_pressure_seconds) as memory_pressure_seconds,
-    sum(board.gpu_temp_seen_seconds) as gpu_temp_seen_seconds,
-    sum(board.gpu_temp_celsius_seconds) as gpu_temp_celsius_seconds,
-    max(board.gpu_temp_celsius_max) as gpu_temp_celsius_max,
-    sum(board.memory_temp_seen_seconds) as memory_temp_seen_seconds,
-    sum(board.memory_temp_celsius_seconds) as memory_temp_celsius_seconds,
-    max(board.memory_temp_celsius_max) as memory_temp_celsius_max,
-    sum(board.sm_clock_seen_seconds) as sm_clock_seen_seconds,
-    sum(board.sm_clock_hertz_seconds) as sm_clock_hertz_seconds,
-    max(board.sm_clock_hertz_max) as sm_clock_hertz_max,
-    sum(board.memory_clock_seen_seconds) as memory_clock_seen_seconds,
-    sum(board.memory_clock_hertz_seconds) as memory_clock_hertz_seconds,
-    max(board.memory_clock_hertz_max) as memory_clock_hertz_max,
-    sum(own.gr_engine_active_seen_seconds) as gr_engine_active_seen_seconds,
-    sum(own.gr_engine_active_ratio_seconds) as gr_engine_active_ratio_seconds,
-    sum(own.sm_active_seen_seconds) as sm_active_seen_seconds,
-    sum(own.sm_active_ratio_seconds) as sm_active_ratio_seconds,
-    max(own.sm_active_ratio_max) as sm_active_ratio_max,
-    sum(own.sm_occupancy_seen_seconds) as sm_occupancy_seen_seconds,
-    sum(own.sm_occupancy_ratio_seconds) as sm_occupancy_ratio_seconds,
-    sum(own.tensor_active_seen_seconds) as tensor_active_seen_seconds,
-    sum(own.tensor_active_ratio_seconds) as tensor_active_ratio_seconds,
-    sum(own.fp64_active_seen_seconds) as fp64_active_seen_seconds,
-    sum(own.fp64_active_ratio_seconds) as fp64_active_ratio_seconds,
-    sum(own.fp32_active_seen_seconds) as fp32_active_seen_seconds,
-    sum(own.fp32_active_ratio_seconds) as fp32_active_ratio_seconds,
-    sum(own.fp16_active_seen_seconds) as fp16_active_seen_seconds,
-    sum(own.fp16_active_ratio_seconds) as fp16_active_ratio_seconds,
-    sum(own.dram_active_seen_seconds) as dram_active_seen_seconds,
-    sum(own.dram_active_ratio_seconds) as dram_active_ratio_seconds,
-    max(own.dram_active_ratio_max) as dram_active_ratio_max,
-    sum(board.pcie_tx_seen_seconds) as pcie_tx_seen_seconds,
-    sum(board.pcie_tx_bytes) as pcie_tx_bytes,
-    sum(board.pcie_rx_seen_seconds) as pcie_rx_seen_seconds,
-    sum(board.pcie_rx_bytes) as pcie_rx_bytes,
-    sum(board.nvlink_tx_seen_seconds) as nvlink_tx_seen_seconds,
-    sum(board.nvlink_tx_bytes) as nvlink_tx_bytes,
-    sum(board.nvlink_rx_seen_seconds) as nvlink_rx_seen_seconds,
-    sum(board.nvlink_rx_bytes) as nvlink_rx_bytes,
-    sum(board.throttle_seen_seconds) as throttle_seen_seconds,
-    sum(board.sw_power_cap_seen_seconds) as sw_power_cap_seen_seconds,
-    sum(board.sw_power_cap_seconds) as sw_power_cap_seconds,
-    sum(board.hw_slowdown_seconds) as hw_slowdown_seconds,
-    sum(board.sync_boost_seen_seconds) as sync_boost_seen_seconds,
-    sum(board.sync_boost_seconds) as sync_boost_seconds,
-    sum(board.sw_thermal_seen_seconds) as sw_thermal_seen_seconds,
-    sum(board.sw_thermal_seconds) as sw_thermal_seconds,
-    sum(board.hw_thermal_seen_seconds) as hw_thermal_seen_seconds,
-    sum(board.hw_thermal_seconds) as hw_thermal_seconds,
-    sum(board.hw_power_brake_seen_seconds) as hw_power_brake_seen_seconds,
-    sum(board.hw_power_brake_seconds) as hw_power_brake_seconds,
-    sum(board.any_throttle_seconds) as any_throttle_seconds,
-    sum(board.power_violation_seen_seconds) as power_violation_seen_seconds,
-    sum(board.power_violation_seconds) as power_violation_seconds,
-    sum(board.power_violation_sample_count)::bigint as power_violation_sample_count,
-    sum(board.power_violation_gap_seconds) as power_violation_gap_seconds,
-    sum(board.thermal_violation_seen_seconds) as thermal_violation_seen_seconds,
-    sum(board.thermal_violation_seconds) as thermal_violation_seconds,
-    sum(board.thermal_violation_sample_count)::bigint as thermal_violation_sample_count,
-    sum(board.thermal_violation_gap_seconds) as thermal_violation_gap_seconds,
-    sum(board.sync_boost_violation_seen_seconds) as sync_boost_violation_seen_seconds,
-    sum(board.sync_boost_violation_seconds) as sync_boost_violation_seconds,
-    sum(board.sync_boost_violation_sample_count)::bigint as sync_boost_violation_sample_count,
-    sum(board.sync_boost_violation_gap_seconds) as sync_boost_violation_gap_seconds,
-    sum(board.board_limit_violation_seen_seconds) as board_limit_violation_seen_seconds,
-    sum(board.board_limit_violation_seconds) as board_limit_violation_seconds,
-    sum(board.board_limit_violation_sample_count)::bigint as board_limit_violation_sample_count,
-    sum(board.board_limit_violation_gap_seconds) as board_limit_violation_gap_seconds,
-    sum(board.pcie_replay_seen_seconds) as pcie_replay_seen_seconds,
-    sum(board.pcie_replay_count) as pcie_replay_count,
-    sum(board.pcie_replay_sample_count)::bigint as pcie_replay_sample_count,
-    sum(board.pcie_replay_gap_count) as pcie_replay_gap_count,
-    sum(board.xid_seen_seconds) as xid_seen_seconds,
+    sum(columns('^[^o].*_(seconds|joules|bytes)$|_replay(_gap)?_count$')) as "\0",
+    sum(columns('._sample_count$'))::bigint as "\0",
+    max(columns('_max$')) as "\0",
     sum(board.xid_event_count)::bigint as xid_event_count,
     list_sort(list_distinct(flatten(list(board.xid_codes) filter (where board.xid_codes is not null)))) as xid_codes,
     $memory_threshold_ratio::double as memory_threshold_ratio,
-    coalesce(any_value(device_hour.node_name), '') as node_name,
-    coalesce(any_value(device_hour.gpu_index), '') as gpu_index,
-    coalesce(any_value(device_hour.gpu_device), '') as gpu_device,
-    coalesce(any_value(device_hour.gpu_model), '') as gpu_model,
-    coalesce(any_value(device_hour.gpu_instance_profile), '') as gpu_instance_profile,
-    coalesce(any_value(device_hour.pci_bus_id), '') as pci_bus_id,
-    coalesce(any_value(device_hour.driver_version), '') as driver_version,
-    coalesce(any_value(device_hour.make), '') as make
+    coalesce(any_value(labelled.node_name), '') as node_name,
+    coalesce(any_value(labelled.gpu_index), '') as gpu_index,
+    coalesce(any_value(labelled.gpu_device), '') as gpu_device,
+    coalesce(any_value(labelled.gpu_model), '') as gpu_model,
+    coalesce(any_value(labelled.gpu_instance_profile), '') as gpu_instance_profile,
+    coalesce(any_value(labelled.pci_bus_id), '') as pci_bus_id,
+    coalesce(any_value(labelled.driver_version), '') as driver_version,
+    coalesce(any_value(labelled.make), '') as make
 from held
-left join stretch as own
+left join own
     using (cluster, device_uuid, gpu_instance_id, start_at)
-left join stretch as board
-    on
-        held.cluster = board.cluster
-        and held.device_uuid = board.device_uuid
-        and board.gpu_instance_id = ''
-        and held.start_at = board.start_at
-left join facts.device_hour
-    on
-        held.cluster = device_hour.cluster
-        and held.device_uuid = device_hour.device_uuid
-        and held.gpu_instance_id = device_hour.gpu_instance_id
-        and held.hour_start_at = device_hour.hour_start_at
+left join board
+    using (cluster, device_uuid, start_at)
+left join labelled
+    using (cluster, device_uuid, gpu_instance_id, hour_start_at)
 where own.start_at is not null or board.start_at is not null
 group by
     held.cluster, held.namespace, held.pod, held.pod_uid, held.container,

@@ -121,14 +121,21 @@
 --   pci_bus_id                          PCI address, '' where unknown
 --   driver_version                      GPU driver, '' where unknown
 --   make                                nvidia, amd, intel, …; '' where unknown
-with summed as (
+-- What only energy reads stays behind.
+with part as (
     select
         * exclude (
-            start_at, end_at, is_whole_hour, counter_integral_joules, counter_active_seconds, counter_active_joules,
+            end_at, counter_integral_joules, counter_active_seconds, counter_active_joules,
             counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules,
             powered_unknown_seconds, active_watts_max, power_watts_min
         )
     from day.sample_sum
+),
+
+-- Whole hours are rows already; the parts of the others are added up.
+summed as (
+    select * exclude (start_at, is_whole_hour)
+    from part
     where is_whole_hour
     union all by name
     select
@@ -136,106 +143,10 @@ with summed as (
         device_uuid,
         gpu_instance_id,
         hour_start_at,
-        sum(observed_seconds) as observed_seconds,
-        sum(inactive_seconds) as inactive_seconds,
-        sum(effective_seconds) as effective_seconds,
-        sum(ineffective_seconds) as ineffective_seconds,
-        sum(busy_seconds) as busy_seconds,
-        sum(untold_seconds) as untold_seconds,
-        sum(sample_count)::bigint as sample_count,
-        sum(power_seen_seconds) as power_seen_seconds,
-        sum(power_joules) as power_joules,
-        max(power_watts_max) as power_watts_max,
-        max(power_limit_watts_max) as power_limit_watts_max,
-        sum(energy_seen_seconds) as energy_seen_seconds,
-        sum(energy_joules) as energy_joules,
-        sum(energy_sample_count)::bigint as energy_sample_count,
-        sum(energy_gap_joules) as energy_gap_joules,
-        sum(gpu_util_seen_seconds) as gpu_util_seen_seconds,
-        sum(gpu_util_ratio_seconds) as gpu_util_ratio_seconds,
-        sum(mem_copy_util_seen_seconds) as mem_copy_util_seen_seconds,
-        sum(mem_copy_util_ratio_seconds) as mem_copy_util_ratio_seconds,
-        sum(fb_used_seen_seconds) as fb_used_seen_seconds,
-        sum(fb_used_byte_seconds) as fb_used_byte_seconds,
-        max(fb_used_bytes_max) as fb_used_bytes_max,
-        max(fb_total_bytes_max) as fb_total_bytes_max,
-        sum(memory_seen_seconds) as memory_seen_seconds,
-        sum(memory_used_ratio_seconds) as memory_used_ratio_seconds,
-        max(memory_used_ratio_max) as memory_used_ratio_max,
-        sum(memory_pressure_seconds) as memory_pressure_seconds,
-        sum(gpu_temp_seen_seconds) as gpu_temp_seen_seconds,
-        sum(gpu_temp_celsius_seconds) as gpu_temp_celsius_seconds,
-        max(gpu_temp_celsius_max) as gpu_temp_celsius_max,
-        sum(memory_temp_seen_seconds) as memory_temp_seen_seconds,
-        sum(memory_temp_celsius_seconds) as memory_temp_celsius_seconds,
-        max(memory_temp_celsius_max) as memory_temp_celsius_max,
-        sum(sm_clock_seen_seconds) as sm_clock_seen_seconds,
-        sum(sm_clock_hertz_seconds) as sm_clock_hertz_seconds,
-        max(sm_clock_hertz_max) as sm_clock_hertz_max,
-        sum(memory_clock_seen_seconds) as memory_clock_seen_seconds,
-        sum(memory_clock_hertz_seconds) as memory_clock_hertz_seconds,
-        max(memory_clock_hertz_max) as memory_clock_hertz_max,
-        sum(gr_engine_active_seen_seconds) as gr_engine_active_seen_seconds,
-        sum(gr_engine_active_ratio_seconds) as gr_engine_active_ratio_seconds,
-        sum(sm_active_seen_seconds) as sm_active_seen_seconds,
-        sum(sm_active_ratio_seconds) as sm_active_ratio_seconds,
-        max(sm_active_ratio_max) as sm_active_ratio_max,
-        sum(sm_occupancy_seen_seconds) as sm_occupancy_seen_seconds,
-        sum(sm_occupancy_ratio_seconds) as sm_occupancy_ratio_seconds,
-        sum(tensor_active_seen_seconds) as tensor_active_seen_seconds,
-        sum(tensor_active_ratio_seconds) as tensor_active_ratio_seconds,
-        sum(fp64_active_seen_seconds) as fp64_active_seen_seconds,
-        sum(fp64_active_ratio_seconds) as fp64_active_ratio_seconds,
-        sum(fp32_active_seen_seconds) as fp32_active_seen_seconds,
-        sum(fp32_active_ratio_seconds) as fp32_active_ratio_seconds,
-        sum(fp16_active_seen_seconds) as fp16_active_seen_seconds,
-        sum(fp16_active_ratio_seconds) as fp16_active_ratio_seconds,
-        sum(dram_active_seen_seconds) as dram_active_seen_seconds,
-        sum(dram_active_ratio_seconds) as dram_active_ratio_seconds,
-        max(dram_active_ratio_max) as dram_active_ratio_max,
-        sum(pcie_tx_seen_seconds) as pcie_tx_seen_seconds,
-        sum(pcie_tx_bytes) as pcie_tx_bytes,
-        sum(pcie_rx_seen_seconds) as pcie_rx_seen_seconds,
-        sum(pcie_rx_bytes) as pcie_rx_bytes,
-        sum(nvlink_tx_seen_seconds) as nvlink_tx_seen_seconds,
-        sum(nvlink_tx_bytes) as nvlink_tx_bytes,
-        sum(nvlink_rx_seen_seconds) as nvlink_rx_seen_seconds,
-        sum(nvlink_rx_bytes) as nvlink_rx_bytes,
-        sum(throttle_seen_seconds) as throttle_seen_seconds,
-        sum(sw_power_cap_seen_seconds) as sw_power_cap_seen_seconds,
-        sum(sw_power_cap_seconds) as sw_power_cap_seconds,
-        sum(hw_slowdown_seconds) as hw_slowdown_seconds,
-        sum(sync_boost_seen_seconds) as sync_boost_seen_seconds,
-        sum(sync_boost_seconds) as sync_boost_seconds,
-        sum(sw_thermal_seen_seconds) as sw_thermal_seen_seconds,
-        sum(sw_thermal_seconds) as sw_thermal_seconds,
-        sum(hw_thermal_seen_seconds) as hw_thermal_seen_seconds,
-        sum(hw_thermal_seconds) as hw_thermal_seconds,
-        sum(hw_power_brake_seen_seconds) as hw_power_brake_seen_seconds,
-        sum(hw_power_brake_seconds) as hw_power_brake_seconds,
-        sum(any_throttle_seconds) as any_throttle_seconds,
-        sum(power_violation_seen_seconds) as power_violation_seen_seconds,
-        sum(power_violation_seconds) as power_violation_seconds,
-        sum(power_violation_sample_count)::bigint as power_violation_sample_count,
-        sum(power_violation_gap_seconds) as power_violation_gap_seconds,
-        sum(thermal_violation_seen_seconds) as thermal_violation_seen_seconds,
-        sum(thermal_violation_seconds) as thermal_violation_seconds,
-        sum(thermal_violation_sample_count)::bigint as thermal_violation_sample_count,
-        sum(thermal_violation_gap_seconds) as thermal_violation_gap_seconds,
-        sum(sync_boost_violation_seen_seconds) as sync_boost_violation_seen_seconds,
-        sum(sync_boost_violation_seconds) as sync_boost_violation_seconds,
-        sum(sync_boost_violation_sample_count)::bigint as sync_boost_violation_sample_count,
-        sum(sync_boost_violation_gap_seconds) as sync_boost_violation_gap_seconds,
-        sum(board_limit_violation_seen_seconds) as board_limit_violation_seen_seconds,
-        sum(board_limit_violation_seconds) as board_limit_violation_seconds,
-        sum(board_limit_violation_sample_count)::bigint as board_limit_violation_sample_count,
-        sum(board_limit_violation_gap_seconds) as board_limit_violation_gap_seconds,
-        sum(pcie_replay_seen_seconds) as pcie_replay_seen_seconds,
-        sum(pcie_replay_count) as pcie_replay_count,
-        sum(pcie_replay_sample_count)::bigint as pcie_replay_sample_count,
-        sum(pcie_replay_gap_count) as pcie_replay_gap_count,
-        sum(xid_seen_seconds) as xid_seen_seconds
-    from day.sample_sum
+        sum(columns('_(seconds|joules|bytes)$|_replay(_gap)?_count$')) as "\0",
+        sum(columns('sample_count$'))::bigint as "\0",
+        max(columns('_max$')) as "\0"
+    from part
     where not is_whole_hour
     group by all
 ),
