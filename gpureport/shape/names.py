@@ -11,13 +11,13 @@ import re
 from gpureport.catalog import Meaning
 from gpureport.series import Labels
 
-UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "deviceuuid", "acc_id", "accelerator_id", "hw_id")
+UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "deviceuuid", "vdie_id", "acc_id", "accelerator_id", "hw_id")
 DEVICE_LABELS = (*UUID, "serial_number")
 """The labels that can identify a device, in the order in which they are looked for."""
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
-POD = ("pod", "pod_name", "kube_pod", "podname")
+POD = ("pod", "pod_name", "kube_pod", "podname", "podName")
 NAMESPACE = ("namespace", "pod_namespace", "kube_namespace", "podnamespace")
-CONTAINER = ("container", "container_name", "kube_container", "ctrname")
+CONTAINER = ("container", "container_name", "kube_container", "ctrname", "containerName")
 POD_UID = ("pod_uid", "uid", "pod_uuid", "pod_id")
 HOST = ("Hostname", "hostname", "host_name", "node", "node_name", "nodename", "k8s_node_name")
 REPLICA = ("prometheus_replica", "replica", "__replica__")
@@ -34,6 +34,7 @@ MODEL = (
     "dev_name",
     "model",
     "device_type",
+    "instance_type",
 )
 PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
 PCI = ("pci_bus_id", "pci_bdf")
@@ -58,6 +59,8 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
     uuid = first(labels, UUID)
     if meaning.vendor == "amd":
         return uuid or labels.get("serial_number") or _card_of_node(labels)
+    if meaning.vendor == "aws" and not uuid:  # a core has a number on its instance, and no name of its own
+        return f"{labels.get('instance_id') or node_name(labels)}/{labels['neuroncore']}"
     if meaning.vendor in ("nvidia", "") and _BARE_UUID.fullmatch(uuid):
         return f"GPU-{uuid}"
     return uuid
