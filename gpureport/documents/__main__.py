@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpureport.catalog import load_catalog
+from gpureport.documents.conformance import render_conformance
 from gpureport.documents.figures import render_figures
 from gpureport.documents.findings import render_findings
 from gpureport.documents.metrics import render_metrics
@@ -22,6 +23,7 @@ def documents() -> dict[Path, str]:
         Path("docs/figures.md"): render_figures(queries),
         Path("docs/metrics.md"): render_metrics(load_catalog()),
         Path("docs/findings.md"): render_findings(),
+        Path("docs/conformance.md"): render_conformance(load_catalog()),
         Path("queries/README.md"): render_index(queries),
     }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -129,15 +129,26 @@ def _owner_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Tab
 
 
 def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Table:
-    by_device = _grouped(series, _described_device)
-    return arrow.device_label_table(
-        [(key, label_runs(map(_seen, found), steps.of(found[0]), window)) for key, found in by_device.items()]
-    )
+    found: dict[DeviceKey, list[Prepared]] = defaultdict(list)
+    for each in series:
+        if each.points.count:
+            for key, described in _described(each).items():
+                found[key].append(described)
+    runs = [(key, label_runs(map(_seen, found[key]), steps.of(found[key][0]), window)) for key in sorted(found)]
+    return arrow.device_label_table(runs)
 
 
-def _described_device(series: Prepared) -> DeviceKey | None:
+def _described(series: Prepared) -> dict[DeviceKey, Prepared]:
+    """What its labels describe: the device; and the instance that it was printed for, also where the value is the board's."""
     identity = series.identity
-    return identity.holder_device if identity.meaning.kind == "info" else identity.device
+    device, holder = identity.device, identity.holder_device
+    if holder is None or not identity.meaning.names_device:
+        return {}
+    found = {holder: series}
+    if device is not None and device != holder:
+        board = replace(identity, device_labels=identity.device_labels._replace(gpu_instance_profile=""))
+        found[device] = replace(series, identity=board)
+    return found
 
 
 def _grouped(series: list[Prepared], key_of: Callable[[Prepared], DeviceKey | None]) -> dict[DeviceKey, list[Prepared]]:

@@ -99,7 +99,7 @@ def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Iden
         holder_device=holder,
         workload=_workload(labels, meaning, reading),
         provenance=Provenance(labels.get("job", ""), labels.get("instance", ""), first(labels, names.REPLICA)),
-        device_labels=_device_labels(labels, meaning, "" if board else instance_id),
+        device_labels=_device_labels(labels, meaning, instance_id),
     )
 
 

@@ -1,0 +1,40 @@
+"""docs/conformance.md, written from the corpus of exporters' texts in tests/conformance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from gpureport.catalog import Catalog
+from gpureport.documents.markdown import markdown_table
+from gpureport.resources import QUERIES
+from gpureport.series import METRIC_LABEL, Labels
+
+FOLDER = QUERIES.parent / "tests" / "conformance"
+CORPUS = sorted(path.parent for path in FOLDER.glob("*/metrics.txt"))
+_INTRO = """# Exporters that are read
+
+Generated from `tests/conformance`: texts of exporters, version by version, each with its origin and what it must be read as, worked
+out by hand. To add an exporter, add a folder with `metrics.txt`, `origin.txt` and `expected.csv`. "Not read" are metrics of
+accelerators in the text that no figure needs; `import`, `export` and `doctor` name such metrics of your own clusters.
+"""
+
+
+def series_of(text: str) -> list[tuple[Labels, float]]:
+    """The series of an exporter's text, and their values."""
+    families = text_string_to_metric_families(text)
+    return [({METRIC_LABEL: each.name, **each.labels}, each.value) for family in families for each in family.samples]
+
+
+def render_conformance(catalog: Catalog) -> str:
+    """docs/conformance.md."""
+    rows = []
+    for folder in CORPUS:
+        series = [labels for labels, _ in series_of((folder / "metrics.txt").read_text(encoding="utf-8"))]
+        read = {labels[METRIC_LABEL] for labels in series if catalog.meaning(labels) is not None}
+        unread = catalog.unread(Counter(labels[METRIC_LABEL] for labels in series))
+        origin = (folder / "origin.txt").read_text(encoding="utf-8").strip()
+        rows.append((folder.name, ", ".join(f"`{name}`" for name in sorted(read)), ", ".join(f"`{name}`" for name in unread), origin))
+    return f"{_INTRO}\n{markdown_table(('exporter and version', 'read', 'not read', 'origin'), rows)}"
