@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -16,9 +15,9 @@ FOLDER = QUERIES.parent / "tests" / "conformance"
 CORPUS = sorted(path.parent for path in FOLDER.glob("*/metrics.txt"))
 _INTRO = """# Exporters that are read
 
-Generated from `tests/conformance`: texts of exporters, version by version, each with its origin and what it must be read as, worked
-out by hand. To add an exporter, add a folder with `metrics.txt`, `origin.txt` and `expected.csv`. "Not read" are metrics of
-accelerators in the text that no figure needs; `import`, `export` and `doctor` name such metrics of your own clusters.
+Generated from `tests/conformance`: texts of exporters, version by version, each with its origin and what it must be read as,
+worked out by hand. To add an exporter, add a folder with `metrics.txt`, `origin.txt` and `expected.csv`. "Not read" are
+metrics of accelerators in the text that no figure needs; `import`, `export` and `doctor` name such metrics of your own.
 """
 
 
@@ -36,5 +35,6 @@ def render_conformance(catalog: Catalog) -> str:
         read = {labels[METRIC_LABEL] for labels in series if catalog.meaning(labels) is not None}
         unread = catalog.unread(Counter(labels[METRIC_LABEL] for labels in series))
         origin = (folder / "origin.txt").read_text(encoding="utf-8").strip()
-        rows.append((folder.name, ", ".join(f"`{name}`" for name in sorted(read)), ", ".join(f"`{name}`" for name in unread), origin))
+        named = [", ".join(f"`{name}`" for name in found) for found in (sorted(read), unread)]
+        rows.append((folder.name, *named, origin))
     return f"{_INTRO}\n{markdown_table(('exporter and version', 'read', 'not read', 'origin'), rows)}"
