@@ -104,8 +104,9 @@ def rules() -> Mapping[str, Mapping[str, str]]:
 
 
 def xid_classes() -> list[dict[str, str]]:
-    """What each XID code tells of: class, severity, meaning, source and its date."""
-    return _rows("xid.csv")
+    """What each XID code tells of: NVIDIA's name and actions, class, severity, meaning, what to do, source and its date."""
+    actions = {row["immediate_action"]: row["action"] for row in _rows("xid_action.csv")}
+    return [{**row, "action": actions.get(row["immediate_action"], "")} for row in _rows("xid.csv")]
 
 
 def mig_profiles() -> list[dict[str, str]]:

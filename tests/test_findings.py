@@ -11,7 +11,7 @@ import pytest
 from golden_case import NOON, NOW, report_rows
 
 from gpureport.cli import main
-from gpureport.findings import SEVERITIES, failing, gpu_models, mig_profiles, not_on_model, rules
+from gpureport.findings import SEVERITIES, failing, gpu_models, mig_profiles, not_on_model, rules, xid_classes
 from gpureport.resources import QUERIES
 from gpureport.tables import SIGNALS
 
@@ -194,13 +194,13 @@ def test_every_gpu_model_has_a_source_and_a_date() -> None:
         ("NVIDIA L40", "L40"),
         ("NVIDIA L4", "L4"),
         ("NVIDIA A10", "A10"),
-        ("NVIDIA A10G", None),
+        ("NVIDIA A10G", "A10G"),
         ("Tesla V100-SXM2-32GB", "V100 32GB SXM"),
         ("Tesla V100-SXM3-32GB", "V100 32GB SXM"),
         ("Tesla V100-PCIE-32GB", "V100 32GB PCIe"),
         ("Tesla V100S-PCIE-32GB", "V100S 32GB PCIe"),
         ("GRID V100D-32C", None),
-        ("Tesla V100-SXM2-16GB", None),
+        ("Tesla V100-SXM2-16GB", "V100 16GB SXM"),
         ("Tesla T4", "T4"),
     ],
 )
@@ -214,3 +214,18 @@ def test_what_a_model_cannot_have_are_signals_and_no_speed_is_told_of_them() -> 
     assert not [row["name"] for row in gpu_models() if "nvlink" in row["lacks"] and row["nvlink_gigabytes_per_second"]]
     assert not_on_model("NVIDIA L40S") == not_on_model("Tesla T4") >= {"nvlink_tx_bytes_per_second"}
     assert not_on_model("NVIDIA H200") == not_on_model("a model that nobody lists") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("code", "action"),
+    [
+        *((code, "No action is needed now") for code in ("44", "63", "92", "121", "157")),
+        *((code, "Restart the program") for code in ("31", "32", "94", "105")),
+        *((code, "Drain the node and reset the GPU") for code in ("48", "95", "109", "119", "155")),
+        ("79", "Drain the node and switch it off and on"),
+        ("45", "Look at the error before it"),
+    ],
+)
+def test_what_to_do_after_an_xid_is_what_nvidias_catalog_says(code: str, action: str) -> None:
+    [row] = [row for row in xid_classes() if row["code"] == code]
+    assert row["action"].startswith(action)

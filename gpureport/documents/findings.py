@@ -52,7 +52,8 @@ def render_findings() -> str:
     codes = [(code, rule["title"], rule["severity"], rule["rule"], rule["action"]) for code, rule in rules().items()]
     thresholds = [(name, f"{field.default:g}", field.description) for name, field in Thresholds.model_fields.items()]
     xids = [
-        (row["code"], row["class"], row["severity"], row["meaning"], f"{row['source']}, {row['as_of']}") for row in xid_classes()
+        (row["code"], row["name"], row["class"], row["severity"], row["meaning"], row["action"] or "-", row["investigatory_action"])
+        for row in xid_classes()
     ]
     return (
         _INTRO
@@ -61,5 +62,5 @@ def render_findings() -> str:
         + markdown_table(("threshold", "default", "meaning"), thresholds)
         + _SUPPRESSIONS
         + _XIDS
-        + markdown_table(("XID", "class", "severity", "meaning", "source"), xids)
+        + markdown_table(("XID", "NVIDIA's name", "class", "severity", "meaning", "what to do", "NVIDIA's second step"), xids)
     )

@@ -28,10 +28,11 @@ with class as (
         entry.code::integer as xid_code,
         entry.class,
         entry.severity,
+        entry.name,
         entry.meaning
     from (
         select unnest(from_json(
-            $xid_classes::json, '[{"code": "VARCHAR", "class": "VARCHAR", "severity": "VARCHAR", "meaning": "VARCHAR"}]'
+            $xid_classes::json, '[{"code": "VARCHAR", "class": "VARCHAR", "severity": "VARCHAR", "name": "VARCHAR", "meaning": "VARCHAR"}]'
         )) as entry
     ) as listed
 ),
@@ -111,7 +112,7 @@ select
     null::double as gpu_hours,
     if(class.class is null, 'low', 'high') as confidence,
     concat(
-        'XID ', summed.xid_code, ' (', coalesce(class.class || ': ' || class.meaning, 'not in the catalogue'), '), at least ',
+        'XID ', summed.xid_code, ' (', coalesce(class.name || '; ' || class.class || ': ' || class.meaning, 'not in the catalog'), '), at least ',
         if(summed.event_count = 1, 'once', summed.event_count || ' times'), '; allocated to ', coalesce(nullif(array_to_string(summed.holders[:3], ', '), ''), 'nobody'),
         if(len(summed.holders) > 3, ' and ' || (len(summed.holders) - 3) || ' more', '')
     ) as evidence,

@@ -129,6 +129,7 @@ select
     gpu_hours,
     -- On a device that others hold too the figures are everybody's; of a MIG instance those of clocks and errors are the board's.
     case
+        when code = 'GR310' then 'low'  -- memory is full by design where a program takes all of it at its start
         when sharing_mode = 'exclusive' then 'high'
         when sharing_mode = 'mig' then if(code < 'GR300', 'high', 'medium')
         else 'low'

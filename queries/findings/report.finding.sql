@@ -5,7 +5,7 @@
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding
--- params: finding_rules, prices, suppressions, until_at
+-- params: finding_rules, prices, suppressions, until_at, xid_classes
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
 -- columns:
 --   code              which finding; docs/findings.md lists them
@@ -39,6 +39,10 @@ with rule as (
         $finding_rules::json,
         '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR", "rule": "VARCHAR", "thresholds": "VARCHAR", "action": "VARCHAR", "sql": "VARCHAR"}]'
     ), recursive := true)
+),
+
+xid as (
+    select unnest(from_json($xid_classes::json, '[{"code": "VARCHAR", "action": "VARCHAR"}]'), recursive := true)
 ),
 
 suppression as (
@@ -110,7 +114,7 @@ select
     found.gpu_model,
     rule.rule,
     rule.thresholds,
-    rule.action,
+    coalesce(nullif(xid.action, ''), rule.action) as action,
     found.first_seen_at,
     suppressed.why.until as suppressed_until,
     coalesce(suppressed.why.reason, '') as suppression,
@@ -146,6 +150,7 @@ select
     ) as unknown_reasons
 from valued as found
 left join rule on found.code = rule.code
+left join xid on found.detail = xid.code and found.code in ('GR401', 'GR402', 'GR403')
 left join suppressed
     on
         found.code = suppressed.code

@@ -157,5 +157,5 @@ select
     is_hardware_limited,
     is_memory_pressured,
     -- The codes with which programs fail that get no memory.
-    is_memory_pressured and list_has_any(xid_codes, [13, 31, 43, 45]) as is_work_rejected
+    is_memory_pressured and list_has_any(xid_codes, [13, 31, 43]) as is_work_rejected
 from ruled
