@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from gpureport.errors import UsageError
-from gpureport.resources import QUERIES
+from gpureport.resources import QUERIES, catalog_rows
 from gpureport.series import METRIC_LABEL, Labels
 from gpureport.tables import SIGNAL_BY_NAME
 
@@ -251,9 +251,8 @@ def _spellings(meaning: Meaning) -> Iterator[Meaning]:
         yield replace(meaning, metric=f"{meaning.metric}_total")
 
 
-def _boards(path: Path = QUERIES / "catalog" / "gpu_model.csv") -> tuple[tuple[str, Board], ...]:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+def _boards() -> tuple[tuple[str, Board], ...]:
+    rows = catalog_rows("gpu_model.csv")
     return tuple(
         (row["gpu_model"], Board(float(row["board_watts"] or 0), float(row["memory_gigabytes"] or 0) * 2**30)) for row in rows
     )

@@ -5,7 +5,6 @@ The conditions are SQL (``queries/findings/period.finding_*.sql``); here is what
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, field_validator
 
 from gpureport.errors import UsageError
-from gpureport.resources import QUERIES
+from gpureport.resources import catalog_rows
 from gpureport.section import Section
 
 if TYPE_CHECKING:
@@ -100,23 +99,23 @@ class Suppression(Section):
 @cache
 def rules() -> Mapping[str, Mapping[str, str]]:
     """What each code means, by code: title, severity, rule, names of its thresholds, suggested action, SQL."""
-    return {row["code"]: row for row in _rows("finding.csv")}
+    return {row["code"]: row for row in catalog_rows("finding.csv")}
 
 
 def xid_classes() -> list[dict[str, str]]:
     """What each XID code tells of: NVIDIA's name and actions, class, severity, meaning, what to do, source and its date."""
-    actions = {row["immediate_action"]: row["action"] for row in _rows("xid_action.csv")}
-    return [{**row, "action": actions.get(row["immediate_action"], "")} for row in _rows("xid.csv")]
+    actions = {row["immediate_action"]: row["action"] for row in catalog_rows("xid_action.csv")}
+    return [{**row, "action": actions.get(row["immediate_action"], "")} for row in catalog_rows("xid.csv")]
 
 
 def mig_profiles() -> list[dict[str, str]]:
     """How GPU models split into MIG instances: slices of compute and memory, how many of a profile fit on a GPU, source."""
-    return _rows("mig_profile.csv")
+    return catalog_rows("mig_profile.csv")
 
 
 def gpu_models() -> list[dict[str, str]]:
     """What GPU models can do: memory, its bandwidth, dense FP16 tensor throughput, NVLinks in one direction; what they lack."""
-    return _rows("gpu_model.csv")
+    return catalog_rows("gpu_model.csv")
 
 
 @cache
@@ -175,8 +174,3 @@ def check_fail_on(fail_on: str) -> None:
 
 def _told(names: str, values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} = {values[name]:g}" for name in names.split())
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    with (QUERIES / "catalog" / name).open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))

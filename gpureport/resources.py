@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
@@ -17,3 +18,9 @@ def _folder(installed: str, checkout: str) -> Path:
 QUERIES = _folder("queries", "queries")
 TEMPLATES = _folder("templates", "templates")
 RECORDING = _folder("fixtures", "data/fixtures") / "h200-recording"
+
+
+def catalog_rows(name: str) -> list[dict[str, str]]:
+    """The rows of a table of ``queries/catalog``."""
+    with (QUERIES / "catalog" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

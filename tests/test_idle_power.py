@@ -77,8 +77,8 @@ def test_a_day_without_free_time_borrows_from_the_27_days_before_it_and_never_fr
     assert computed(empty, DAY) == {
         "GPU-1": (80.0, "observed"),
         "GPU-27": (80.0, "observed"),
-        "GPU-28": (300.0, "lowest_seen"),
-        "GPU-later": (300.0, "lowest_seen"),
+        "GPU-28": (None, "unknown"),
+        "GPU-later": (None, "unknown"),
     }
 
 

@@ -29,6 +29,7 @@ STEP, HOURS = 600, 2
 PARAMS: dict[str, Any] = {
     "memory_threshold_ratio": 0.9,
     "idle_watts": "{}",
+    "gpu_models": "[]",
     "since_at": MIDNIGHT,
     "until_at": MIDNIGHT + timedelta(hours=HOURS),
 }

@@ -51,10 +51,8 @@ def render_findings() -> str:
     """docs/findings.md."""
     codes = [(code, rule["title"], rule["severity"], rule["rule"], rule["action"]) for code, rule in rules().items()]
     thresholds = [(name, f"{field.default:g}", field.description) for name, field in Thresholds.model_fields.items()]
-    xids = [
-        (row["code"], row["name"], row["class"], row["severity"], row["meaning"], row["action"] or "-", row["investigatory_action"])
-        for row in xid_classes()
-    ]
+    columns = ("code", "name", "class", "severity", "meaning", "action", "investigatory_action")
+    xids = [tuple(row[column] for column in columns) for row in xid_classes()]
     return (
         _INTRO
         + markdown_table(("code", "finding", "severity", "reported when", "what to do"), codes)

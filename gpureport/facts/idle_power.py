@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from gpureport.lake import Lake, Partition, views
 from gpureport.query import Query, build
+from gpureport.resources import catalog_rows
 
 BASELINE = "day.idle_baseline"
 _DAYS_BEFORE = 27
@@ -41,5 +42,6 @@ def idle_baseline(
         con.execute("alter view facts.idle_power_hour rename to idle_power_before")
         sources.append("select * exclude (date) from facts.idle_power_before")
     con.execute(f"create view facts.idle_power_hour as {' union all by name '.join(sources)}")
-    build(con, query, {"idle_watts": json.dumps(idle_watts, sort_keys=True)})
+    models = {"gpu_models": json.dumps(catalog_rows("gpu_model.csv"))}
+    build(con, query, {"idle_watts": json.dumps(idle_watts, sort_keys=True), **models})
     return con.table(query.table).to_arrow_table()

@@ -47,7 +47,7 @@ ENERGY_FIGURES = {
     "active_watts_max": Figure("largest share × power above idle of an active span", POWERS, POWER, EITHER),
     "idle_watts": Figure(
         "power.idle_watts of the configuration; else the 5th percentile of the device's power in its free time of 28 days; else "
-        "the median of that over its model; else its lowest power",
+        "the median of that over its model; else what is documented of the model",
         ("power_watts",),
         IDLE,
     ),

@@ -1,19 +1,19 @@
 -- Idle power of each GPU on a day, by MIG layout, and its source.
 --
 -- The first that there is: configured, for the device, its model or all; observed, the power that it was above for 95 % of its
--- free time of these four weeks; the median of such values of the same model, of its partitioning before any other. What has
--- none of them has no row: then day.power_interval takes the lowest power seen. Another device's minimum would be its own fault.
+-- free time of these four weeks; the median of such values of the same model, of its partitioning before any other; what is documented
+-- of the model. What has none of them has no row: the lowest power seen is no baseline, for a GPU that was busy all the time.
 --
 -- grain:  cluster, device_uuid, layout
 -- reads:  day.device_layout, day.device_run, facts.idle_power_hour
--- params: idle_watts
--- source: facts.idle_power_hour of the day and the 27 before it; power.idle_watts of the configuration
+-- params: gpu_models, idle_watts
+-- source: facts.idle_power_hour of the day and the 27 before it; power.idle_watts of the configuration; queries/catalog/gpu_model.csv
 -- columns:
 --   cluster      cluster name
 --   device_uuid  UUID of the physical GPU
 --   layout       profiles of its MIG instances, sorted; '' for the whole GPU
 --   idle_watts   power at idle
---   idle_source  configured, observed or same_model
+--   idle_source  configured, observed, same_model or documented
 with device as (
     select
         cluster,
@@ -103,6 +103,19 @@ configured as (
     from json_each($idle_watts::json)
 ),
 
+listed as (
+    select unnest(from_json($gpu_models::json, '[{"gpu_model": "VARCHAR", "idle_watts": "VARCHAR"}]'), recursive := true)
+),
+
+documented as (
+    select
+        device.gpu_model,
+        max(nullif(listed.idle_watts, '')::double) as idle_watts
+    from device
+    inner join listed on device.gpu_model glob listed.gpu_model
+    group by device.gpu_model
+),
+
 found as (
     select
         wanted.cluster,
@@ -110,7 +123,8 @@ found as (
         wanted.layout,
         coalesce(own.idle_watts, by_model.idle_watts, by_all.idle_watts) as configured_watts,
         observed.idle_watts as observed_watts,
-        coalesce(alike.idle_watts, model.idle_watts) as model_watts
+        coalesce(alike.idle_watts, model.idle_watts) as model_watts,
+        documented.idle_watts as documented_watts
     from wanted
     left join configured as own on wanted.device_uuid = own.name
     left join configured as by_model on wanted.gpu_model = by_model.name
@@ -126,17 +140,19 @@ found as (
         on
             wanted.cluster = model.cluster
             and wanted.gpu_model = model.gpu_model
+    left join documented on wanted.gpu_model = documented.gpu_model
 )
 
 select
     cluster,
     device_uuid,
     layout,
-    coalesce(configured_watts, observed_watts, model_watts) as idle_watts,
+    coalesce(configured_watts, observed_watts, model_watts, documented_watts) as idle_watts,
     case
         when configured_watts is not null then 'configured'
         when observed_watts is not null then 'observed'
-        else 'same_model'
+        when model_watts is not null then 'same_model'
+        else 'documented'
     end as idle_source
 from found
-where coalesce(configured_watts, observed_watts, model_watts) is not null
+where coalesce(configured_watts, observed_watts, model_watts, documented_watts) is not null

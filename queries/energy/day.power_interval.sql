@@ -3,7 +3,7 @@
 -- Idle is the baseline's part of what was measured, never more than all of it: in active time and in the rest, each as a whole, so
 -- that the noise of samples around the baseline makes no energy. Sums of pieces that are shared out sample by sample stand in
 -- day.power_step instead.
--- The lowest power seen is the last resort: of a GPU that was busy all the time it is far too high, but no more than measured.
+-- Where the baseline is unknown all that was measured counts as above it, and whoever reads it says that it is the total.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series
@@ -21,7 +21,7 @@
 --   layout                    profiles of its MIG instances, sorted; '' for the whole GPU
 --   slice_count               compute slices of its instances together; null for the whole GPU
 --   idle_watts                power at idle; null where it is unknown
---   idle_source               configured, observed, same_model, lowest_seen or unknown
+--   idle_source               configured, observed, same_model, documented or unknown
 --   observed_seconds          s in which the GPU was seen
 --   measured_seconds          s whose energy is known; null where none is
 --   measured_joules           J, energy over them
@@ -101,15 +101,6 @@ told as (
     from day.sharer_series
 ),
 
-lowest as (
-    select
-        cluster,
-        device_uuid,
-        min(power_watts_min) as idle_watts
-    from board
-    group by cluster, device_uuid
-),
-
 based as (
     select
         piece.*,
@@ -124,12 +115,8 @@ based as (
         end as share,
         coalesce(device_layout.layout, '') as layout,
         device_layout.slice_count,
-        coalesce(baseline.idle_watts, lowest.idle_watts) as idle_watts,
-        case
-            when baseline.idle_watts is not null then baseline.idle_source
-            when lowest.idle_watts is not null then 'lowest_seen'
-            else 'unknown'
-        end as idle_source
+        baseline.idle_watts,
+        coalesce(baseline.idle_source, 'unknown') as idle_source
     from piece
     left join holder
         using (cluster, device_uuid, start_at)
@@ -148,10 +135,6 @@ based as (
             piece.cluster = baseline.cluster
             and piece.device_uuid = baseline.device_uuid
             and coalesce(device_layout.layout, '') = baseline.layout
-    left join lowest
-        on
-            piece.cluster = lowest.cluster
-            and piece.device_uuid = lowest.device_uuid
 ),
 
 edged as (

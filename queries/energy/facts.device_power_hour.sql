@@ -25,7 +25,7 @@
 --   measured_seconds      s whose energy is known
 --   held_seconds          s of them in which somebody held it
 --   idle_watts            power at idle; null where it is unknown
---   idle_source           configured, observed, same_model, lowest_seen or unknown
+--   idle_source           configured, observed, same_model, documented or unknown
 --   power_watts_min       smallest power
 --   power_watts_max       largest power
 with span as (

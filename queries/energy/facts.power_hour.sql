@@ -34,7 +34,7 @@
 --   active_watts_max          largest power above idle in active time
 --   clamped_count             samples in which the instance's activity was outside 0..1
 --   idle_watts                the whole GPU's power at idle; null where it is unknown
---   idle_source               configured, observed, same_model, lowest_seen or unknown
+--   idle_source               configured, observed, same_model, documented or unknown
 --   hours_method              how gpu_seconds and idle_joules are shared out (day.allocated_interval): exclusive, granted_share, equal_share; several are listed
 --   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
 --   scope                     whose activity was measured: device, pod or container

@@ -20,7 +20,7 @@
 --   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
 --   active_watts_avg          W, active_joules over the seconds whose energy is known
 --   idle_watts                W, the whole device's power at idle
---   idle_source               configured, observed, same_model, lowest_seen or unknown; several are listed
+--   idle_source               configured, observed, same_model, documented or unknown; several are listed
 --   observed_seconds          s in which the device was seen while held
 --   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share or equal_share; several are listed
 --   hours_method              how idle_joules are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; none
@@ -76,7 +76,7 @@ charged as (
     select
         power.*,
         case $idle_policy
-            when 'holder' then power.active_joules + power.held_joules + power.idle_joules
+            when 'holder' then power.active_joules + power.held_joules + if(power.idle_source = 'unknown', 0, power.idle_joules)
             when 'pool' then power.active_joules + power.held_joules + power.idle_joules * pool.pool_ratio
             else power.active_joules + power.held_joules
         end as charged_joules
@@ -93,17 +93,20 @@ judged as (
     select
         charged.*,
         total.sm_active_ratio_seconds,
-        if(charged.active_joules is null, 'not_collected', null) as energy_reason,
+        -- Above an unknown baseline is everything: that is the total, and not what the work used.
+        contains(charged.idle_source, 'unknown') as is_total,
+        case when charged.active_joules is null then 'not_collected' when is_total then 'idle_unknown' end as above_reason,
         case
             when charged.active_joules is null then 'not_collected'
             when charged.idle_joules is null then 'idle_unknown'
         end as idle_reason,
         case
-            when charged.active_joules is null then 'not_collected'
+            when above_reason is not null then above_reason
             when charged.measured_seconds < $figure_min_coverage_ratio * charged.observed_seconds then 'low_coverage'
         end as watts_reason,
         case
-            when charged.active_joules is null or total.sm_active_ratio_seconds is null then 'not_collected'
+            when above_reason is not null then above_reason
+            when total.sm_active_ratio_seconds is null then 'not_collected'
             when total.sm_active_ratio_seconds = 0 then 'not_active'
         end as sm_reason
     from charged
@@ -127,8 +130,8 @@ select
     figure.container,
     figure.device_uuid,
     figure.gpu_instance_id,
-    judged.active_joules,
-    judged.held_joules,
+    if(judged.above_reason is null, judged.active_joules, null) as active_joules,
+    if(judged.above_reason is null, judged.held_joules, null) as held_joules,
     judged.idle_joules,
     judged.active_joules_kepler,
     if(judged.watts_reason is null, judged.active_joules / judged.measured_seconds, null) as active_watts_avg,
@@ -138,9 +141,9 @@ select
     coalesce(judged.method, 'none') as method,
     coalesce(judged.hours_method, 'none') as hours_method,
     coalesce(judged.scope, 'device') as scope,
-    judged.active_joules_unweighted,
+    if(judged.above_reason is null, judged.active_joules_unweighted, null) as active_joules_unweighted,
     judged.charged_joules,
-    judged.active_watts_max,
+    if(judged.above_reason is null, judged.active_watts_max, null) as active_watts_max,
     if(judged.sm_reason is null, judged.active_joules / judged.sm_active_ratio_seconds, null) as sm_active_watts,
     coalesce(judged.measured_seconds, 0) as measured_seconds,
     coalesce(judged.active_seconds, 0) as active_seconds,
@@ -149,16 +152,17 @@ select
     coalesce(judged.equal_seconds, 0) as equal_seconds,
     coalesce(judged.clamped_count, 0) as clamped_count,
     map_from_entries([entry for entry in [
-        { 'figure': 'active_joules', 'reason': if(judged.active_joules is null, 'not_collected', null) },
-        { 'figure': 'held_joules', 'reason': if(judged.held_joules is null, 'not_collected', null) },
+        { 'figure': 'active_joules', 'reason': coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)) },
+        { 'figure': 'held_joules', 'reason': coalesce(judged.above_reason, if(judged.held_joules is null, 'not_collected', null)) },
         { 'figure': 'idle_joules', 'reason': if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null) },
         { 'figure': 'active_joules_kepler', 'reason': if(judged.active_joules_kepler is null, 'not_collected', null) },
         { 'figure': 'active_watts_avg', 'reason': if(judged.active_joules is null, 'not_collected', judged.watts_reason) },
         { 'figure': 'idle_watts', 'reason': if(judged.idle_watts is null, coalesce(judged.idle_reason, 'not_collected'), null) },
-        { 'figure': 'active_joules_unweighted', 'reason': if(judged.active_joules is null, 'not_collected', null) },
+        { 'figure': 'active_joules_unweighted', 'reason': if(judged.active_joules is null, 'not_collected', judged.above_reason) },
         { 'figure': 'charged_joules', 'reason': if(judged.charged_joules is null, coalesce(judged.idle_reason, 'not_collected'), null) },
         { 'figure': 'active_watts_max', 'reason': case
             when judged.active_joules is null then 'not_collected'
+            when judged.above_reason is not null then judged.above_reason
             when judged.active_watts_max is null then if(judged.active_seconds > 0, 'not_collected', 'not_active')
         end },
         { 'figure': 'sm_active_watts', 'reason': if(judged.active_joules is null, 'not_collected', judged.sm_reason) }
