@@ -5,7 +5,7 @@
 -- Of the pods of a name kube-state-metrics tells, else looks at Kubernetes' state. What neither explains is left as the labels say.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
--- reads:  day.owner_run, day.pod_life, day.snapshot_life
+-- reads:  day.owner_run, day.pod_life, day.snapshot_life, facts.refuted_holder
 -- params:
 -- source: exporter labels; kube-state-metrics, else looks at Kubernetes' state, for the pod's uid, start and end
 -- columns:
@@ -21,7 +21,14 @@
 --   source           labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where looks do
 --   life_start_at    UTC, start of the pod, or of its first run on the device where that is earlier; null where unknown
 --   life_end_at      UTC, end of the pod, or of what is known of it; null where life_start_at is
-with life as (
+with claimed as (
+    select run.*
+    from day.owner_run as run
+    anti join facts.refuted_holder
+        using (cluster, namespace, pod)
+),
+
+life as (
     select
         cluster,
         namespace,
@@ -85,7 +92,7 @@ matched as (
             if(bearer.source = 'labels+snapshot' and bearer.listed_until_at < run.end_at, null, bearer.listed_until_at)
         ) as until_at,
         if(bearer.named_until_at < until_at, bearer.named_until_at, until_at) as known_until_at
-    from day.owner_run as run
+    from claimed as run
     inner join bearer
         on
             run.cluster = bearer.cluster
@@ -123,7 +130,7 @@ explained as (
 
 unexplained as (
     select run.* replace (least(run.end_at, explained.from_at) as end_at)
-    from day.owner_run as run
+    from claimed as run
     left join explained
         on
             run.cluster = explained.cluster

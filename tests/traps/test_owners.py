@@ -152,3 +152,15 @@ def test_a_uuid_with_and_without_its_prefix_is_one_device(said: Said) -> None:
     [row] = said.rows("report.device")
     assert row["device_uuid"] == "GPU-0aa1b2c3-0000-1111-2222-333344445555"
     assert (row["gpu_util_ratio_avg"], row["power_watts_avg"]) == (about(0.5), about(300))
+
+
+@samples(
+    """
+    DCGM_FI_DEV_GPU_UTIL{$gpu,instance="10.0.0.5:9400",namespace="monitoring",pod="metrics-agent-x1",container="agent"} 0x99
+    DCGM_FI_DEV_GPU_UTIL{$other,instance="10.0.0.5:9400",namespace="monitoring",pod="metrics-agent-x1",container="agent"} 0x99
+    kube_pod_info{$ksm,namespace="monitoring",pod="metrics-agent-x1",uid="u1",node="n1",pod_ip="10.0.0.5",host_ip="192.168.0.1"} 1x99
+""",
+    is_alone=True,
+)
+def test_a_pod_whose_address_is_scraped_is_the_exporter_whatever_its_name(said: Said) -> None:
+    assert said.pods() == []

@@ -1,0 +1,136 @@
+-- Pods that labels name on devices and that cannot hold one, with the evidence.
+--
+-- Target labels of a scrape name the exporter's own pod: its address is the one that was scraped, and it asks for no accelerator. Nor can a
+-- pod hold one that asks for no extended resource and has no claim. Where neither the requests of a pod nor its address are known its
+-- labels stand; a pod that shares its node's address is judged by its requests alone.
+--
+-- grain:  cluster, namespace, pod
+-- reads:  day.kube_series, day.owner_run, lake.claim_consumer, lake.pod, lake.series
+-- params:
+-- source: workload labels and instance of the devices' series; kube_pod_info (pod_ip, host_ip), requests of pods, resource claims of pods
+-- columns:
+--   cluster        cluster name
+--   namespace      namespace of the pod
+--   pod            its name
+--   evidence       scraped_address or no_request
+--   device_count   devices on which it is named
+--   named_seconds  s for which it is named, over all of them
+with named as (
+    select
+        cluster,
+        namespace,
+        pod,
+        count(distinct device_uuid || '/' || gpu_instance_id) as device_count,
+        sum(epoch(end_at - start_at)) as named_seconds
+    from day.owner_run
+    group by all
+),
+
+info as (
+    select
+        series.cluster,
+        kube.namespace,
+        kube.pod,
+        max(series.labels['pod_ip']) as pod_ip,
+        max(series.labels['host_ip']) as host_ip,
+        max(series.labels['created_by_kind']) as maker
+    from day.kube_series as kube
+    inner join lake.series
+        using (cluster, series_id)
+    where kube.signal = 'kube_pod_info'
+    group by all
+),
+
+scraped as (
+    select distinct
+        cluster,
+        namespace,
+        pod,
+        regexp_replace(labels['instance'], ':\d+$', '') as host
+    from lake.series
+    where device_uuid != '' and pod != '' and labels['instance'] != ''
+),
+
+request as (
+    select
+        cluster,
+        namespace,
+        pod,
+        resource not similar to '(cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods)' as is_extended
+    from day.kube_series
+    where signal = 'kube_pod_container_resource_requests' and pod != ''
+    union all
+    select
+        cluster,
+        namespace,
+        pod,
+        contains(array_to_string(map_keys(effective_requests), ' '), '/') as is_extended
+    from lake.pod
+    union all
+    -- A claim stands for whatever it allocates.
+    select
+        cluster,
+        namespace,
+        pod,
+        true as is_extended
+    from lake.series
+    where signal = 'kube_pod_resourceclaim_info'
+    union all
+    select
+        cluster,
+        namespace,
+        consumer as pod,
+        true as is_extended
+    from lake.claim_consumer
+    where consumer_resource = 'pods'
+),
+
+asked as (
+    select
+        cluster,
+        namespace,
+        pod,
+        bool_or(is_extended) as has_asked
+    from request
+    group by all
+),
+
+collected as (
+    select
+        cluster,
+        bool_or(is_extended) as is_collected
+    from request
+    group by all
+),
+
+judged as (
+    select
+        named.*,
+        coalesce(asked.has_asked, false) as has_asked,
+        -- What asks for nothing at all has no row: a DaemonSet's pod is known to, where others' requests are.
+        asked.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
+        info.pod_ip is distinct from info.host_ip and scraped.host is not null as is_scraped
+    from named
+    left join info
+        using (cluster, namespace, pod)
+    left join asked
+        using (cluster, namespace, pod)
+    left join collected
+        using (cluster)
+    left join scraped
+        on
+            named.cluster = scraped.cluster
+            and named.namespace = scraped.namespace
+            and named.pod = scraped.pod
+            and info.pod_ip = scraped.host
+)
+
+select distinct
+    cluster,
+    namespace,
+    pod,
+    if(is_scraped, 'scraped_address', 'no_request') as evidence,
+    device_count,
+    named_seconds
+from judged
+where not has_asked and (is_scraped or is_request_known)
