@@ -24,6 +24,7 @@ _KEPT = (
     "facts.device_capacity",
     "facts.container_request",
     "facts.overallocation",
+    "facts.refuted_holder",
     "facts.pod_wait",
 )
 KEPT_ONCE = (*_KEPT, *_COUNTED)

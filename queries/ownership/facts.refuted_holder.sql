@@ -56,7 +56,7 @@ request as (
         cluster,
         namespace,
         pod,
-        resource not similar to '(cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods)' as is_extended
+        not regexp_full_match(resource, 'cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods') as is_extended
     from day.kube_series
     where signal = 'kube_pod_container_resource_requests' and pod != ''
     union all
@@ -109,7 +109,7 @@ judged as (
         coalesce(asked.has_asked, false) as has_asked,
         -- What asks for nothing at all has no row: a DaemonSet's pod is known to, where others' requests are.
         asked.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
-        info.pod_ip is distinct from info.host_ip and scraped.host is not null as is_scraped
+        scraped.host is not null and coalesce(info.pod_ip != info.host_ip, true) as is_scraped
     from named
     left join info
         using (cluster, namespace, pod)
