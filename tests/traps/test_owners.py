@@ -158,7 +158,7 @@ def test_a_uuid_with_and_without_its_prefix_is_one_device(said: Said) -> None:
     """
     DCGM_FI_DEV_GPU_UTIL{$gpu,instance="10.0.0.5:9400",namespace="monitoring",pod="metrics-agent-x1",container="agent"} 0x99
     DCGM_FI_DEV_GPU_UTIL{$other,instance="10.0.0.5:9400",namespace="monitoring",pod="metrics-agent-x1",container="agent"} 0x99
-    kube_pod_info{$ksm,namespace="monitoring",pod="metrics-agent-x1",uid="u1",node="n1",pod_ip="10.0.0.5",host_ip="192.168.0.1"} 1x99
+    kube_pod_info{$ksm,namespace="monitoring",pod="metrics-agent-x1",uid="u1",pod_ip="10.0.0.5",host_ip="192.168.0.1"} 1x99
 """,
     is_alone=True,
 )
