@@ -40,7 +40,7 @@ def sql(
 
     Tables of report.* are built when a statement names them.
 
-    Example: gpureport sql "select pod, sum(observed_seconds) / 3600 from facts.container_hour group by pod"
+    Example: gpureport sql "select namespace, bucket, sum(gpu_hours) from report.gpu_hour_ledger group by all order by all"
     """
     config = invocation.config(**flags)
     if until and not since:
