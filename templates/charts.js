@@ -92,9 +92,8 @@ const drawWeek = async (figure, data) => {
   const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours], (row) => `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`);
   const shares = new Map([...sums].map(([key, [idle, usable]]) => [key, usable ? (idle ?? 0) / usable : null]));
   const most = Math.max(...[...shares.values()].map((share) => share ?? 0), 0.01);
-  const first = Math.min(...columns.weekday.values);
   const cells = (day) => Array.from({ length: 24 }, (_, hour) => {
-    const share = shares.get(`${day + first} ${hour}`);
+    const share = shares.get(`${day + 1} ${hour}`);
     const text = share === undefined || share === null ? "no data" : `${points(100 * share)} % idle`;
     const color = share === undefined || share === null ? "transparent" : `color-mix(in srgb, var(--allocated_idle) ${Math.round(4 + (96 * share) / most)}%, var(--card))`;
     return make("td", { style: `background:${color}`, title: `${DAYS[day]} ${hour}:00: ${text}` }, make("span", { class: "spoken" }, text));

@@ -19,7 +19,7 @@ const route = async () => {
   const [id, query] = decodeURIComponent(location.hash.slice(1)).split("?");
   document.querySelector(`#${CSS.escape(id || "overview")} > details`)?.setAttribute("open", "");
   const { tab, ready } = show(id || "overview");
-  if (id && id !== tab.id) { await ready; document.getElementById(id)?.scrollIntoView(); } else if (!query) scrollTo(0, 0);
+  if (id && id !== tab.id) { await ready; document.getElementById(id)?.scrollIntoView(); } else if (!query) requestAnimationFrame(() => scrollTo(0, 0));
   if (!query) { if (dialog.open) dialog.close(); return; }
   const grid = await gridOf(id);
   if (!grid) return;

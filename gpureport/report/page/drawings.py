@@ -61,7 +61,7 @@ def trend(columns: Sequence[Column], capacity: float) -> Markup:
     step = _step(top)
     ticks = [step * number for number in range(round(top / step) + 1)]
     grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{_y(tick, top)}" y2="{_y(tick, top)}"/>' for tick in ticks)
-    cap = f'<line class="capacity" x1="0" x2="100%" y1="{_y(capacity, top)}" y2="{_y(capacity, top)}"/>'
+    cap = "" if not capacity else f'<line class="capacity" x1="0" x2="100%" y1="{_y(capacity, top)}" y2="{_y(capacity, top)}"/>'
     axis = "".join(f'<span style="bottom:{100 * tick / top:.1f}%">{formats.significant(tick)}</span>' for tick in ticks)
     every = max(1, -(-len(columns) // 8))
     labels = "".join(

@@ -103,8 +103,15 @@ def _columns(query: Query, frame: pl.DataFrame) -> list[Column]:
     for name, doc in query.columns.items():
         kind = kind_of(name, frame.schema[name]) if name in frame.columns else ""
         if kind and _has_data(frame, name):
-            found.append(Column(name, formats.title(name), kind, doc=doc))
+            is_same = name == "cluster" and frame[name].n_unique() == 1
+            found.append(Column(name, _title(name, kind), kind, doc=doc, is_hidden=is_same))
     return found
+
+
+def _title(name: str, kind: str) -> str:
+    """A column's title with its unit, where no cell shows one."""
+    title, unit = formats.title(name), formats.unit(name).replace("-", "\u2011")
+    return f"{title[:1].upper()}{title[1:]}{f', {unit}' if unit and kind == 'number' else ''}"
 
 
 def _has_data(frame: pl.DataFrame, name: str) -> bool:
