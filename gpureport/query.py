@@ -156,12 +156,13 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     # The view that opens a kept table may stand under this name.
     making = f"create or replace table {query.table} as {query.sql}"
     try:
-        con.execute(_parsed(con, making), {name: params[name] for name in query.params})
+        [count] = con.execute(_parsed(con, making), {name: params[name] for name in query.params}).fetchall()[0]
     except duckdb.OutOfMemoryException as error:
         raise QueryError(f"{query.table} ran out of memory; raise compute.memory_limit") from error
     except duckdb.Error as error:
         raise QueryError(f"{query.table} ({query.path.name}) failed: {first_line(error)}") from error
-    hold_to_grain(con, query)
+    if count > 1:  # many a small lake's tables have none
+        hold_to_grain(con, query)
 
 
 def build_empty(con: duckdb.DuckDBPyConnection, query: Query) -> None:
