@@ -108,12 +108,11 @@ def workload(name, queue, gpus, created, reserved=None, evicted=None, finished=N
     else:
         said("QuotaReserved", "True", reserved)
         said("Admitted", "True", reserved)
-        usage = {resource: str(int(amount) * spec["podSets"][0]["count"]) for resource, amount in requests.items()}
+        count = spec["podSets"][0]["count"]
+        usage = more.pop("usage", {resource: str(int(amount) * count) for resource, amount in requests.items()})
         status["admission"] = {
             "clusterQueue": queue,
-            "podSetAssignments": [
-                {"name": "main", "flavors": flavors or {}, "resourceUsage": usage, "count": spec["podSets"][0]["count"]}
-            ],
+            "podSetAssignments": [{"name": "main", "flavors": flavors or {}, "resourceUsage": usage, "count": count}],
         }
     if evicted is not None:
         message = f"Preempted to accommodate a workload (UID: {preemptor}, JobUID: j) due to reclamation within the cohort"
@@ -129,25 +128,30 @@ def workload(name, queue, gpus, created, reserved=None, evicted=None, finished=N
     }
 
 
-VERSIONS = {"pods": "v1", "nodes": "v1", "namespaces": "v1"}
+DRA, VOLCANO = "resource.k8s.io/v1", "scheduling.volcano.sh/v1beta1"
 KINDS = {
-    "pods": "Pod",
-    "nodes": "Node",
-    "namespaces": "Namespace",
-    "clusterqueues": "ClusterQueue",
-    "localqueues": "LocalQueue",
-    "resourceflavors": "ResourceFlavor",
-    "workloads": "Workload",
-    "cohorts": "Cohort",
+    "pods": ("Pod", "v1"),
+    "nodes": ("Node", "v1"),
+    "namespaces": ("Namespace", "v1"),
+    "resourcequotas": ("ResourceQuota", "v1"),
+    "resourceclaims": ("ResourceClaim", DRA),
+    "deviceclasses": ("DeviceClass", DRA),
+    "queues": ("Queue", VOLCANO),
+    "podgroups": ("PodGroup", VOLCANO),
+    "clusterqueues": ("ClusterQueue", ""),
+    "localqueues": ("LocalQueue", ""),
+    "resourceflavors": ("ResourceFlavor", ""),
+    "workloads": ("Workload", ""),
 }
+"""Kind and version; '' for Kueue's, which a scene chooses."""
 
 
 def save(folder: Path, lists, version="v1beta2"):
     """One snapshot's replies."""
     folder.mkdir()
     for resource, items in lists.items():
-        api = VERSIONS.get(resource, f"kueue.x-k8s.io/{version}")
-        body = {"kind": f"{KINDS[resource]}List", "apiVersion": api, "metadata": {}, "items": items}
+        kind, api = KINDS[resource]
+        body = {"kind": f"{kind}List", "apiVersion": api or f"kueue.x-k8s.io/{version}", "metadata": {}, "items": items}
         (folder / f"{resource}.json").write_text(json.dumps(body))
 
 

@@ -1,0 +1,76 @@
+"""What a ResourceQuota is charged for resource claims, Volcano's groups before their pods, and resources that are no GPUs."""
+
+from __future__ import annotations
+
+from quota.kueue_scene import FROM, GPU, amounts, flavor, named, node, pod, queue, rows, told, workload
+
+
+def claim(name, namespace, *requests, allocated=True):
+    status = {"allocation": {"devices": {"results": []}, "allocationTimestamp": "2026-11-20T11:00:00Z"}} if allocated else {}
+    return {"metadata": named(name, namespace), "spec": {"devices": {"requests": list(requests)}}, "status": status}
+
+
+def exactly(count, device_class="gpu.nvidia.com"):
+    return {"name": "r", "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count}}
+
+
+def first_of(*counts):
+    alternatives = [{"name": f"s{n}", "deviceClassName": "gpu.nvidia.com", "count": n} for n in counts]
+    return {"name": "r", "firstAvailable": alternatives}
+
+
+def test_a_resource_quota_is_charged_for_claims_of_its_extended_resource(tmp_path):
+    """blue: 1 + 1 + 1, of which one claim waits. red: a pod's 2, a claim's 2, and 1 + 2 of alternatives: the larger later one is added."""
+    lists = {
+        "resourcequotas": [
+            {
+                "metadata": named("gpus", ns),
+                "spec": {"hard": {f"requests.{GPU}": "9"}},
+                "status": {"hard": {f"requests.{GPU}": "9"}},
+            }
+            for ns in ("blue", "red")
+        ],
+        "deviceclasses": [{"metadata": named("gpu.nvidia.com"), "spec": {"extendedResourceName": GPU}}],
+        "resourceclaims": [
+            *(claim(f"c{n}", "blue", exactly(1), allocated=n > 0) for n in range(3)),
+            claim("r1", "red", exactly(2)),
+            claim("r2", "red", first_of(1, 2)),
+            claim("other", "red", exactly(5, "net.example.com")),
+        ],
+        "nodes": [node("n0")],
+        "pods": [pod("p", "red", 2, 0, 0, "n0")],
+    }
+    found = told(tmp_path, lambda minute: lists)
+    held = "select quota, demanded_native_hours, delivered_native_hours from report.quota_fair_share order by all"
+    assert rows(found, held) == [("blue/gpus", 3, 2), ("red/gpus", 7, 7)]
+
+
+def test_a_group_of_volcano_asks_before_it_has_pods(tmp_path):
+    group = {"queue": "v", "minResources": {GPU: "6", "cpu": "8"}}
+    lists = {
+        "queues": [{"metadata": named("v"), "spec": {"weight": 1, "capability": {GPU: "8"}}}],
+        "podgroups": [{"metadata": named("g", "ns"), "spec": group, "status": {"phase": "Pending"}}],
+        "nodes": [node("n0")],
+        "pods": [],
+    }
+    found = told(tmp_path, lambda minute: lists)
+    assert amounts(found, "demanded", "delivered") == {("v", ""): (6, 0)}
+
+
+def test_every_device_resource_of_a_queue_has_its_row(tmp_path):
+    names = ("aws.amazon.com/neuron", "google.com/tpu", "volcano.sh/vgpu-number", "whole-gpus")
+    lists = {
+        "clusterqueues": [queue("q", [{"f": {**dict.fromkeys(names, 4), "cpu": 8}}])],
+        "resourceflavors": [flavor("f")],
+        "localqueues": [],
+        "nodes": [node("n0")],
+        "pods": [],
+        "workloads": [workload("w", "q", 0, FROM, FROM, usage={"whole-gpus": "3"}, flavors={"whole-gpus": "f"})],
+    }
+    found = told(tmp_path, lambda minute: lists)
+    columns = (
+        "resource, guaranteed_native_hours, delivered_native_hours, delivered_gpu_hours, unknown_reasons['delivered_gpu_hours']"
+    )
+    assert rows(found, f"select {columns} from report.quota_fair_share order by all") == [
+        (name, 4, 3 if name == "whole-gpus" else 0, None, "no_gpu_equivalent") for name in names
+    ]
