@@ -29,6 +29,7 @@ QUOTA_FACTS = (
     "facts.quota_pair_hour",
     "facts.quota_pod_hour",
     "facts.quota_eviction",
+    "facts.workload_run",
 )
 """What is kept of them."""
 _TERMS = "day.quota_terms"

@@ -16,6 +16,8 @@ QUOTA_REASONS = {
     "nothing_due": "nothing was both guaranteed and asked for, or nothing was shared out",
     "no_reclaim": "it was never short while others borrowed, or the end of that was not seen",
     "not_observed": "nothing that was read says it",
+    "nothing_reserved": "no workload of the queue got quota in the window",
+    "nothing_waits": "no workload of the queue waits at the window's end",
     "not_held_by_pods": "there is no telemetry of GPUs that its pods are known to have held",
 }
 _SYSTEM = "its scheduler has no such notion"
@@ -70,7 +72,13 @@ QUOTA_FIGURES = {
     "contested_gpu_hours": Figure("∫ min(unmet, what others borrow) × the borrower's part of what is borrowed dt: inferred"),
     "contested_gpus_max": Figure("largest of that at any instant: inferred"),
     "due_gpu_hours": Figure("Σ ∫ min(fair share, demanded) dt", absent=_SHARE),
+    "wait_seconds_p50": Figure("median of quota reserved − queued", absent="no workload got quota"),
+    "wait_seconds_p90": Figure("90th percentile of quota reserved − queued", absent="no workload got quota"),
+    "wait_seconds_p95": Figure("95th percentile of quota reserved − queued", absent="no workload got quota"),
+    "waiting_seconds_max": Figure("largest window's end − queued of workloads that wait", absent="none waits"),
+    "start_seconds_p50": Figure("median of first pod running − quota reserved", absent="no pod was seen to run"),
+    "pending_gpu_hours": Figure("Σ GPUs asked for × time in which they waited"),
     "fairness_gap_ratio": Figure("largest less smallest of held ÷ due over quotas: derived", absent=f"{_SHARE}; nothing was due"),
     "jain_ratio": Figure("(Σ x)² ÷ (n Σ x²) of x = held ÷ due over quotas: derived", absent=f"{_SHARE}; nothing was due"),
 }
-"""The figures of ``report.quota_fair_share``, ``quota_pod``, ``quota_pair`` and ``quota_fairness``."""
+"""The figures of ``report.quota_fair_share``, ``quota_pod``, ``quota_pair``, ``quota_fairness`` and ``workload_wait``."""

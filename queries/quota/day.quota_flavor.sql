@@ -36,16 +36,18 @@ listed as (
     select
         cluster,
         quota,
-        unnest(flatten(list_transform(
+        flatten(list_transform(
             from_json(spec -> '$.resourceGroups', '[{"flavors":[{"name":"VARCHAR"}]}]'), lambda part: part.flavors
-        ))).name as flavor
+        )) as flavors
     from queue
 ),
 
 numbered as (
     select
-        *,
-        row_number() over (partition by cluster, quota) as number
+        cluster,
+        quota,
+        flavors,
+        unnest(range(1, len(flavors) + 1)) as number
     from listed
 ),
 
@@ -54,7 +56,7 @@ place as (
     select
         cluster,
         quota,
-        flavor,
+        flavors[number].name as flavor,
         min(number) as number
     from numbered
     group by all

@@ -20,7 +20,7 @@ def first_of(*counts):
 
 
 def test_a_resource_quota_is_charged_for_claims_of_its_extended_resource(tmp_path):
-    """blue: 1 + 1 + 1, of which one claim waits. red: a pod's 2, a claim's 2, and 1 + 2 of alternatives: the larger later one is added."""
+    """blue: 1 + 1 + 1, of which one claim waits. red: a pod's 2, a claim's 2, and 1 + 2, for a larger alternative is added."""
     lists = {
         "resourcequotas": [
             {

@@ -108,6 +108,10 @@ def test_a_preempted_workload_waits_again_until_it_is_let_in(tmp_path):
 
     found = told(tmp_path, listed)
     assert amounts(found, "demanded", "delivered")["other", "h100"] == (8, 4)
+    lost = "select cluster_queue, reason, preemption_reason, evicted_count, lost_gpu_hours from report.workload_eviction"
+    assert rows(found, lost) == [("other", "Preempted", "InCohortReclamation", 1, 10)]  # 8 GPUs from 11:00 to 12:15
+    waited = "select attempt_count, reserved_count, wait_seconds_p50, pending_gpu_hours from report.workload_wait"
+    assert rows(found, waited) == [(2, 1, 1800, 4)]
 
 
 def test_workloads_of_a_version_that_is_not_known_are_not_read_and_demand_is_unknown(tmp_path, capsys):

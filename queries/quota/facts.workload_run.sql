@@ -1,0 +1,112 @@
+-- Attempts of Kueue's Workloads that waited or held on the day, with their GPUs and when their first pod ran.
+--
+-- grain:  cluster, workload_uid, queued_at
+-- reads:  day.quota_unit, day.quota_watch, day.workload_run, lake.pod
+-- params:
+-- source: day.workload_run; pods of the same owner
+-- columns:
+--   cluster            cluster name
+--   cluster_queue      ClusterQueue; '' where unknown
+--   namespace          namespace
+--   local_queue        LocalQueue
+--   workload           name of the workload
+--   workload_uid       its uid
+--   owner_kind         kind of what it was made for
+--   priority           priority; null where unknown
+--   priority_class     priority class
+--   queued_at          UTC, from when it asked
+--   reserved_at        UTC, from when it had quota; null where it got none
+--   admitted_at        UTC, from when it might run; null where it was not, or unknown
+--   running_at         UTC, when its first pod ran; null where none did, or unknown
+--   ended_at           UTC, when it finished, lost its quota or was gone; null where it went on
+--   end_reason         Finished, Deleted, Deactivated, or why it was evicted; '' where it went on
+--   preemption_reason  why it was preempted; '' where it was not
+--   preemptor_uid      uid of the workload for which it was preempted; '' where unknown
+--   waiting_message    why it had no quota, in Kueue's words
+--   request_gpus       GPUs that it asked for, of resources whose part of a GPU is known
+with seen as (
+    select
+        cluster,
+        min(start_at) as since_at,
+        max(end_at) as until_at
+    from day.quota_watch
+    where watched = 'workloads'
+    group by all
+),
+
+asked as (
+    select
+        cluster,
+        workload_uid,
+        attempt,
+        unnest(requests) as part
+    from day.workload_run
+),
+
+size as (
+    select
+        asked.cluster,
+        asked.workload_uid,
+        asked.attempt,
+        sum(asked.part.amount * unit.gpus_per_native) as request_gpus
+    from asked
+    inner join day.quota_unit as unit
+        on
+            unit.system = 'kueue'
+            and asked.part.resource = unit.resource
+    group by all
+),
+
+ran as (
+    select
+        run.cluster,
+        run.workload_uid,
+        run.attempt,
+        min(pod.running_at)::timestamp as running_at
+    from day.workload_run as run
+    inner join lake.pod as pod
+        on
+            run.cluster = pod.cluster
+            and run.namespace = pod.namespace
+            and run.owner_name = pod.owner_name
+            and pod.running_at >= run.reserved_at
+            and (run.ended_at is null or pod.running_at < run.ended_at)
+    group by all
+)
+
+select
+    run.cluster,
+    run.cluster_queue,
+    run.namespace,
+    run.local_queue,
+    run.workload,
+    run.workload_uid,
+    run.owner_kind,
+    run.priority,
+    run.priority_class,
+    run.queued_at,
+    run.reserved_at,
+    run.admitted_at,
+    ran.running_at,
+    run.ended_at,
+    run.end_reason,
+    run.preemption_reason,
+    run.preemptor_uid,
+    run.waiting_message,
+    coalesce(size.request_gpus, 0) as request_gpus
+from day.workload_run as run
+inner join seen
+    on
+        run.cluster = seen.cluster
+        and run.queued_at < seen.until_at
+        and (run.ended_at is null or run.ended_at > seen.since_at)
+left join size
+    on
+        run.cluster = size.cluster
+        and run.workload_uid = size.workload_uid
+        and run.attempt = size.attempt
+left join ran
+    on
+        run.cluster = ran.cluster
+        and run.workload_uid = ran.workload_uid
+        and run.attempt = ran.attempt

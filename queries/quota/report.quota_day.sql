@@ -1,0 +1,89 @@
+-- Why each quota got what it got, in one sentence a day.
+--
+-- grain:  cluster, scheduler, quota, resource, flavor, day
+-- reads:  facts.quota_hour, facts.quota_pair_hour
+-- params: since_at, until_at
+-- source: facts.quota_hour, facts.quota_pair_hour
+-- columns:
+--   cluster    cluster name
+--   scheduler  quota system
+--   quota      quota, queue or cohort
+--   resource   resource as the quota names it
+--   flavor     Kueue's flavor, or ''
+--   day        UTC day
+--   sentence   means over the time in which it was known, in the resource's own unit, and what stood in the way
+with day as (
+    select
+        cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        hour_start_at::date as day,
+        any_value(native_unit) as unit,
+        sum(delivered_native_hours) * 3600 / sum(observed_seconds) as delivered,
+        sum(demanded_native_hours) * 3600 / nullif(sum(demand_seconds), 0) as demanded,
+        sum(guaranteed_native_hours) * 3600 / nullif(sum(guaranteed_seconds), 0) as guaranteed,
+        sum(borrowed_native_hours) * 3600 / sum(observed_seconds) as borrowed,
+        sum(lent_native_hours) * 3600 / sum(observed_seconds) as lent,
+        sum(starved_seconds) as starved_seconds,
+        sum(capped_seconds) as capped_seconds
+    from facts.quota_hour
+    where not is_parent and hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+    having sum(observed_seconds) > 0
+),
+
+borrower as (
+    select
+        cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        hour_start_at::date as day,
+        borrower,
+        sum(together_seconds) as seconds
+    from facts.quota_pair_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+),
+
+behind as (
+    select
+        cluster,
+        system,
+        quota,
+        resource,
+        flavor,
+        day,
+        string_agg(borrower, ', ' order by seconds desc, borrower asc) as borrowers
+    from borrower
+    group by all
+)
+
+select
+    cluster,
+    system as scheduler,
+    quota,
+    resource,
+    flavor,
+    day,
+    concat(
+        quota,
+        if(
+            demanded is null,
+            format(': {:.4g} {} held, what was asked for is unknown', delivered, unit),
+            format(': {:.4g} of {:.4g} {} requested', delivered, demanded, unit)
+        ),
+        if(guaranteed is null, '', format('; guaranteed {:.4g}', guaranteed)),
+        if(borrowed > 0, format('; borrowed {:.4g}', borrowed), ''),
+        if(lent > 0, format('; lent {:.4g}', lent), ''),
+        if(capped_seconds > 0, format('; {:.4g} h at its limit', capped_seconds / 3600), ''),
+        if(starved_seconds > 0, format('; {:.4g} h short of its guarantee', starved_seconds / 3600), ''),
+        if(starved_seconds > 0 and borrowers is not null, concat(' while ', borrowers, ' borrowed'), '')
+    ) as sentence
+from day
+left join behind
+    using (cluster, system, quota, resource, flavor, day)
+order by all

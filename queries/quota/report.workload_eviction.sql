@@ -1,0 +1,43 @@
+-- Evictions of Kueue's Workloads by queue, reason and the queue for which they were preempted.
+--
+-- grain:  cluster, cluster_queue, reason, preemption_reason, preemptor_queue
+-- reads:  period.workload_run
+-- params: since_at, until_at
+-- source: Kueue's Workloads; the preemptor is named by Kueue's message
+-- columns:
+--   cluster            cluster name
+--   cluster_queue      ClusterQueue that lost the workload
+--   reason             why: Preempted, PodsReadyTimeout, AdmissionCheck, …
+--   preemption_reason  why it was preempted: InClusterQueue, InCohortReclamation, …; '' where it was not
+--   preemptor_queue    ClusterQueue for whose workload it was preempted; '' where unknown, or it was not
+--   evicted_count      workloads evicted
+--   lost_gpu_hours     GPU-h that they had held since they last got quota: all of it, for what they had saved is not known
+with queue as (
+    select
+        cluster,
+        workload_uid,
+        max(cluster_queue) as cluster_queue
+    from period.workload_run
+    group by all
+)
+
+select
+    run.cluster,
+    run.cluster_queue,
+    run.end_reason as reason,
+    run.preemption_reason,
+    coalesce(queue.cluster_queue, '') as preemptor_queue,
+    count(*) as evicted_count,
+    sum(run.request_gpus * epoch_ms(run.ended_at - run.reserved_at) / 3600000)::double as lost_gpu_hours
+from period.workload_run as run
+left join queue
+    on
+        run.cluster = queue.cluster
+        and run.preemptor_uid = queue.workload_uid
+where
+    run.ended_at >= $since_at
+    and run.ended_at < $until_at
+    and run.reserved_at is not null
+    and run.end_reason not in ('', 'Finished', 'Deleted')
+group by all
+order by all

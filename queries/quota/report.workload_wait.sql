@@ -1,0 +1,69 @@
+-- Wait of Kueue's Workloads for quota by LocalQueue and priority class, and from quota to the first running pod.
+--
+-- An attempt that got quota waited until then; one that did not, until it was gone or to the end of the window. Percentiles are over
+-- attempts that got quota in the window.
+--
+-- grain:  cluster, cluster_queue, namespace, local_queue, priority_class
+-- reads:  period.workload_run
+-- params: since_at, until_at
+-- source: Kueue's Workloads
+-- columns:
+--   cluster                cluster name
+--   cluster_queue          ClusterQueue; '' where unknown
+--   namespace              namespace of the LocalQueue
+--   local_queue            LocalQueue
+--   priority_class         priority class; '' for none
+--   attempt_count          times that a workload asked
+--   reserved_count         of these, that got quota in the window
+--   waiting_count          of these, that wait still at the window's end
+--   wait_seconds_p50       s until quota, median
+--   wait_seconds_p90       s until quota of nine in ten at most
+--   wait_seconds_p95       s until quota of 95 in 100 at most
+--   waiting_seconds_max    s that the longest of those has waited that wait still
+--   start_seconds_p50      s from quota to the first running pod, median
+--   pending_gpu_hours      GPU-h that were asked for and waited in the window
+--   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
+with judged as (
+    select
+        *,
+        reserved_at >= $since_at and reserved_at < $until_at as is_reserved,
+        coalesce(reserved_at, ended_at, 'infinity'::timestamp) >= $until_at as is_waiting,
+        epoch_ms(reserved_at - queued_at) / 1000 as wait_seconds,
+        epoch_ms(running_at - reserved_at) / 1000 as start_seconds,
+        greatest(0, epoch_ms(
+            least(coalesce(reserved_at, ended_at, $until_at), $until_at) - greatest(queued_at, $since_at)
+        ) / 1000) as pending_seconds
+    from period.workload_run
+),
+
+summed as (
+    select
+        cluster,
+        cluster_queue,
+        namespace,
+        local_queue,
+        priority_class,
+        count(*) as attempt_count,
+        count(*) filter (where is_reserved) as reserved_count,
+        count(*) filter (where is_waiting) as waiting_count,
+        quantile_cont(wait_seconds, 0.5) filter (where is_reserved) as wait_seconds_p50,
+        quantile_cont(wait_seconds, 0.9) filter (where is_reserved) as wait_seconds_p90,
+        quantile_cont(wait_seconds, 0.95) filter (where is_reserved) as wait_seconds_p95,
+        max(epoch_ms($until_at - queued_at) / 1000) filter (where is_waiting) as waiting_seconds_max,
+        quantile_cont(start_seconds, 0.5) filter (where is_reserved) as start_seconds_p50,
+        sum(request_gpus * pending_seconds) / 3600 as pending_gpu_hours
+    from judged
+    group by all
+)
+
+select
+    *,
+    map_from_entries([entry for entry in [
+        { 'figure': 'wait_seconds_p50', 'reason': if(wait_seconds_p50 is null, 'nothing_reserved', null) },
+        { 'figure': 'wait_seconds_p90', 'reason': if(wait_seconds_p90 is null, 'nothing_reserved', null) },
+        { 'figure': 'wait_seconds_p95', 'reason': if(wait_seconds_p95 is null, 'nothing_reserved', null) },
+        { 'figure': 'waiting_seconds_max', 'reason': if(waiting_seconds_max is null, 'nothing_waits', null) },
+        { 'figure': 'start_seconds_p50', 'reason': if(start_seconds_p50 is null, 'not_observed', null) }
+    ] if entry.reason is not null]) as unknown_reasons
+from summed
+order by all
