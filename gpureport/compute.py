@@ -91,20 +91,22 @@ def compute_day(
 ) -> ComputeResult:
     """Write the facts of one cluster and day, in place of what was there.
 
-    LakeError where the lake holds no samples of the day; QueryError, the lake left as it was, where a check of severity
+    LakeError where the lake holds nothing of the day; QueryError, the lake left as it was, where a check of severity
     fail finds something.
     """
     samples = lake.partition("device_sample", cluster, day)
-    if samples is None:
+    if samples is None and lake.partition("source", cluster, day) is None:
         raise LakeError(f"the lake at {lake} holds nothing of {cluster} for {day}; export or import that day first")
+    samples = samples or Partition("device_sample", cluster, day, (), lake)
     lake.bring(found for table in TELEMETRY if (found := lake.partition(table, cluster, day)))
     opened = connection(settings.memory_limit, 1)  # several threads add in any order
     with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
         made = {"gpureport_version": version, **made_with(queries, settings.meaning).entries}
         given = _state(lake, samples, settings, queries)
-        views(con, lake, TELEMETRY, [cluster], [day])
-        scan_view(con, samples.files)
+        views(con, lake, [*TELEMETRY, samples.table], [cluster], [day])
+        if samples.stored:
+            scan_view(con, samples.files)
         give(con, given)
         metadata = {**made, **note_entries(lake, samples)}
         change.note(cluster, day, metadata)

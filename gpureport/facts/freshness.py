@@ -12,7 +12,6 @@ from gpureport.lake import Lake
 from gpureport.tables import DEVICE_SAMPLE, SOURCE
 
 _BASIS = "samples_hash"
-_TABLE = "facts/ledger_hour"
 _TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)
 
 
@@ -27,10 +26,9 @@ def are_current(lake: Lake, cluster: str, day: date, made: MadeWith) -> bool:
 
     Facts whose samples were removed for their age are what there is.
     """
-    facts = lake.partition(_TABLE, cluster, day)
-    if facts is None or lake.partition(DEVICE_SAMPLE.name, cluster, day) is None:
-        return facts is not None
     note = lake.note(cluster, day)
+    if not note or not any(lake.partition(table, cluster, day) for table in (DEVICE_SAMPLE.name, *TELEMETRY)):
+        return bool(note)
     wanted = {**made.entries, **basis_entry(lake, cluster, day)}
     return all(note.get(name) == value for name, value in wanted.items())
 

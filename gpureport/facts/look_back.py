@@ -52,7 +52,7 @@ def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str
     if not (window.is_whole_hours and earlier.is_whole_hours):
         return []
     days = {*window.days(), *earlier.days()}
-    facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
+    facts = [each for each in lake.computed_days() if each.date in days]
     found: dict[str, list[MadeWith]] = {}
     for partition in facts:
         found.setdefault(partition.cluster, []).append(made_by(partition))
@@ -94,7 +94,7 @@ def build_history(
     It ends with the last day of the window that the lake holds, for a window may reach far beyond that. The views of facts are
     to be opened anew after it.
     """
-    held, asked = lake.partitions("facts/device_hour"), set(window.days())
+    held, asked = lake.computed_days(), set(window.days())
     last = max(each.date for each in held if each.date in asked)
     facts = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
     alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}

@@ -9,6 +9,8 @@ from datetime import date, timedelta
 from itertools import chain, product
 from pathlib import Path
 
+import msgspec
+
 from gpureport.errors import LakeError
 from gpureport.lake.change import Change, Staged, edit_of, staged_files
 from gpureport.lake.check import checked
@@ -31,7 +33,7 @@ _STRANGERS = (".", "turns/")
 
 @dataclass(frozen=True)
 class Partition:
-    """One day of one cluster in one table; there is none without files."""
+    """One day of one cluster in one table."""
 
     table: str
     cluster: str
@@ -81,6 +83,10 @@ class Lake:
         files = self.root.files.get(table, {}).get(day_key(cluster, day))
         return Partition(table, cluster, day, files, self) if files else None
 
+    def computed_days(self) -> list[Partition]:
+        """The days that have facts, by cluster and day, as partitions that say no more than that."""
+        return [Partition("facts", *day_of(key), (), self) for key in sorted(self.root.notes)]
+
     def note(self, cluster: str, day: date) -> Mapping[str, str]:
         """What a day's facts were made from and with."""
         return self.root.notes.get(day_key(cluster, day), {})
@@ -128,7 +134,10 @@ class Lake:
                 (table, key): tuple(each for each in latest.files.get(table, {}).get(key, ()) if each not in gone)
                 for (table, key), gone in doomed.items()
             }
-            return with_files(latest, left)
+            edited = with_files(latest, left)
+            kept = {key for table, days in edited.files.items() if table.startswith("facts/") for key in days}
+            gone = {key for _, key in doomed} - kept
+            return msgspec.structs.replace(edited, notes={key: note for key, note in edited.notes.items() if key not in gone})
 
         self.root = commit(self.storage, new_change(), edit)
 

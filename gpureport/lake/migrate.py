@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import shutil
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -156,7 +157,7 @@ def _json(bucket: Bucket, name: str, unpacked: Any = bytes) -> Any:
     try:
         found = bucket.get(name)
         return json.loads(unpacked(found.data if found else b""))
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise LakeError(f"{bucket.address}/{name} is damaged ({first_line(error)}); restore it from a backup") from error
 
 

@@ -29,7 +29,7 @@ def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = Fa
     Ages count from the day after the newest one that the lake holds, where the clock is beyond it: a clock that jumped would else
     empty the lake.
     """
-    days = [each.date for table in ("device_sample", "facts/device_hour") for each in lake.partitions(table)]
+    days = [each.date for each in (*lake.partitions("source"), *lake.computed_days())]
     if not days:
         return Pruned()
     doomed = list(_doomed(lake, retention, min(today, max(days) + timedelta(days=1))))

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shlex
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -105,7 +106,7 @@ def read_root(storage: Storage) -> FoundRoot | None:
         version = msgspec.json.decode(data, type=_Version)
         check_version(place, version.schema_version)
         return FoundRoot(msgspec.json.decode(data, type=Root), found)
-    except (OSError, EOFError, ValueError, msgspec.MsgspecError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, msgspec.MsgspecError) as error:
         raise LakeError(f"{place}/{ROOT} is damaged ({error}); restore it from a backup, or use another lake") from error
 
 

@@ -170,7 +170,7 @@ class _Cluster:
     def _days_to_do(self) -> list[date]:
         """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
         last, export = self.plan.last_day, self.plan.config.export
-        held = self._days_of("facts/device_hour")
+        held = self._computed_days()
         recent = [last - timedelta(days=back) for back in range(export.restate_days + 1)]
         missing = [last - timedelta(days=back) for back in range(export.backfill_days + 1)]
         first = min(held | self._days_of("device_sample"), default=last)
@@ -179,6 +179,10 @@ class _Cluster:
     def _days_of(self, table: str) -> set[date]:
         lake = open_lake(self.plan.config.lake, create=True)
         return {each.date for each in lake.partitions(table) if each.cluster == self.plan.config.cluster}
+
+    def _computed_days(self) -> set[date]:
+        lake = open_lake(self.plan.config.lake, create=True)
+        return {each.date for each in lake.computed_days() if each.cluster == self.plan.config.cluster}
 
     def _do(self, day: date) -> bool:
         """Samples and facts of a day; False for an earlier day of which the server knows nothing."""
@@ -203,7 +207,7 @@ class _Cluster:
     def _compute_older_days(self) -> None:
         """Facts of an older revision again, the oldest day first, for as long as a night may take for that."""
         start, longest = self.watch.clock(), 60 * self.plan.config.compute.recompute_minutes
-        for day in sorted(self._days_of("facts/device_hour") & self._days_of("device_sample")):
+        for day in sorted(self._computed_days() & self._days_of("device_sample")):
             if self.watch.clock() - start >= longest:
                 break
             self._compute(day)

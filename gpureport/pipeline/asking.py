@@ -73,7 +73,7 @@ class _Tables:
 
     def _whole(self) -> Window:
         """All days that have facts."""
-        days: list[date] = [each.date for each in self.lake.partitions("facts/device_hour")]
+        days: list[date] = [each.date for each in self.lake.computed_days()]
         if not days:
             raise LakeError(f"the lake at {self.lake} has no facts yet; run 'gpureport compute --date' for each day")
         return Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1))

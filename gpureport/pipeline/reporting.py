@@ -74,7 +74,7 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
     LakeError where none has the day.
     """
     lake = open_lake(config.lake)
-    held = {each.cluster for each in lake.partitions("device_sample") if each.date == day}
+    held = {each.cluster for each in lake.partitions("source") if each.date == day}
     clusters = sorted(cluster for cluster in held if only in (None, cluster))
     if not clusters:
         raise LakeError(f"the lake at {config.lake} holds nothing for {day}; export or import that day first")
@@ -189,7 +189,7 @@ def _digest(made_with: MadeWith, shown: Mapping[str, Any]) -> str:
 
 def default_window(config: Config) -> Window:
     """The last complete week with facts, Monday to Sunday; else what there is of the last seven days. LakeError without."""
-    days = {each.date for each in open_lake(config.lake).partitions("facts/device_hour")}
+    days = {each.date for each in open_lake(config.lake).computed_days()}
     if not days:
         raise LakeError(f"The lake at {config.lake} has no facts. Run gpureport export and gpureport compute first.")
     last = max(days)

@@ -176,7 +176,7 @@ def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
 
 def _refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> None:
     days = set(window.days())
-    facts = [each for each in lake.partitions("facts/device_hour") if each.date in days]
+    facts = [each for each in lake.computed_days() if each.date in days]
     held = {(each.cluster, each.date) for each in facts}
     sampled = {(each.cluster, each.date) for each in lake.partitions("device_sample") if each.date in days}
     if lacking := {day for _, day in sampled - held}:
@@ -199,7 +199,7 @@ def _refuse_other_settings(facts: Collection[Partition], sampled: Collection[tup
 def differing_days(lake: Lake, window: Window, made_with: MadeWith) -> tuple[str, ...]:
     """Sentences about days whose facts were made otherwise than they would be now; they count all the same."""
     asked = set(window.days())
-    facts = [(each, made_by(each)) for each in lake.partitions("facts/device_hour") if each.date in asked]
+    facts = [(each, made_by(each)) for each in lake.computed_days() if each.date in asked]
     revised = {each.date: made.revised(made_with) for each, made in facts if made.revised(made_with)}
     others = {each.date: made for each, made in facts if made.has_other_settings(made_with)}
     count = len({each.date for each, _ in facts})

@@ -1,0 +1,26 @@
+"""Snapshots alone are a day: it is computed and reported, and what no exporter told is unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gpureport.cli import main
+from kube.lake import DAY, NOW, RECORDING, import_state
+
+
+def test_a_lake_of_snapshots_alone_computes_and_reports(tmp_path: Path) -> None:
+    lake, out = str(tmp_path / "lake"), tmp_path / "out"
+    for time in ("01:46:21", "05:46:21", "09:46:21"):
+        import_state(tmp_path / "lake", RECORDING, "--observed-at", f"{DAY}T{time}Z")
+    assert main(["compute", "--date", DAY, "--lake", lake], environ={}, now=NOW) == 0
+    assert main(["report", "--since", DAY, "--lake", lake, "--out", str(out)], environ={}, now=NOW) == 0
+    with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
+        [found] = con.execute(
+            "select device_count, capacity_gpu_hours, unknown_gpu_hours, energy_joules, reason from report.fleet"
+        ).fetchall()
+    # 15 devices from the first snapshot to the end of the day, 22:13:39.
+    hours = pytest.approx(15 * (22 + 13 / 60 + 39 / 3600))
+    assert found == (15, hours, hours, None, "no_exporter")
