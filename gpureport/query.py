@@ -7,6 +7,7 @@ A subject reads subjects before it (``SUBJECTS``). Shared rules are SQL function
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ SUBJECTS = (
 SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|columns):\s*(.*)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
+_MORE_COLUMNS = re.compile(r"-- {10}(\S.*)")
 _PARAMETER = re.compile(r"\$(\w+)")
 _PARSED: dict[str, duckdb.Statement] = {}
 
@@ -109,11 +111,30 @@ def read(path: Path) -> Query:
         reads=_names(fields["reads"]),
         params=_names(fields["params"]),
         source=fields["source"],
-        columns={match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))},
+        columns=_columns(path, header, fields["columns"]),
         severity=fields.get("severity", ""),
         sql=sql,
         revision=int(fields.get("revision", "1")),
     )
+
+
+def _columns(path: Path, header: list[str], listed: str) -> dict[str, str]:
+    """Meaning by column: the header's own, else the dictionary's (``catalog/column.csv``)."""
+    own = {match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))}
+    names = _names(" ".join([listed, *(match[1] for line in header if (match := _MORE_COLUMNS.fullmatch(line)))]))
+    common = _dictionary(path.parent.parent)
+    if unknown := [name for name in names if name not in own and name not in common]:
+        raise QueryError(f"{path}: no meaning of {', '.join(unknown)}; write it below, or into catalog/column.csv")
+    return {name: own.get(name) or common[name] for name in names or own}
+
+
+@cache
+def _dictionary(root: Path) -> Mapping[str, str]:
+    path = root / "catalog" / "column.csv"
+    if not path.exists():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["column"]: row["meaning"] for row in csv.DictReader(file)}
 
 
 def _purpose(header: list[str]) -> str:

@@ -47,6 +47,22 @@ def test_a_header_is_read(tmp_path):
     assert query.severity == ""
 
 
+def test_columns_that_mean_the_same_everywhere_are_described_once(tmp_path):
+    (tmp_path / "catalog").mkdir()
+    (tmp_path / "catalog" / "column.csv").write_text("column,meaning\ndevice_uuid,UUID of the GPU\nheld_seconds,s\n")
+    write_query(tmp_path, "day.b", "select 'GPU-a' as device_uuid, 1.0 as held_seconds")
+    path = tmp_path / "devices" / "day.b.sql"
+    path.write_text(
+        path.read_text().replace(
+            "-- columns:\n--   device_uuid  the device", "-- columns: device_uuid,\n--          held_seconds"
+        )
+    )
+    assert read(path).columns == {"device_uuid": "UUID of the GPU", "held_seconds": "s, how long"}
+    path.write_text(path.read_text().replace("held_seconds\n", "held_seconds, other\n"))
+    with pytest.raises(QueryError, match=r"day\.b\.sql: no meaning of other"):
+        read(path)
+
+
 def test_a_header_without_a_grain_is_refused(tmp_path):
     path = tmp_path / "b.sql"
     path.write_text("-- What b is.\n--\n-- reads:\n-- params:\n-- source: a test\n-- columns:\nselect 1\n")
