@@ -16,6 +16,7 @@ from gpureport.report.header import Header
 from gpureport.report.json_file import write_json
 from gpureport.report.page import write_pages
 from gpureport.report.page.tables import Namespace
+from gpureport.report.series import write_series
 from gpureport.report.summary import write_summary
 
 
@@ -58,6 +59,7 @@ def write_report(
             written = [
                 *pages.files,
                 write_summary(pages.answers, header, folder / "summary.md"),
+                *write_series(pages.answers, header, out, folder),
                 *tables,
                 write_json(found, header, tables, folder / "report.json"),
                 database,

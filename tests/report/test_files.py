@@ -164,7 +164,7 @@ def test_a_second_report_replaces_the_first_and_leaves_nothing_aside(queries: di
     for _ in range(2):
         with small_database() as con:
             written = write_report(con, queries, a_header(), tmp_path)
-    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(written)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(written.files)
 
 
 def test_the_summary_says_which_files_have_all_rows(folder: Path) -> None:

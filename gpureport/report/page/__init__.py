@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from gpureport import formats
 from gpureport.figures import FIGURES, REASONS
 from gpureport.query import Query
 from gpureport.report.header import Header
@@ -26,14 +22,12 @@ from gpureport.report.page.grids import Grid, grids, of_team
 from gpureport.report.page.ledger import BUCKETS
 from gpureport.report.page.money import Money
 from gpureport.report.page.overview import Overview, overview, since_text
+from gpureport.report.page.render import digest, environment, script, stylesheet
 from gpureport.report.page.tables import Namespace, Tables, opened_tables
 from gpureport.report.page.words import TABS
-from gpureport.resources import TEMPLATES
-from gpureport.window import rfc3339
 
 FOLDER = "by"
 _NAME_MAX = 60
-_SCRIPTS = ("data.js", "grid.js", "charts.js", "page.js")
 CHARTS = {
     "hours": ("capacity", "gpu_hour_course", "GPUs by use, hour by hour (UTC)"),
     "week": ("capacity", "hour_of_week", "Idle GPUs by weekday and hour (UTC)"),
@@ -112,7 +106,6 @@ class _Page:
         rank: str = "",
     ) -> Path:
         """Fill the template."""
-        script = _script()
         context = {
             "header": self.header, "overview": first, "team": team, "rank": rank, "files": files or {}, "buckets": BUCKETS,
             "tabs": {tab: title for tab, title in TABS.items() if _has(tab, found, first, team)},
@@ -121,14 +114,10 @@ class _Page:
             "since": since_text(self.header), "currency": self.money.currency,
             "courses": payload(_courses(self.tables, self.header, found)),
             "statements": payload({} if team else {grid.query.table: grid.query.sql for grid in found if grid.query}),
-            "style": (TEMPLATES / "style.css").read_text(encoding="utf-8"), "script": script, "script_digest": _digest(script),
+            "style": stylesheet(), "script": script(), "script_digest": digest(),
         }  # fmt: skip
-        path.write_text(_environment().get_template("report.html.j2").render(context), encoding="utf-8")
+        path.write_text(environment().get_template("report.html.j2").render(context), encoding="utf-8")
         return path
-
-
-def _script() -> str:
-    return "\n".join((TEMPLATES / name).read_text(encoding="utf-8").strip() for name in _SCRIPTS)
 
 
 def _has(tab: str, found: Sequence[Grid], first: Overview, team: str) -> bool:
@@ -159,23 +148,3 @@ def _courses(tables: Tables, header: Header, found: Sequence[Grid]) -> dict[str,
                 frame = frame.sort(pl.col("finding").fill_null("") == "", maintain_order=True)
             told[grid.words.course] = courses(tables, grid.words.course, header.window, frame)
     return told
-
-
-def _digest(script: str) -> str:
-    """The script as a content security policy names it: no other runs, whatever a label brings into the page."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
-
-
-@cache  # with its templates: compiling them takes longer than filling them, and teams have pages of their own
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters.update(
-        instant=rfc3339,
-        count=lambda number: f"{number:,}",
-        percent=formats.percent,
-        words=formats.words,
-        duration=formats.duration,
-    )
-    return environment

@@ -350,4 +350,4 @@ def _place(finding: Mapping[str, Any]) -> str:
 
 
 def _trouble(finding: Mapping[str, Any]) -> str:
-    return str(finding["evidence"]).partition(";")[0]
+    return str(finding["evidence"]).partition("; allocated to ")[0]
