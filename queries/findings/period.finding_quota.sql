@@ -1,14 +1,14 @@
 -- Findings: quotas with an unmet guarantee, idle borrowed quota, or unused quota.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.quota_hour, period.quota_pod
+-- reads:  facts.pod_wait, facts.quota_hour, facts.quota_pod_hour, period.quota_pod
 -- params: findings_gpu_hours, idle_ratio, since_at, until_at
 -- source: facts.quota_hour, period.quota_pod
 -- columns:
 --   code             which finding; docs/findings.md lists them
 --   detail           scheduler, quota, resource and flavor
 --   cluster          cluster name
---   namespace        ''
+--   namespace        namespace that the quota concerns; '' where it is not one
 --   pod              ''
 --   pod_uid          ''
 --   container        ''
@@ -26,6 +26,28 @@ with hour as (
         rtrim(system || ' ' || quota || ' ' || resource || ' ' || flavor) as detail
     from facts.quota_hour
     where not is_parent and hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+),
+
+-- The namespace that a quota concerns: its own, or that of all its pods.
+home as (
+    select
+        cluster,
+        system,
+        quota,
+        min(namespace) as namespace
+    from facts.quota_pod_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+    having min(namespace) = max(namespace)
+),
+
+-- Namespaces whose pods waited, also for devices of claims that their quota does not count.
+waited as (
+    select distinct
+        cluster,
+        namespace
+    from facts.pod_wait
+    where start_at < $until_at and end_at > $since_at and end_at > start_at + interval 1 minute
 ),
 
 summed as (
@@ -53,6 +75,8 @@ found as (
     select
         'GR501' as code,
         cluster,
+        system,
+        quota,
         detail,
         violated as gpu_hours,
         'medium' as confidence,
@@ -67,6 +91,8 @@ found as (
     select
         'GR502' as code,
         summed.cluster,
+        summed.system,
+        summed.quota,
         summed.detail,
         pod.idle_gpu_hours * summed.borrowed / summed.delivered as gpu_hours,
         'low' as confidence,
@@ -85,6 +111,8 @@ found as (
     select
         'GR503' as code,
         cluster,
+        system,
+        quota,
         detail,
         guaranteed - demanded as gpu_hours,
         'high' as confidence,
@@ -95,10 +123,10 @@ found as (
 )
 
 select
-    code,
-    detail,
-    cluster,
-    '' as namespace,
+    found.code,
+    found.detail,
+    found.cluster,
+    coalesce(home.namespace, if(found.system in ('nos', 'scheduler-plugins'), split_part(found.quota, '/', 1), '')) as namespace,
     '' as pod,
     '' as pod_uid,
     '' as container,
@@ -106,8 +134,16 @@ select
     '' as device_uuid,
     '' as gpu_instance_id,
     '' as gpu_model,
-    gpu_hours,
-    confidence,
-    evidence,
-    first_seen_at
+    found.gpu_hours,
+    found.confidence,
+    found.evidence,
+    found.first_seen_at
 from found
+left join home
+    using (cluster, system, quota)
+left join waited
+    on
+        found.code = 'GR503'
+        and found.cluster = waited.cluster
+        and coalesce(home.namespace, split_part(found.quota, '/', 1)) = waited.namespace
+where waited.cluster is null

@@ -113,7 +113,7 @@ request as (
         list_sort(list(part)) as parts,
         max(amount) filter (where part in ('gpu', 'rdma', 'fpga')) as whole_percent,
         max(amount) filter (where part = 'vendor') as vendor_count,
-        max(amount) filter (where part in ('core', 'npu-core')) as core_percent,
+        max(amount) filter (where part = 'core') as core_percent,
         max(amount) filter (where part = 'memory') as memory_bytes,
         max(amount) filter (where part = 'memory-ratio') as ratio_percent,
         max(amount) filter (where part = 'gpu.shared') as shared_count,

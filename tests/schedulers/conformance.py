@@ -24,6 +24,26 @@ from tests.schedulers.made import elastic, holding, pod
 UPSTREAM = Path(__file__).parent / "upstream"
 
 
+TABLES = {
+    "kai_tests": ("KAI-Scheduler", "d5bc503, 2026-08"),
+    "koordinator_tests": ("Koordinator", "a7a1b76, 2026-07"),
+    "kueue_tests": ("Kueue", "ff69552, 2026-08"),
+    "nos_tests": ("nos", "12e0a72, 2024-04"),
+    "scheduler_plugins_tests": ("scheduler-plugins", "903da7d, 2026-08"),
+}
+"""Files beside this one: whose tests they are, and of which version."""
+
+
+def table():
+    """The rows of the table of docs/quota.md: cases of each scheduler's own tests, and how many agree."""
+    lines = ["| scheduler | version | cases | agree | differ |", "|---|---|---|---|---|"]
+    for name, (scheduler, version) in TABLES.items():
+        told = cases(name)
+        differ = [case["id"] for case in told if not conforms(case)]
+        lines.append(f"| {scheduler} | {version} | {len(told)} | {len(told) - len(differ)} | {', '.join(differ) or 'none'} |")
+    return "\n".join(lines) + "\n"
+
+
 def cases(name):
     return json.loads((UPSTREAM / f"{name}.json").read_text())
 
