@@ -31,7 +31,7 @@ with allocation as (
         date_trunc('hour', start_at) as first_hour_at,
         if(
             device_type = 'mig',
-            greatest(1, coalesce(try_cast(regexp_extract(profile, '^(\d+)g', 1) as bigint), 1)) / if(gpu_model like '%A30%', 4, 7),
+            partition_ratio(profile, gpu_model),
             1
         ) as part_ratio
     from facts.claim_device

@@ -42,6 +42,6 @@ select
     device_uuid,
     hour_start_at,
     string_agg(profile, ',' order by profile) as layout,
-    sum(greatest(1, coalesce(try_cast(regexp_extract(profile, '^(\d+)g', 1) as bigint), 1)))::bigint as slice_count
+    sum(compute_slices(profile))::bigint as slice_count
 from instance
 group by cluster, device_uuid, hour_start_at

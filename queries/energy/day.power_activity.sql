@@ -10,7 +10,7 @@
 -- any; active or not.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
--- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
+-- reads:  day.allocated_interval, day.device_run, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
 -- params:
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
 -- columns:
@@ -42,8 +42,8 @@ with instance_hour as (
         device_uuid,
         gpu_instance_id,
         hour_start_at,
-        greatest(1, coalesce(try_cast(regexp_extract(gpu_instance_profile, '^(\d+)g', 1) as bigint), 1)) as slice_count,
-        if(gpu_model like '%A30%', 4, 7) as whole_slice_count,
+        gpu_instance_profile,
+        gpu_model,
         gr_engine_active_seen_seconds is not null as has_engine,
         sm_active_seen_seconds is not null as has_sm,
         coalesce(gr_engine_active_ratio_seconds, 0) as engine_ratio_seconds,
@@ -108,6 +108,27 @@ named as (
     where piece.share = 'activity'
 ),
 
+-- An id may be given to another profile within the hour: of a piece the one that was there longest.
+profiled as (
+    select
+        named.piece_number,
+        named.gpu_instance_id,
+        arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, piece.start_at, piece.end_at)) as gpu_instance_profile,
+        max(run.gpu_model) as gpu_model
+    from named
+    inner join day.power_interval as piece
+        using (piece_number)
+    inner join day.device_run as run
+        on
+            piece.cluster = run.cluster
+            and piece.device_uuid = run.device_uuid
+            and named.gpu_instance_id = run.gpu_instance_id
+            and run.start_at < piece.end_at
+            and run.end_at > piece.start_at
+    where run.gpu_instance_profile != ''
+    group by named.piece_number, named.gpu_instance_id
+),
+
 -- Every instance of a piece, held or not.
 placed as (
     select
@@ -120,8 +141,9 @@ placed as (
         piece.hour_start_at,
         coalesce(holder.instance_owner_count, 0) as instance_owner_count,
         told.start_at is not null as has_util,
-        coalesce(instance_hour.slice_count, 1) as slice_count,
-        coalesce(instance_hour.whole_slice_count, 7) as whole_slice_count,
+        coalesce(profiled.gpu_instance_profile, instance_hour.gpu_instance_profile, '') as profile,
+        compute_slices(profile) as slice_count,
+        partition_ratio(profile, coalesce(profiled.gpu_model, instance_hour.gpu_model, '')) as part_ratio,
         coalesce(choice.signal, 'none') as signal,
         piece.owner_count,
         coalesce(piece.slice_count, 1) as board_slice_count
@@ -139,6 +161,10 @@ placed as (
             and piece.device_uuid = told.device_uuid
             and named.gpu_instance_id = told.gpu_instance_id
             and piece.start_at = told.start_at
+    left join profiled
+        on
+            named.piece_number = profiled.piece_number
+            and named.gpu_instance_id = profiled.gpu_instance_id
     left join instance_hour
         on
             piece.cluster = instance_hour.cluster
@@ -402,7 +428,7 @@ select
     instance.hour_start_at,
     instance.instance_owner_count,
     instance.slice_count,
-    least(1, instance.slice_count / instance.whole_slice_count) as gpu_ratio,
+    least(1, instance.part_ratio) as gpu_ratio,
     piece.observed_seconds,
     piece.measured_seconds,
     summed.slice_joules * instance.slice_count + piece.untold_joules * instance.slice_share_ratio as active_joules,

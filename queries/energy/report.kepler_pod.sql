@@ -36,7 +36,9 @@ ours as (
         shown.pod,
         shown.pod_uid,
         shown.hour_start_at,
-        sum(power.active_joules + power.held_joules) as above_idle_joules,
+        -- Above an unknown baseline is everything, which is not the same.
+        if(bool_or(power.idle_source = 'unknown'), null, sum(power.active_joules + power.held_joules)) as above_idle_joules,
+        bool_or(power.idle_source = 'unknown') as is_idle_unknown,
         sum(power.active_joules_kepler) as active_joules_kepler,
         max(power.measured_seconds) as measured_seconds
     from shown
@@ -59,7 +61,8 @@ summed as (
         sum(shown.kepler_seconds) as kepler_seconds,
         sum(shown.kepler_joules) as kepler_joules,
         max(shown.kepler_watts_max) as kepler_watts_max,
-        sum(ours.above_idle_joules) as above_idle_joules,
+        if(bool_or(ours.is_idle_unknown), null, sum(ours.above_idle_joules)) as above_idle_joules,
+        bool_or(ours.is_idle_unknown) as is_idle_unknown,
         sum(ours.active_joules_kepler) as active_joules_kepler,
         sum(ours.measured_seconds) as measured_seconds,
         count(ours.pod) > 0 as is_holder
@@ -74,9 +77,10 @@ judged as (
         *,
         case
             when not is_holder then 'not_a_holder'
-            when above_idle_joules is null then 'not_collected'
+            when active_joules_kepler is null then 'not_collected'
         end as reason,
-        coalesce(reason, if(above_idle_joules = 0, 'not_active', null)) as ratio_reason
+        coalesce(reason, case when is_idle_unknown then 'idle_unknown' when above_idle_joules is null then 'not_collected' end) as above_reason,
+        coalesce(above_reason, if(above_idle_joules = 0, 'not_active', null)) as ratio_reason
     from summed
 )
 
@@ -95,8 +99,8 @@ select
     kepler_seconds,
     coalesce(measured_seconds, 0) as measured_seconds,
     map_from_entries([entry for entry in [
-        { 'figure': 'above_idle_watts_avg', 'reason': reason },
-        { 'figure': 'above_idle_joules', 'reason': reason },
+        { 'figure': 'above_idle_watts_avg', 'reason': above_reason },
+        { 'figure': 'above_idle_joules', 'reason': above_reason },
         { 'figure': 'active_joules_kepler', 'reason': reason },
         { 'figure': 'kepler_ratio', 'reason': ratio_reason }
     ] if entry.reason is not null]) as unknown_reasons

@@ -111,7 +111,8 @@ run as (
         piece.device_uuid,
         piece.start_at,
         run.gpu_instance_id,
-        max(run.gpu_instance_profile) as gpu_instance_profile,
+        -- An id is given to another profile within the hour: the one that was there longest.
+        arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, piece.start_at, piece.end_at)) as gpu_instance_profile,
         sum(overlap_ms(run.start_at, run.end_at, piece.start_at, piece.end_at)) / 1000 as lived_seconds
     from piece
     inner join day.device_run as run
@@ -128,8 +129,7 @@ instance as (
     select
         piece.*,
         run.gpu_instance_id,
-        greatest(1, coalesce(try_cast(regexp_extract(run.gpu_instance_profile, '^(\d+)g', 1) as bigint), 1))
-        / if(piece.gpu_model like '%A30%', 4, 7) as part_ratio,
+        partition_ratio(run.gpu_instance_profile, piece.gpu_model) as part_ratio,
         least(piece.seen_seconds, greatest(run.lived_seconds, coalesce(stretch.observed_seconds, 0))) as due_seconds,
         least(1, piece.seen_seconds / nullif(stretch.observed_seconds, 0)) as fit_ratio,
         stretch.* exclude (cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at)

@@ -1,0 +1,17 @@
+-- Part of a device that one of its partitions is, in compute: 3g.40gb of an H100 3/7, 1g.6gb of an A30 1/4, one of eight CPX of an MI300X 1/8.
+--
+-- A compute instance (1c.3g.71gb) counts as the GPU instance that it is in: 3/7. An unknown profile counts as the smallest part.
+--
+-- parameters:
+--   profile    MIG profile, or AMD's compute partition mode
+--   gpu_model  model of the whole device
+-- source: NVIDIA MIG user guide (supported profiles); AMD Instinct partitioning guide
+create macro partition_ratio(profile, gpu_model) as case lower(profile)
+    when 'cpx' then 1 / if(gpu_model like '%MI300A%', 6, 8)
+    when 'qpx' then 1 / 4
+    when 'tpx' then 1 / 3
+    when 'dpx' then 1 / 2
+    else
+        greatest(1, coalesce(try_cast(regexp_extract(profile, '(\d+)g\.', 1) as bigint), 1))
+        / if(gpu_model like '%A30%' or gpu_model like '%RTX PRO 6000%', 4, 7)
+end
