@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 import duckdb
@@ -18,6 +19,7 @@ from gpureport.tables import TABLES
 _GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';', leave with Ctrl-D. Tables: show tables;"
 _SHOW_TABLES = re.compile(r"\s*(show\s+(all\s+)?tables|describe)\s*;?\s*", re.IGNORECASE)
 _ON_TERMINAL = 1000
+_WRITING = frozenset({duckdb.StatementType.COPY, duckdb.StatementType.EXPORT, duckdb.StatementType.ATTACH})
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Session:
     out: TextIO
     rows_at_most: int | None = None
     """None: 1,000 in a table, all as CSV and JSON."""
+    may_write: bool = False
+    """Whether statements may write files."""
 
     def answer(self, statement: str) -> None:
         """Run one statement and print its rows as they come; UsageError, in DuckDB's words, for one that it refuses."""
@@ -38,6 +42,7 @@ class Session:
             return print_rows(["table", "holds"], _tables(), self.output, self.out)
         limit = _ON_TERMINAL if self.rows_at_most is None and self.output == "table" else self.rows_at_most
         try:
+            self._refuse_writing(statement)
             self.prepare(statement)
             cursor = self.con.execute(statement)
             if names := [column[0] for column in cursor.description or ()]:
@@ -45,7 +50,12 @@ class Session:
                 if limit is not None and cursor.fetchone():
                     print(f"only the first {limit:,} rows are shown; give --rows for more", file=sys.stderr)
         except duckdb.Error as error:
-            raise UsageError(f"SQL: {first_line(error)}") from None
+            hint = "; give --allow-files to read other files" if isinstance(error, duckdb.PermissionException) else ""
+            raise UsageError(f"SQL: {first_line(error)}{hint}") from None
+
+    def _refuse_writing(self, statement: str) -> None:
+        if not self.may_write and _WRITING.intersection(each.type for each in self.con.extract_statements(statement)):
+            raise UsageError("SQL: gpureport sql only reads; give --allow-files to write files")
 
     def prompt(self, lines: TextIO) -> None:
         """Answer statements until the input ends. At a terminal the prompt goes on after one that fails; a script stops."""
@@ -66,6 +76,14 @@ class Session:
             pending = ""
         if pending.strip():
             self.answer(pending)
+
+
+def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[Path]) -> None:
+    """Let a database read files of these folders, and of its own temporary one, alone; it stays so."""
+    [(temporary,)] = con.execute("select current_setting('temp_directory')").fetchall()
+    paths = (str(path).replace("'", "''") for each in (*folders, Path(temporary)) for path in (each, each.resolve()))
+    allowed = ", ".join(f"'{path}'" for path in paths)
+    con.execute(f"set allowed_directories = [{allowed}]; set enable_external_access = false")
 
 
 def _tables() -> list[tuple[str, str]]:

@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How often the suite damages a lake and cuts its power; `make soak` does more."""
     parser.addoption("--flips", type=int, default=50)
     parser.addoption("--power-losses", type=int, default=40)
+    parser.addoption("--new-digests", action="store_true", help="store digests of facts as they are")
 
 
 @pytest.fixture

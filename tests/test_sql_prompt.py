@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from golden_case import NOW
 
 from gpureport.cli import main
 from gpureport.errors import QueryError, UsageError
@@ -135,6 +137,21 @@ def test_at_a_terminal_the_prompt_goes_on_after_any_error_of_a_statement(
     assert out.getvalue().split() == ["n", "2"]
     told = capsys.readouterr().err.splitlines()[1:]
     assert len(told) == 2 and told[0].startswith("SQL: ") and told[1].startswith("report.fleet ran out of memory")
+
+
+@pytest.mark.parametrize(
+    "statement", ["from read_text('/etc/hostname')", "copy (select 1) to '{lake}/mine.csv'", "attach '{lake}/mine.db'"]
+)
+def test_only_the_lake_is_read_and_nothing_is_written_unless_files_are_allowed(
+    statement: str, demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = shutil.copytree(demo / "lake", tmp_path / "lake")
+    command = ["sql", statement.format(lake=lake), "--lake", str(lake)]
+    assert main(command, environ={}, now=NOW) == 2
+    assert "SQL: " in capsys.readouterr().err
+    assert not list(lake.glob("mine*"))
+    assert main(["sql", "select count(*) from lake.source", "--lake", str(lake)], environ={}, now=NOW) == 0
+    assert main([*command, "--allow-files"], environ={}, now=NOW) == 0
 
 
 def test_nothing_is_built_for_a_statement_that_names_no_table(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:

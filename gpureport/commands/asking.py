@@ -23,6 +23,7 @@ from gpureport.window import Window, parse_instant
 @click.option(
     "--rows", "rows_at_most", type=click.IntRange(min=1), help="Most rows to print (default: 1000 in a table, else all)."
 )
+@click.option("--allow-files", is_flag=True, help="Let statements read and write files other than the lake's.")
 @LAKE
 @FORMAT
 @click.pass_obj
@@ -33,12 +34,13 @@ def sql(
     since: str | None,
     until: str | None,
     rows_at_most: int | None,
+    allow_files: bool,
     output: Output,
     **flags: Any,
 ) -> None:
     """Run SQL over lake.*, facts.* and report.*, or open a prompt.
 
-    Tables of report.* are built when a statement names them.
+    Tables of report.* are built when a statement names them. Statements read the lake and nothing else, and write nothing.
 
     Example: gpureport sql "select namespace, bucket, sum(gpu_hours) from report.gpu_hour_ledger group by all order by all"
     """
@@ -47,7 +49,7 @@ def sql(
         raise UsageError("--until needs --since")
     start = parse_instant(since) if since else None
     window = Window(start, parse_instant(until) if until else start + timedelta(days=1)) if start else None
-    pipeline.sql(config, statement, output, window, rows_at_most)
+    pipeline.sql(config, statement, output, window, rows_at_most, allow_files)
 
 
 @click.command()

@@ -18,8 +18,9 @@ from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.settings import facts_made_with, report_settings
 from gpureport.query import load, of_life
 from gpureport.report_tables import WindowTables
+from gpureport.resources import QUERIES
 from gpureport.row_printing import Output, print_rows
-from gpureport.sql_prompt import Session
+from gpureport.sql_prompt import Session, confine
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.window import Window, day_start
 
@@ -27,14 +28,24 @@ _SERIALIZED = re.compile(r'"schema_name":"(lake|facts|period|previous|report)","
 _WORDS = re.compile(r"""\b(lake|facts|period|previous|report)"?\."?(\w+)""", re.IGNORECASE)
 
 
-def sql(config: Config, statement: str | None, output: Output, window: Window | None, rows_at_most: int | None) -> None:
+def sql(
+    config: Config,
+    statement: str | None,
+    output: Output,
+    window: Window | None,
+    rows_at_most: int | None,
+    allow_files: bool = False,
+) -> None:
     """One statement's rows on standard output, or a prompt; tables are opened and built as statements name them.
 
-    Without a window report.* spans all days that have facts, and the others all that the lake holds.
+    Without a window report.* spans all days that have facts, and the others all that the lake holds. Files other than the lake's
+    can be neither read nor written, unless that is allowed.
     """
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        session = Session(con, _Tables(con, config, lake, window).open_named, output, sys.stdout, rows_at_most)
+        if not allow_files:
+            confine(con, [lake.path, QUERIES])
+        session = Session(con, _Tables(con, config, lake, window).open_named, output, sys.stdout, rows_at_most, allow_files)
         if statement:
             session.answer(statement)
         else:
