@@ -5,7 +5,6 @@ Objects are shaped page by page and forgotten; only rows are kept until all list
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -49,9 +48,8 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: dateti
     AuthError where nothing may be listed, SourceError where no list is whole; the lake is then as it was.
     """
     lake = open_lake(place, create=True)
-    start, server = time.monotonic(), cluster.name
-    waited = time.monotonic() - start
-    observed_at = now + timedelta(seconds=waited) if waited >= 1 else now  # of the answers, not of the command
+    server = cluster.name
+    observed_at = now + timedelta(seconds=cluster.waited_seconds)  # of the answers, not of the command
     observation = Observation(to_ms(observed_at))
     with uncollected():
         listed, refused, failures = [], [], list[SourceError]()

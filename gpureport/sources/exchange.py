@@ -159,10 +159,12 @@ def decoded(body: Body, decode: Callable[[Body], Any] = orjson.loads) -> Any:
     return decode(body)
 
 
-def pause(attempt: int, asked_seconds: float = 0.0) -> None:
-    """Wait before the next attempt: nine take a minute or more, and jobs that failed together do not come back together."""
+def pause(attempt: int, asked_seconds: float = 0.0) -> float:
+    """Wait before the next attempt, for the seconds returned: nine take a minute, and jobs do not all come back at once."""
     longest = min(LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
-    time.sleep(max(min(asked_seconds, LONGEST_WAIT_SECONDS), random.uniform(0.85, 1.0) * longest))
+    seconds: float = max(min(asked_seconds, LONGEST_WAIT_SECONDS), random.uniform(0.85, 1.0) * longest)
+    time.sleep(seconds)
+    return seconds
 
 
 def shortened(text: Any) -> str:

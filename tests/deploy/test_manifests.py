@@ -38,7 +38,13 @@ FULL: dict[str, Any] = {
     "nodeSelector": {"e": "f"},
     "tolerations": [{"key": "g", "operator": "Exists"}],
     "priorityClassName": "low",
-    "networkPolicy": {"prometheus": {"to": [{"namespaceSelector": {}}]}, "extraEgress": [{"ports": [{"port": 9091}]}]},
+    "networkPolicy": {"prometheus": {"to": [{"namespaceSelector": {}}]}, "extraEgress": [{"ports": [{"port": 8080}]}]},
+}
+PUBLISHED: dict[str, Any] = {
+    "config": {"metrics": {"pushgateway_url": "http://pushgateway.monitoring:9091", "file": "/textfiles/gpureport.prom"}},
+    "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+    "extraVolumes": [{"name": "textfiles", "hostPath": {"path": "/var/lib/node_exporter"}}],
+    "extraVolumeMounts": [{"name": "textfiles", "mountPath": "/textfiles"}],
 }
 NAMESPACED: dict[str, Any] = {"kubernetes": {"namespaces": ["research", "serving"]}}
 WITHOUT: dict[str, Any] = {"kubernetes": {"enabled": False}, "networkPolicy": {"enabled": False}, "rbac": {"create": False}}
@@ -205,6 +211,19 @@ def test_nobody_reaches_the_pods(manifests: list[Manifest]) -> None:
             assert labels.items() <= job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"].items()
 
 
+def test_what_the_jobs_publish_can_leave_the_pods() -> None:
+    """Alerts on metrics that a network policy keeps in, or for whose file there is no volume, would never have data."""
+    made = chart(PUBLISHED)
+    [policy] = of_kind(made, "NetworkPolicy")
+    assert 9091 in {port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]}
+    assert 9091 not in {port["port"] for rule in of_kind(chart(), "NetworkPolicy")[0]["spec"]["egress"] for port in rule["ports"]}
+    for pod in pods(made):
+        [container] = pod["containers"]
+        assert {"name": "textfiles", "mountPath": "/textfiles"} in container["volumeMounts"]
+        assert "textfiles" in {volume["name"] for volume in pod["volumes"]}
+        assert container["env"] == PUBLISHED["extraEnv"]
+
+
 @pytest.mark.parametrize("values", CHARTS.values(), ids=CHARTS)
 def test_helm_has_nothing_to_say_of_the_chart(values: dict[str, Any]) -> None:
     lint = helm(values)["lint"]
@@ -228,6 +247,8 @@ def test_helm_has_nothing_to_say_of_the_chart(values: dict[str, Any]) -> None:
         ({"config": {"object_store": {"region": "x"}}}, "object_store"),
         ({"podSecurityContext": {"runAsNonRoot": False}}, "runAsNonRoot"),
         ({"config": {"prometheus": {"url": "http://other"}}}, "prometheus"),
+        ({"config": {"thresholdz": {"idle_ratio": 0.5}}}, "thresholdz"),
+        ({"run": {"timeZone": "Mars"}}, "timeZone"),
         ({"kubernetes": {"namespaces": ["a/../b"]}}, "namespaces"),
     ],
 )
@@ -241,6 +262,8 @@ def test_every_value_is_described_by_the_schema_and_has_a_default() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert values.keys() == schema["properties"].keys() - {"global"}
+    made_of_values = {"cluster", "lake", "out", "object_store", "prometheus", "kubernetes"}
+    assert set(schema["properties"]["config"]["propertyNames"]["enum"]) == Config.model_fields.keys() - made_of_values
 
 
 def test_the_alerts_become_a_rule_of_the_prometheus_operator_where_they_are_asked_for() -> None:

@@ -114,6 +114,15 @@ def test_a_cluster_without_dra_has_no_claims_and_says_why(tmp_path: Path) -> Non
     assert reasons == [("the server does not serve resource.k8s.io",)]
 
 
+def test_a_snapshot_is_of_the_time_at_which_a_server_answered(tmp_path: Path) -> None:
+    starting = status(503, "ServiceUnavailable", "starting")
+    routes = recorded_routes()
+    with api_server(routes | {"/version": first(lambda _: starting, 1, routes["/version"])}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    [(late,)] = ask(tmp_path / "lake", f"select distinct observed_at > timestamp '{NOW:%Y-%m-%d %H:%M:%S}' from lake.pod")
+    assert late
+
+
 def test_wrong_credentials_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with api_server(recorded_routes()) as server:
         config = kubeconfig(tmp_path, server.url, user={"token": "stale-secret"})

@@ -35,6 +35,11 @@ class Cluster:
         """The server's address."""
         return self._connection.url
 
+    @property
+    def waited_seconds(self) -> float:
+        """Time that went by between attempts: answers are by so much younger than the first question."""
+        return sum(self._connection.waits)
+
     @cached_property
     def name(self) -> str:
         """The server and its version, as far as it tells."""

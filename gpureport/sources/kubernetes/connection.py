@@ -74,6 +74,8 @@ class Connection:
 
     client: ApiClient
     settings: KubernetesSettings
+    waits: list[float] = field(default_factory=list)
+    """Seconds between attempts so far."""
     _refuses: list[str] = field(default_factory=list)
     """Paths refused by a server that has started: from the first of them on a refusal is believed."""
 
@@ -91,7 +93,7 @@ class Connection:
             except _BrokenError as error:
                 if attempt == self.settings.retries or time.monotonic() > given_up_at:
                     raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error
-                pause(attempt)
+                self.waits.append(pause(attempt))
         raise AssertionError("the last attempt returns or raises")
 
     def _believed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:

@@ -167,6 +167,9 @@ spec:
       image: {{ include "gpureport.image" $root | quote }}
       imagePullPolicy: {{ $values.image.pullPolicy }}
       args: {{ .args | toJson }}
+      {{- with $values.extraEnv }}
+      env: {{- toYaml . | nindent 8 }}
+      {{- end }}
       securityContext:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
@@ -178,6 +181,7 @@ spec:
         {{- end }}
         - { name: temporary, mountPath: /tmp }
         - { name: config, mountPath: /etc/gpureport, readOnly: true }
+        {{- with $values.extraVolumeMounts }}{{ toYaml . | nindent 8 }}{{ end }}
         {{- if include "gpureport.hasObjects" $root }}
         {{- with $values.objectStorage }}
         {{- if .credentials.secretName }}
@@ -211,6 +215,7 @@ spec:
       emptyDir: { sizeLimit: {{ $values.temporary.sizeLimit }} }
     - name: config
       configMap: { name: {{ include "gpureport.name" $root }} }
+    {{- with $values.extraVolumes }}{{ toYaml . | nindent 4 }}{{ end }}
     {{- if include "gpureport.hasObjects" $root }}
     {{- with $values.objectStorage }}
     {{- if .credentials.secretName }}
