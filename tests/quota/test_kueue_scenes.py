@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from quota.kueue_scene import FROM, GPU, MIDNIGHT, UNTIL, amounts, at, flavor, node, pod, queue, rows, run, save, told, workload
@@ -131,3 +133,28 @@ def test_workloads_of_a_version_that_is_not_known_are_not_read_and_demand_is_unk
     )
     run("sql", "select asked, reason from lake.source where asked like 'workloads%'", "--lake", str(tmp_path / "l"), "-o", "csv")
     assert "the folder holds it as kueue.x-k8s.io/v9, which is not read" in capsys.readouterr().out
+
+
+def test_what_if_replays_whole_workloads_by_the_queues_policy(tmp_path, capsys):
+    """other's 8 are one workload: where it may not borrow it waits as a whole, and team has its 10. Never is Kueue's default."""
+    for minute in range(FROM, UNTIL, 15):
+        save(tmp_path / str(minute), cluster(JOBS, [*HELD, workload("wants", "team", 2, FROM)]))
+        folder = ["--kubernetes", str(tmp_path / str(minute)), "--observed-at", at(minute)]
+        run("import", *folder, "--cluster", "lab", "--lake", str(tmp_path / "lake"))
+    capsys.readouterr()
+    window = ["--since", at(FROM), "--until", at(UNTIL), "--system", "kueue", "--lake", str(tmp_path / "lake"), "-o", "json"]
+    run("whatif", *window, "--set", "quota.other.borrowingLimit=0")
+    answer = json.loads(capsys.readouterr().out)
+    verdict = "other would have waited 8 GPU-hours more; other would have lost 2 of 2 borrowed GPU-hours"
+    assert answer["verdict"] == f"{verdict}; team would have waited 2 GPU-hours less."
+    told = {
+        (row["quota"], row["figure"]): (row["recorded"], row["replayed"], row["changed"])
+        for row in answer["outcomes"]
+        if row["figure"] in ("delivered_gpu_hours", "replay_error_gpu_hours")
+    }
+    assert told == {
+        ("other", "delivered_gpu_hours"): (8, 8, 0),
+        ("other", "replay_error_gpu_hours"): (None, 0, None),
+        ("team", "delivered_gpu_hours"): (8, 8, 10),
+        ("team", "replay_error_gpu_hours"): (None, 0, None),
+    }
