@@ -22,7 +22,7 @@ with detail as (
         sample.cluster,
         series.device_uuid,
         series.signal,
-        try_cast(series.labels['xid'] as integer) as xid_code,
+        try_cast(coalesce(series.labels['xid'], series.labels['gpu_error_xid']) as integer) as xid_code,
         sample.seen_at::timestamp as seen_at,
         max(sample.value) as value,
         bool_and(sample.is_carried) as is_carried

@@ -225,3 +225,16 @@ def test_more_memory_used_and_free_than_there_is_is_left_out() -> None:
     )
     assert [value is None for value in found.device_sample["fb_used_bytes"].to_pylist()] == [False, True, False]
     assert signals(found)["GPU-1", "", "fb_free_bytes"]["dropped"] == {"over_total": 1}
+
+
+def test_own_label_names_are_read_as_what_they_are_mapped_to() -> None:
+    own = load_catalog(own_labels={"gpu_serial": "UUID", "workload_pod": "pod"})
+    labels = {"__name__": "DCGM_FI_DEV_FB_USED", "gpu_serial": "GPU-7", "workload_pod": "train", "namespace": "ml"}
+    found = identify(labels, own)
+    assert found is not None
+    assert (found.device, found.workload.pod, found.labels) == (DeviceKey("GPU-7", ""), "train", labels)
+
+
+def test_metrics_of_accelerators_that_nothing_reads_are_named() -> None:
+    counts = {"DCGM_FI_DEV_FB_USED": 8, "DCGM_FI_DEV_VGPU_LICENSE_STATUS": 8, "kube_node_status_capacity": 3, "up": 1}
+    assert CATALOG.unread(counts) == {"DCGM_FI_DEV_VGPU_LICENSE_STATUS": 8}
