@@ -53,15 +53,13 @@ def make_lake(path: Path, gpus: int, days: int) -> None:
 
 def copy_day(lake: Lake, back: int) -> None:
     """The facts of ``LAST`` as those of an earlier day."""
-    tables = ["source", *(f"facts/{path.name}" for path in (Path(lake.path) / "facts").iterdir())]
+    day = LAST - timedelta(days=back)
     with lake.change() as change:
-        for table in tables:
+        for table in (each for each in lake.tables() if each == "source" or each.startswith("facts/")):
             for partition in (each for each in lake.partitions(table) if each.date == LAST):
-                for file in partition.files:
-                    text = {key.decode(): value.decode() for key, value in (pq.read_schema(file).metadata or {}).items()}
-                    metadata = {key: value for key, value in text.items() if key != "ARROW:schema"}
-                    day = LAST - timedelta(days=back)
-                    change.write(table, partition.cluster, day, _shifted(pq.ParquetFile(file).read(), back), file.stem, metadata)
+                for number, file in enumerate(partition.files):
+                    change.write(table, partition.cluster, day, _shifted(pq.ParquetFile(file).read(), back), number)
+                change.note(partition.cluster, day, lake.note(partition.cluster, LAST))
 
 
 def _shifted(rows: pa.Table, back: int) -> pa.Table:

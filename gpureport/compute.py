@@ -28,6 +28,7 @@ from gpureport.facts.identity import made_with
 from gpureport.facts.idle_power import BASELINE, idle_baseline
 from gpureport.facts.intervals import INTERVALS, give, interval_sums
 from gpureport.facts.lake_days import TELEMETRY
+from gpureport.facts.opening import day_hours
 from gpureport.facts.quotas import quota_facts_of_day
 from gpureport.facts.restatement import note_entries
 from gpureport.lake import Change, Lake, Partition, scan_view, views
@@ -149,7 +150,7 @@ class _Day:
         return needed(self.queries, [*kept, *checks], given)
 
     def _make(self, query: Query, result: ComputeResult) -> None:
-        params = {"memory_threshold_ratio": self.settings.memory_threshold_ratio}
+        params = {"memory_threshold_ratio": self.settings.memory_threshold_ratio, **day_hours(self.samples.date)}
         if query.life == "checks":
             result.failures += hold_to_checks(self.con, {query.table: query}, query.reads, params)
         elif query.table == BASELINE:

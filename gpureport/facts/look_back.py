@@ -13,13 +13,14 @@ from typing import Any
 import duckdb
 
 from gpureport.facts.identity import MadeWith, recorded
-from gpureport.lake import Lake, Partition, views
+from gpureport.facts.opening import open_facts
+from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, needed, of_life
-from gpureport.window import Window, plain
+from gpureport.window import Window, day_start, plain
 
 HISTORY = ("period.demand_day",)
 """What is kept of all days up to the window's end."""
-_HISTORY_FACTS = ("facts/device_hour", "facts/ledger_hour")
+_HISTORY_FACTS = ("facts.device_day", "facts.ledger_day")
 _HISTORY_DAYS = 182
 
 
@@ -77,11 +78,12 @@ def build_earlier(
 
     The views of facts are to be opened anew after it.
     """
-    days, wanted = list(window.days()), {table: query.columns for table, query in queries.items()}
-    views(con, lake, [table.replace(".", "/") for table in kept if table not in HISTORY], clusters, days, wanted)
-    views(con, lake, ["facts/device_signal"], clusters, [days[0] - timedelta(days=1), *days], wanted)
+    chosen = needed(queries, of_life(queries, "previous"), kept)
+    open_facts(
+        con, lake, queries, {read for query in chosen for read in query.reads}.intersection(kept) - {*HISTORY}, window, clusters
+    )
     own = {**params, "since_at": plain(window.start_at), "until_at": plain(window.end_at)}
-    for query in needed(queries, of_life(queries, "previous"), kept):
+    for query in chosen:
         build(con, query, own)
     return bool(con.execute("from previous.capacity limit 1").fetchall())
 
@@ -99,8 +101,9 @@ def build_history(
     facts = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
     alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}
     days = sorted({each.date for each in facts if made_by(each) in alike})
-    views(con, lake, _HISTORY_FACTS, dates=days, wanted={table: query.columns for table, query in queries.items()})
-    for query in needed(queries, HISTORY, [table.replace("/", ".") for table in _HISTORY_FACTS]):
+    end = day_start(days[-1] + timedelta(days=1))
+    open_facts(con, lake, queries, _HISTORY_FACTS, Window(day_start(days[0]), end), days=days)
+    for query in needed(queries, HISTORY, _HISTORY_FACTS):
         build(con, query, params)
 
 

@@ -14,6 +14,7 @@ from gpureport.compute import connection
 from gpureport.config import Config
 from gpureport.documents.schema import render_schema
 from gpureport.errors import LakeError
+from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.settings import facts_made_with, report_settings
 from gpureport.query import load, of_life
@@ -68,11 +69,11 @@ class _Tables:
         if not named:
             return
         lake = sorted(table for table in named if table.removeprefix("lake.") in TABLE_BY_NAME)
-        of_the_lake = of_life(load(), "facts")
-        kept, made = sorted(named.intersection(of_the_lake)), sorted(named.intersection({*load()} - {*of_the_lake}))
+        facts = {*of_life(load(), "facts")} - {*ROLLED_UP}
+        kept, made = sorted(named.intersection(facts)), sorted(named.intersection({*load()} - facts))
         if made:
             self._window_tables.build(made)
-            kept = sorted(self.opened.intersection(of_the_lake).union(kept))  # of a whole history some were opened
+            kept = sorted(self.opened.intersection(facts).union(kept))  # of a whole history some were opened
         files = [*(table.removeprefix("lake.") for table in lake), *(table.replace(".", "/") for table in kept)]
         views(self.con, self.lake, files, dates=None if self.asked is None else list(self.asked.days()))
         self.opened.update(lake, kept, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,10 +22,11 @@ _BLOCK_BYTES = 16_384
 def finished(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], header: Header, path: Path, has_facts: bool = False
 ) -> Iterator[list[Result]]:
-    """Every report table by name, written into a new file: rounded, in the order of its keys, columns commented.
+    """Every report table by name, written into a new file: rounded, in the order of its keys.
 
     Within the block ``report.*`` are views of the file, so that memory holds no table twice. After it they are gone. The file
-    also has what the report says of itself (meta), what a later report is compared with, and on request all facts.
+    also has what the report says of itself (meta), what its columns mean (meaning), what a later report is compared with, and on
+    request all facts.
     """
     path.unlink(missing_ok=True)
     con.execute(f"attach {_quoted(str(path))} as file (block_size {_BLOCK_BYTES})")
@@ -40,6 +41,7 @@ def finished(
             con.execute(f"create table file.{name} as select * from {name} order by {order}")
         with _at_once(con):
             _write_meta(con, header)
+            _write_meanings(con, results)
         yield results
     finally:
         con.execute("detach file")
@@ -47,7 +49,7 @@ def finished(
 
 @contextmanager
 def _at_once(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """One transaction a table, or each of its comments would wait for the disk; all tables in one would wait in memory."""
+    """One transaction a table: all tables in one would wait in memory."""
     con.begin()
     try:
         yield
@@ -64,9 +66,6 @@ def _move(con: duckdb.DuckDBPyConnection, result: Result) -> None:
     columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(result.kinds).items())
     with _at_once(con):
         con.execute(f"create table file.{table} as select {columns} from {table} order by {', '.join(result.query.grain)}")
-        con.execute(f"comment on table file.{table} is {_quoted(result.query.purpose)}")
-        for column, doc in result.query.columns.items():
-            con.execute(f"comment on column file.{table}.{column} is {_quoted(doc)}")
     con.execute(f"drop table {table}; create view {table} as from file.{table}")
 
 
@@ -98,3 +97,18 @@ def _write_meta(con: duckdb.DuckDBPyConnection, header: Header) -> None:
     con.execute("create table file.main.meta (name varchar primary key, value json)")
     rows = [(name, orjson.dumps(found).decode()) for name, found in header.as_dict().items()]
     con.executemany("insert into file.main.meta values (?, ?)", rows)
+
+
+def _write_meanings(con: duckdb.DuckDBPyConnection, results: Sequence[Result]) -> None:
+    """What each table and column means, as rows: a thousand comments take longer than a small report's tables."""
+    told = [
+        (result.name, column, doc)
+        for result in results
+        for column, doc in (("", result.query.purpose), *result.query.columns.items())
+    ]
+    names, columns, docs = map(list, zip(*told, strict=True)) if told else ([], [], [])
+    con.execute(
+        "create table file.main.meaning as "
+        "select unnest($tables) as table_name, unnest($columns) as column_name, unnest($docs) as doc",
+        {"tables": names, "columns": columns, "docs": docs},
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -24,14 +24,14 @@ from gpureport.facts.look_back import (
     without,
 )
 from gpureport.facts.look_back import parameters as look_back_parameters
+from gpureport.facts.opening import ROLLED_UP, open_facts
 from gpureport.facts.restatement import restated_days
 from gpureport.findings import Thresholds
 from gpureport.findings import parameters as finding_parameters
-from gpureport.lake import Lake, Partition, views
+from gpureport.lake import Lake, Partition
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life, run_checks, with_values
 from gpureport.window import Window
 
-_SIGNALS = "facts.device_signal"
 _COMPUTE_EACH = "run 'gpureport compute --date' for each, then report again"
 
 
@@ -132,15 +132,10 @@ class WindowTables:
         return build_earlier(self._con, self._lake, self._earlier, compared, self.queries, self.params, kept)
 
     def _open(self, tables: Collection[str]) -> None:
-        """Views of kept facts of the window."""
-        days = list(self._window.days())
-        wanted = {table: self.queries[table].columns for table in tables}
-        views(
-            self._con, self._lake, [table.replace(".", "/") for table in tables if table != _SIGNALS], dates=days, wanted=wanted
-        )
-        if _SIGNALS in tables:
-            # A device that was there the day before is expected from the window's start on.
-            views(self._con, self._lake, [_SIGNALS.replace(".", "/")], dates=[days[0] - timedelta(days=1), *days], wanted=wanted)
+        """Tables that the lake has; to roll up days takes the names of hours, which are opened anew then."""
+        rolled_up = {*tables}.intersection(ROLLED_UP)
+        opened = {*tables, *(self.built.intersection(self.kept) if rolled_up else ())} - ({*ROLLED_UP} - rolled_up)
+        open_facts(self._con, self._lake, self.queries, opened, self._window)
         self.built.update(tables)
 
 

@@ -8,7 +8,7 @@
 -- An hour that the window cuts counts with what was seen in it, so that expected is never less than observed.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day
--- reads:  facts.device_hour, facts.device_signal, facts.node_day
+-- reads:  facts.device_day, facts.device_signal, facts.node_day
 -- params: since_at, until_at
 -- source: facts.device_hour; first and last samples by facts.device_signal; nodes by facts.node_day
 -- columns:
@@ -29,15 +29,14 @@ with hourly as (
         cluster,
         device_uuid,
         gpu_instance_id,
-        hour_start_at::date as day,
+        day,
         sum(observed_seconds) as observed_seconds,
-        min(hour_start_at) as first_hour_at,
-        max(hour_start_at) as last_hour_at,
-        arg_max(node_name, hour_start_at) as node_name,
-        arg_max(gpu_model, hour_start_at) as gpu_model,
-        arg_max(driver_version, hour_start_at) as driver_version
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        min(first_hour_at) as first_hour_at,
+        max(last_hour_at) as last_hour_at,
+        arg_max(node_name, last_hour_at) as node_name,
+        arg_max(gpu_model, last_hour_at) as gpu_model,
+        arg_max(driver_version, last_hour_at) as driver_version
+    from facts.device_day
     group by all
 ),
 

@@ -5,8 +5,8 @@
 -- or kube-state-metrics lists pods with accelerators on its node and the node names none: then labels are missing.
 --
 -- grain:  cluster, device_uuid, day
--- reads:  facts.device_hour, facts.node_day, facts.ownership, period.device_day
--- params: since_at, until_at
+-- reads:  facts.device_day, facts.node_day, facts.ownership, period.device_day
+-- params:
 -- source: facts.ownership against activity and against kube-state-metrics; dcgm-exporter 27, 127, 138, 151 (labels that are missing)
 -- columns:
 --   cluster                cluster name
@@ -36,10 +36,9 @@ activity as (
     select
         cluster,
         device_uuid,
-        hour_start_at::date as day,
-        sum(greatest(coalesce(gr_engine_active_ratio_seconds, 0), coalesce(gpu_util_ratio_seconds, 0))) as active_seconds
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        day,
+        sum(active_seconds) as active_seconds
+    from facts.device_day
     group by all
 ),
 

@@ -7,7 +7,7 @@
 -- counter's last sample of the day has no growth, which is no gap.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal
--- reads:  facts.device_hour, facts.device_signal, period.device_day
+-- reads:  facts.device_day, facts.device_signal, period.device_day
 -- params: gpu_models, since_at, until_at, virtual_gpus
 -- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226, queries/catalog/gpu_model.csv (models)
 -- columns:
@@ -40,7 +40,7 @@ with hourly as (
         cluster,
         device_uuid,
         gpu_instance_id,
-        hour_start_at::date as day,
+        day,
         sum(power_seen_seconds) as power_seen_seconds,
         sum(energy_seen_seconds) as energy_seen_seconds,
         sum(gpu_util_seen_seconds) as gpu_util_seen_seconds,
@@ -70,8 +70,7 @@ with hourly as (
         sum(board_limit_violation_seen_seconds) as board_limit_violation_seen_seconds,
         sum(pcie_replay_seen_seconds) as pcie_replay_seen_seconds,
         sum(xid_seen_seconds) as xid_seen_seconds
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    from facts.device_day
     group by all
 ),
 

@@ -1,8 +1,8 @@
 -- Energy of each GPU and where it went, added over the window.
 --
 -- grain:  cluster, device_uuid
--- reads:  facts.device_power_hour
--- params: since_at, until_at
+-- reads:  facts.device_power_day
+-- params:
 -- source: facts.device_power_hour
 -- columns:
 --   cluster               cluster name
@@ -20,10 +20,9 @@ select
     sum(measured_joules) as measured_joules,
     sum(counter_joules) as counter_joules,
     sum(integral_joules) as integral_joules,
-    if(count(idle_joules) = count(measured_seconds), sum(idle_joules), null) as idle_joules,
+    if(sum(idle_known_count) = sum(measured_known_count), sum(idle_joules), null) as idle_joules,
     sum(attributed_joules) as attributed_joules,
     sum(unattributed_joules) as unattributed_joules,
     sum(closing_error_joules) as closing_error_joules
-from facts.device_power_hour
-where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+from facts.device_power_day
 group by cluster, device_uuid

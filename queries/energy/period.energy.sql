@@ -1,8 +1,8 @@
 -- Energy of each cluster's GPUs in the window.
 --
 -- grain:  cluster
--- reads:  facts.device_power_hour
--- params: since_at, until_at
+-- reads:  facts.device_power_day
+-- params:
 -- source: facts.device_power_hour
 -- columns:
 --   cluster        cluster name
@@ -10,6 +10,5 @@
 select
     cluster,
     sum(measured_joules) as energy_joules
-from facts.device_power_hour
-where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+from facts.device_power_day
 group by cluster

@@ -1,8 +1,8 @@
 -- Energy of each holder on each of its GPUs or MIG instances, added over the window.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
--- reads:  facts.power_hour
--- params: since_at, until_at
+-- reads:  facts.power_day
+-- params:
 -- source: facts.power_hour
 -- columns:
 --   cluster                   cluster name
@@ -30,12 +30,11 @@
 --   method                    how the energy was shared; several are listed
 --   hours_method              how idle_joules and hours are shared out: exclusive, granted_share, equal_share; several are listed
 --   scope                     whose activity was measured: device, pod or container
-with hour as (
+with made as (
     select
         *,
         unnest(string_split(method, ', ')) as each_method
-    from facts.power_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    from facts.power_day
 ),
 
 method as (
@@ -48,43 +47,42 @@ method as (
         device_uuid,
         gpu_instance_id,
         string_agg(distinct each_method, ', ' order by each_method) as method
-    from hour
+    from made
     group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 )
 
 select
-    hour.cluster,
-    hour.namespace,
-    hour.pod,
-    hour.pod_uid,
-    hour.container,
-    hour.device_uuid,
-    hour.gpu_instance_id,
-    sum(hour.observed_seconds) as observed_seconds,
-    sum(hour.measured_seconds) as measured_seconds,
-    sum(hour.active_joules) as active_joules,
-    sum(hour.active_joules_unweighted) as active_joules_unweighted,
-    sum(hour.active_joules_kepler) as active_joules_kepler,
-    sum(hour.held_joules) as held_joules,
-    if(count(hour.idle_joules) = count(hour.active_joules), sum(hour.idle_joules), null) as idle_joules,
-    sum(hour.active_seconds) as active_seconds,
-    sum(hour.held_seconds) as held_seconds,
-    sum(hour.activity_unknown_seconds) as activity_unknown_seconds,
-    sum(hour.equal_seconds) as equal_seconds,
-    max(hour.active_watts_max) as active_watts_max,
-    sum(hour.clamped_count)::bigint as clamped_count,
-    sum(hour.idle_watts * hour.observed_seconds) / sum(if(hour.idle_watts is null, null, hour.observed_seconds)) as idle_watts,
-    string_agg(distinct hour.idle_source, ', ' order by hour.idle_source) as idle_source,
+    held.cluster,
+    held.namespace,
+    held.pod,
+    held.pod_uid,
+    held.container,
+    held.device_uuid,
+    held.gpu_instance_id,
+    sum(held.observed_seconds) as observed_seconds,
+    sum(held.measured_seconds) as measured_seconds,
+    sum(held.active_joules) as active_joules,
+    sum(held.active_joules_unweighted) as active_joules_unweighted,
+    sum(held.active_joules_kepler) as active_joules_kepler,
+    sum(held.held_joules) as held_joules,
+    if(sum(held.idle_known_count) = sum(held.active_known_count), sum(held.idle_joules), null) as idle_joules,
+    sum(held.active_seconds) as active_seconds,
+    sum(held.held_seconds) as held_seconds,
+    sum(held.activity_unknown_seconds) as activity_unknown_seconds,
+    sum(held.equal_seconds) as equal_seconds,
+    max(held.active_watts_max) as active_watts_max,
+    sum(held.clamped_count)::bigint as clamped_count,
+    sum(held.idle_watt_seconds) / sum(held.idle_watts_seconds) as idle_watts,
+    string_agg(distinct held.idle_source, ', ' order by held.idle_source) as idle_source,
     any_value(method.method) as method,
     concat_ws(
         ', ',
-        if(bool_or(contains(hour.hours_method, 'equal_share')), 'equal_share', null),
-        if(bool_or(contains(hour.hours_method, 'exclusive')), 'exclusive', null),
-        if(bool_or(contains(hour.hours_method, 'granted_share')), 'granted_share', null)
+        if(bool_or(contains(held.hours_method, 'equal_share')), 'equal_share', null),
+        if(bool_or(contains(held.hours_method, 'exclusive')), 'exclusive', null),
+        if(bool_or(contains(held.hours_method, 'granted_share')), 'granted_share', null)
     ) as hours_method,
-    max(hour.scope) as scope
-from facts.power_hour as hour
+    max(held.scope) as scope
+from facts.power_day as held
 inner join method
     using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
-where hour.hour_start_at < $until_at and hour.hour_start_at + interval 1 hour > $since_at
-group by hour.cluster, hour.namespace, hour.pod, hour.pod_uid, hour.container, hour.device_uuid, hour.gpu_instance_id
+group by held.cluster, held.namespace, held.pod, held.pod_uid, held.container, held.device_uuid, held.gpu_instance_id

@@ -1,7 +1,7 @@
 -- Findings: containers reported on GPUs that were not allocated to them.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.device_hour, facts.unallocated_use
+-- reads:  facts.device_day, facts.unallocated_use
 -- params: since_at, until_at
 -- source: facts.unallocated_use
 -- columns:
@@ -24,10 +24,9 @@ with place as (
     select
         cluster,
         device_uuid,
-        arg_max(node_name, hour_start_at) as node_name,
-        arg_max(gpu_model, hour_start_at) as gpu_model
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        arg_max(node_name, last_hour_at) as node_name,
+        arg_max(gpu_model, last_hour_at) as gpu_model
+    from facts.device_day
     group by cluster, device_uuid
 ),
 

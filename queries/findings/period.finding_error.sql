@@ -3,7 +3,7 @@
 -- Holders are those of the hour in which the error was first seen. How much work an error cost cannot be told from here.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.device_hour, facts.ownership, facts.xid_event
+-- reads:  facts.device_day, facts.ownership, facts.xid_event
 -- params: since_at, until_at, xid_classes
 -- source: facts.xid_event; classes: queries/catalog/xid.csv, after NVIDIA's XID catalogue
 -- columns:
@@ -86,10 +86,9 @@ device as (
     select
         cluster,
         device_uuid,
-        arg_max(node_name, hour_start_at) as node_name,
-        arg_max(gpu_model, hour_start_at) as gpu_model
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        arg_max(node_name, last_hour_at) as node_name,
+        arg_max(gpu_model, last_hour_at) as gpu_model
+    from facts.device_day
     group by cluster, device_uuid
 )
 

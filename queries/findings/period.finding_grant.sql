@@ -1,7 +1,7 @@
 -- Findings: over-allocated GPUs, by two schedulers or by a node that offers them in several ways.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.device_hour, facts.overallocation
+-- reads:  facts.device_day, facts.overallocation
 -- params: since_at, until_at
 -- source: facts.overallocation
 -- columns:
@@ -26,8 +26,7 @@ with place as (
         device_uuid,
         max(node_name) as node_name,
         max(gpu_model) as gpu_model
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    from facts.device_day
     group by cluster, device_uuid
 ),
 

@@ -3,8 +3,8 @@
 -- None of a device that was seen for less than observed_seconds_min while held.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.container_hour, period.boundness
--- params: observed_seconds_min, since_at, until_at
+-- reads:  facts.container_day, period.boundness
+-- params: observed_seconds_min
 -- source: period.boundness
 -- columns:
 --   code             which finding; docs/operations.md lists them
@@ -31,15 +31,12 @@ with first_hour as (
         container,
         device_uuid,
         gpu_instance_id,
-        min(hour_start_at) as held_at,
-        min(hour_start_at) filter (where sw_power_cap_seconds > 0 or power_violation_seconds > 0) as power_at,
-        min(hour_start_at) filter (
-            where sw_thermal_seconds > 0 or hw_thermal_seconds > 0 or thermal_violation_seconds > 0
-        ) as heat_at,
-        min(hour_start_at) filter (where hw_slowdown_seconds > 0 or hw_power_brake_seconds > 0) as hardware_at,
-        min(hour_start_at) filter (where memory_pressure_seconds > 0) as memory_at
-    from facts.container_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        min(first_hour_at) as held_at,
+        min(power_at) as power_at,
+        min(heat_at) as heat_at,
+        min(hardware_at) as hardware_at,
+        min(memory_at) as memory_at
+    from facts.container_day
     group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 ),
 

@@ -3,9 +3,9 @@
 -- A day counts for trends where its GPUs were seen for nearly all of it: those of the day, or of the day before where they were more.
 --
 -- grain:  cluster, gpu_model, day
--- reads:  facts.device_hour, facts.ledger_hour
+-- reads:  facts.device_day, facts.ledger_day
 -- params: unseen_ratio, until_at
--- source: facts.ledger_hour
+-- source: facts.ledger_day
 -- columns:
 --   cluster           cluster name
 --   gpu_model         model, '' where unknown
@@ -18,8 +18,8 @@ with model as (
     select
         cluster,
         device_uuid,
-        arg_max(gpu_model, hour_start_at) filter (where gpu_model != '') as gpu_model
-    from facts.device_hour
+        arg_max(gpu_model, last_hour_at) filter (where gpu_model != '') as gpu_model
+    from facts.device_day
     group by cluster, device_uuid
 ),
 
@@ -27,12 +27,12 @@ device_day as (
     select
         cluster,
         device_uuid,
-        hour_start_at::date as day,
+        day,
         sum(gpu_seconds) filter (where activity != 'unseen') as seen_seconds,
         sum(gpu_seconds) filter (where activity != 'unseen' and outage = '') as usable_seconds,
         sum(gpu_seconds) filter (where activity != 'unseen' and outage = '' and pod != '' and not is_reserved) as held_seconds
-    from facts.ledger_hour
-    where hour_start_at::date + interval 1 day <= $until_at
+    from facts.ledger_day
+    where day + interval 1 day <= $until_at
     group by all
 ),
 

@@ -5,7 +5,7 @@
 -- Never add use over containers that share a device: each has the whole device's.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device
--- reads:  facts.claim_use, facts.container_hour, facts.container_request, facts.device_hour, facts.ownership, facts.power_hour, period.figure, period.sum
+-- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, facts.power_day, period.figure, period.sum
 -- params: since_at, until_at
 -- source: facts.container_request, facts.claim_use, facts.ownership; use: period.figure
 -- columns:
@@ -242,14 +242,8 @@ hour as (
             if(bool_or(contains(power.hours_method, 'exclusive')), 'exclusive', null),
             if(bool_or(contains(power.hours_method, 'granted_share')), 'granted_share', null)
         ) as hours_method,
-        sum(power.gpu_seconds * coalesce(
-            activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
-            activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
-        )) / 3600 as used_gpu_hours
-    from facts.power_hour as power
-    left join facts.container_hour as activity
-        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)
-    where power.hour_start_at < $until_at and power.hour_start_at + interval 1 hour > $since_at
+        sum(power.used_gpu_seconds) / 3600 as used_gpu_hours
+    from facts.power_day as power
     group by all
 ),
 
@@ -259,8 +253,7 @@ place as (
         device_uuid,
         max(node_name) as node_name,
         max(gpu_model) as gpu_model
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    from facts.device_day
     group by cluster, device_uuid
 ),
 

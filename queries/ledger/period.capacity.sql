@@ -4,8 +4,8 @@
 -- stand together by node, without a UUID.
 --
 -- grain:  cluster, node_name, device_uuid, day
--- reads:  facts.device_hour, period.device_day, period.node_gap
--- params: since_at, until_at
+-- reads:  facts.device_day, period.device_day, period.node_gap
+-- params:
 -- source: facts.device_hour, period.device_day, period.node_gap
 -- columns:
 --   cluster           cluster name
@@ -17,24 +17,13 @@
 --   capacity_seconds  s of GPUs, seen and unseen together
 --   unseen_seconds    s in which they were expected and not seen
 --   unseen_cause      unseen; of those that no exporter tells of why (period.node_gap)
-with hour as (
+with seen as (
     select
         cluster,
         device_uuid,
-        hour_start_at,
-        coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), max(observed_seconds)) as seen_seconds
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
-    group by all
-),
-
-seen as (
-    select
-        cluster,
-        device_uuid,
-        hour_start_at::date as day,
-        sum(seen_seconds) as seen_seconds
-    from hour
+        day,
+        sum(board_observed_seconds) as seen_seconds
+    from facts.device_day
     group by all
 ),
 

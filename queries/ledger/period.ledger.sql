@@ -12,8 +12,8 @@
 -- MIG instance counts its compute slices of 7 (of 4 on an A30).
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
--- reads:  facts.ledger_hour, period.capacity, period.holder_day
--- params: since_at, until_at
+-- reads:  facts.ledger_day, period.capacity, period.holder_day
+-- params:
 -- source: facts.ledger_hour; what was not seen: period.capacity; missing labels: period.holder_day
 -- columns:
 --   cluster          cluster name
@@ -30,36 +30,14 @@
 --   first_hour_at    UTC, the first hour of the day that has any; null for what was not seen
 --   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared); several are listed; '' where nobody holds it
 --   gpu_hours        h of whole GPUs
-with daily as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at::date as day,
-        outage,
-        is_reserved,
-        is_unsliced,
-        stranding,
-        activity,
-        namespace,
-        pod,
-        pod_uid,
-        hours_method,
-        min(hour_start_at) as first_hour_at,
-        sum(gpu_seconds) as gpu_seconds
-    from facts.ledger_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
-    group by all
-),
-
 -- Time that was neither seen nor usable is part of what was expected and not seen.
-lost as (
+with lost as (
     select
         cluster,
         device_uuid,
         day,
         sum(gpu_seconds) as lost_seconds
-    from daily
+    from facts.ledger_day
     where activity = 'unseen' and gpu_instance_id = ''
     group by all
 ),
@@ -84,7 +62,7 @@ placed as (
         daily.gpu_seconds * if(
             daily.activity = 'unseen' and daily.gpu_instance_id = '', coalesce(capacity.fit_ratio, 0), 1
         ) as gpu_seconds
-    from daily
+    from facts.ledger_day as daily
     left join capacity
         using (cluster, device_uuid, day)
     left join period.holder_day as holder_day

@@ -6,7 +6,7 @@
 -- here: several GPUs at once (MIG instances do not reach each other), shared ones, instances, and what never worked.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
--- reads:  facts.container_hour, facts.device_hour, facts.ownership
+-- reads:  facts.container_day, facts.device_day, facts.ownership
 -- params: figure_min_coverage_ratio, fit_headroom_ratio, gpu_models, mig_profiles, since_at, until_at
 -- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
 -- columns:
@@ -64,26 +64,24 @@ model as (
 -- The models that the cluster has, as far as the catalogue knows them; of several names that match the longest is meant.
 there as (
     select
-        device_hour.cluster,
-        device_hour.gpu_model,
+        device_day.cluster,
+        device_day.gpu_model,
         arg_max(
             { 'memory_bytes': model.memory_bytes, 'bandwidth': model.bandwidth, 'teraflops': model.teraflops },
             length(model.gpu_model)
         ) as spec
-    from facts.device_hour
-    inner join model on device_hour.gpu_model glob model.gpu_model
-    where device_hour.hour_start_at < $until_at and device_hour.hour_start_at + interval 1 hour > $since_at
-    group by device_hour.cluster, device_hour.gpu_model
+    from facts.device_day
+    inner join model on device_day.gpu_model glob model.gpu_model
+    group by device_day.cluster, device_day.gpu_model
 ),
 
 device as (
     select
         cluster,
         device_uuid,
-        arg_max(node_name, hour_start_at) as node_name,
-        arg_max(gpu_model, hour_start_at) as gpu_model
-    from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        arg_max(node_name, last_hour_at) as node_name,
+        arg_max(gpu_model, last_hour_at) as gpu_model
+    from facts.device_day
     group by cluster, device_uuid
 ),
 
@@ -104,35 +102,27 @@ alone as (
 
 needed as (
     select
-        hour.cluster,
-        hour.namespace,
-        hour.pod,
-        hour.pod_uid,
-        hour.container,
-        hour.device_uuid,
-        sum(hour.observed_seconds) / 3600 as held_gpu_hours,
-        sum(hour.sm_active_seen_seconds) / nullif(sum(hour.observed_seconds), 0) as sm_known_ratio,
-        sum(hour.sm_occupancy_seen_seconds) / nullif(sum(hour.observed_seconds), 0) as occupancy_known_ratio,
-        sum(hour.dram_active_seen_seconds) / nullif(sum(hour.observed_seconds), 0) as dram_known_ratio,
-        -- Minutes at the edge of an hour are no busy hour.
-        max(hour.sm_active_ratio_seconds / hour.sm_active_seen_seconds) filter (
-            where hour.sm_active_seen_seconds >= 600
-        ) as busiest_sm_active_ratio,
-        max(hour.sm_occupancy_ratio_seconds / hour.sm_occupancy_seen_seconds) filter (
-            where hour.sm_occupancy_seen_seconds >= 600
-        ) as busiest_sm_occupancy_ratio,
-        max(hour.dram_active_ratio_seconds / hour.dram_active_seen_seconds) filter (
-            where hour.dram_active_seen_seconds >= 600
-        ) as busiest_dram_active_ratio,
-        max(hour.sm_active_ratio_max) as sm_active_ratio_max,
-        max(hour.fb_used_bytes_max) as memory_used_bytes_max,
-        max(hour.memory_used_ratio_max) as memory_used_ratio_max,
-        min(hour.hour_start_at) as first_seen_at
-    from facts.container_hour as hour
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        held.container,
+        held.device_uuid,
+        sum(held.observed_seconds) / 3600 as held_gpu_hours,
+        sum(held.sm_active_seen_seconds) / nullif(sum(held.observed_seconds), 0) as sm_known_ratio,
+        sum(held.sm_occupancy_seen_seconds) / nullif(sum(held.observed_seconds), 0) as occupancy_known_ratio,
+        sum(held.dram_active_seen_seconds) / nullif(sum(held.observed_seconds), 0) as dram_known_ratio,
+        max(held.busiest_sm_active_ratio) as busiest_sm_active_ratio,
+        max(held.busiest_sm_occupancy_ratio) as busiest_sm_occupancy_ratio,
+        max(held.busiest_dram_active_ratio) as busiest_dram_active_ratio,
+        max(held.sm_active_ratio_max) as sm_active_ratio_max,
+        max(held.fb_used_bytes_max) as memory_used_bytes_max,
+        max(held.memory_used_ratio_max) as memory_used_ratio_max,
+        min(held.first_hour_at) as first_seen_at
+    from facts.container_day as held
     inner join alone
         using (cluster, namespace, pod, pod_uid)
-    where hour.hour_start_at < $until_at and hour.hour_start_at + interval 1 hour > $since_at
-    group by hour.cluster, hour.namespace, hour.pod, hour.pod_uid, hour.container, hour.device_uuid
+    group by held.cluster, held.namespace, held.pod, held.pod_uid, held.container, held.device_uuid
 ),
 
 known as (

@@ -4,7 +4,7 @@
 -- that the instance has not. Several metrics (an exporter that was upgraded, two exporters) are listed, sorted.
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
--- reads:  facts.container_hour, facts.device_signal
+-- reads:  facts.container_day, facts.device_signal
 -- params: since_at, until_at
 -- source: facts.device_signal
 -- columns:
@@ -43,9 +43,8 @@ holder as (
         container,
         device_uuid,
         gpu_instance_id,
-        hour_start_at::date as day
-    from facts.container_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        day
+    from facts.container_day
 ),
 
 instance as (

@@ -1,7 +1,7 @@
 -- Hourly sums of devices, of containers on each device, and of containers over all their devices, added over the window.
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
--- reads:  facts.container_hour, facts.device_hour, facts.ownership
+-- reads:  facts.container_day, facts.device_day, facts.ownership
 -- params: since_at, until_at
 -- source: facts.device_hour, facts.container_hour
 -- columns:
@@ -104,7 +104,7 @@
 --   make                                nvidia, amd, intel, …; several are listed
 --   observed_seconds                    s in which any of the devices was seen
 --   lifetime_seconds                    s of the holder's life on the device, or on any of them; null for a device, and where unknown
-with hour as (
+with within as (
     select
         'device' as subject,
         '' as namespace,
@@ -114,26 +114,19 @@ with hour as (
         '' as sharing_mode,
         '' as sharing_evidence,
         *
-    from facts.device_hour
+    from facts.device_day
     union all by name
     select
         'container_device' as subject,
-        * exclude (certainty, scope)
-    from facts.container_hour
+        *
+    from facts.container_day
     union all by name
     select
         'container' as subject,
         '' as device_uuid,
         '' as gpu_instance_id,
-        * exclude (certainty, scope, device_uuid, gpu_instance_id)
-    from facts.container_hour
-),
-
--- Hours that the window touches count fully.
-within as (
-    select *
-    from hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+        * exclude (device_uuid, gpu_instance_id)
+    from facts.container_day
 ),
 
 -- A container is seen while any of its devices is: the union of its spans, within the hours that count.

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpureport.compute import connection
 from gpureport.config import Config
-from gpureport.lake import open_lake
+from gpureport.facts import opening
+from gpureport.facts.opening import ROLLED_UP
+from gpureport.lake import Lake, Partition, open_lake
 from gpureport.pipeline.settings import facts_made_with, report_settings
+from gpureport.report.results import Maps, read_results
 from gpureport.report_tables import report_tables
 from gpureport.simulate import SimulationPlan
-from gpureport.window import Window
+from gpureport.window import Window, parse_instant
 
 AMOUNT = re.compile(r"(_seconds|_joules|_kwh|gpu_hours|xid_error_count)$")
 KEYS = {
@@ -59,3 +64,36 @@ def test_the_amounts_of_two_days_are_those_of_each_added_up(simulated: Path, pla
     # Each table rounds to nine digits.
     assert both == {key: pytest.approx(one.get(key, 0) + other.get(key, 0), rel=1e-8, abs=1e-6) for key in both}
     assert {table for table, *_ in both} >= KEYS.keys() - {"dra_claim"}
+
+
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        pytest.param("2026-11-18T00:00:00Z", "2026-11-20T00:00:00Z", id="whole days"),
+        pytest.param("2026-11-18T10:20:00Z", "2026-11-19T07:00:00Z", id="both days are cut"),
+    ],
+)
+def test_every_table_is_the_same_from_days_as_from_hours(
+    since: str, until: str, simulated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = Window(parse_instant(since), parse_instant(until))
+    from_days = tables(simulated, window)
+
+    def of_hours(lake: Lake, table: str, clusters: Collection[str] | None) -> dict[date, list[Partition]]:
+        """As a lake tells that was computed before there were roll-ups."""
+        return {} if table in ROLLED_UP else by_day(lake, table, clusters)
+
+    by_day = opening._by_day
+    monkeypatch.setattr(opening, "_by_day", of_hours)
+    from_hours = tables(simulated, window)
+    assert from_days.keys() == from_hours.keys()
+    assert [name for name in from_days if from_days[name] != from_hours[name]] == []
+    assert sum(len(rows) for rows, _ in from_days.values()) > 1000
+
+
+def tables(lake: Path, window: Window) -> dict[str, tuple[list[tuple[Any, ...]], Maps]]:
+    """Every row of every report table, as it leaves the database."""
+    config = Config()
+    with connection() as con:
+        queries = report_tables(con, open_lake(lake), window, report_settings(config), facts_made_with(config))
+        return {result.name: (result.rows.rows(), result.maps) for result in read_results(con, queries)}

@@ -1,0 +1,120 @@
+"""The facts of a window: views of what the lake has of its days, and the daily roll-ups as far as it reaches.
+
+A day that the window holds whole is read as compute left it. Days at the window's edges, and those whose facts are older than
+their roll-ups, are rolled up here by the same SQL, in the same order: the same sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from itertools import groupby
+
+import duckdb
+
+from gpureport.lake import Lake, Partition, views
+from gpureport.lake.views import create_view
+from gpureport.query import Query
+from gpureport.window import Window, day_start, plain
+
+ROLLED_UP = (
+    "facts.device_day",
+    "facts.container_day",
+    "facts.power_day",
+    "facts.device_power_day",
+    "facts.ledger_day",
+)
+"""Each made from hours of the same kind; ``day`` is a column of theirs, and the window's hours are their parameters."""
+_SIGNALS = "facts.device_signal"
+
+
+def open_facts(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    queries: Mapping[str, Query],
+    tables: Collection[str],
+    window: Window,
+    clusters: Collection[str] | None = None,
+    days: Sequence[date] | None = None,
+) -> None:
+    """Open tables of the facts under their names, of all or some clusters, and of all or some days of the window."""
+    chosen = list(window.days()) if days is None else days
+    for table in ROLLED_UP:
+        if table in tables:
+            _open_rolled_up(con, lake, queries, table, window, clusters, chosen)
+    hourly, wanted = {*tables} - {*ROLLED_UP, _SIGNALS}, {table: query.columns for table, query in queries.items()}
+    views(con, lake, [folder(table) for table in sorted(hourly)], clusters, chosen, wanted)
+    if _SIGNALS in tables and chosen:
+        # A device that was there the day before is expected from the window's start on.
+        views(con, lake, [folder(_SIGNALS)], clusters, [chosen[0] - timedelta(days=1), *chosen], wanted)
+
+
+def day_hours(day: date) -> dict[str, datetime]:
+    """The parameters of a roll-up of a whole day."""
+    return {"since_at": plain(day_start(day)), "until_at": plain(day_start(day + timedelta(days=1)))}
+
+
+def folder(table: str) -> str:
+    """Where the lake keeps a table of the facts."""
+    return table.replace(".", "/")
+
+
+def _open_rolled_up(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    queries: Mapping[str, Query],
+    rolled_up: str,
+    window: Window,
+    clusters: Collection[str] | None,
+    days: Sequence[date],
+) -> None:
+    """A view of the longest run of days that the lake has rolled up, between the days that are rolled up now."""
+    con.execute("create schema if not exists day; create schema if not exists facts")
+    hours, kept = (_by_day(lake, table, clusters) for table in (f"{rolled_up.removesuffix('day')}hour", rolled_up))
+    whole = {day for day in days if window.start_at <= day_start(day) and day_start(day + timedelta(days=1)) <= window.end_at}
+    runs = groupby(days, key=lambda day: day in whole and len(kept.get(day, ())) == len(hours.get(day, ())))
+    run = max(([*run] for is_kept, run in runs if is_kept), key=len, default=[])
+    partitions = [each for day in run for each in sorted(kept.get(day, ()), key=lambda each: each.cluster)]
+    lake.bring(partitions)
+    before = [day for day in days if not run or day < run[0]]
+    after = [day for day in days if run and day > run[-1]]
+    name = rolled_up.replace("facts.", "day.")
+    parts = _rolled_up(con, lake, queries, rolled_up, window, clusters, before, f"{name}_before")
+    if partitions:
+        create_view(con, f"{name}_kept", [str(file) for each in partitions for file in each.files], {})
+        parts.append(f"select * exclude (date) from {name}_kept")
+    parts += _rolled_up(con, lake, queries, rolled_up, window, clusters, after, f"{name}_after")
+    if parts:
+        con.execute(f"create or replace view {rolled_up} as {' union all by name '.join(parts)}")
+
+
+def _by_day(lake: Lake, table: str, clusters: Collection[str] | None) -> dict[date, list[Partition]]:
+    """What the lake has of a table."""
+    found: dict[date, list[Partition]] = {}
+    for partition in lake.partitions(folder(table)):
+        if clusters is None or partition.cluster in clusters:
+            found.setdefault(partition.date, []).append(partition)
+    return found
+
+
+def _rolled_up(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    queries: Mapping[str, Query],
+    rolled_up: str,
+    window: Window,
+    clusters: Collection[str] | None,
+    days: Sequence[date],
+    table: str,
+) -> list[str]:
+    """A table of days that are rolled up now, as a statement; none where the lake has nothing of them."""
+    query = queries[rolled_up]
+    hourly, wanted = [folder(read) for read in query.reads], {read: queries[read].columns for read in query.reads}
+    hours = {"since_at": plain(window.start_at), "until_at": plain(window.end_at)}
+    con.execute(f"drop table if exists {table}")
+    making = f"create table {table} as"
+    for day in days:
+        if len(views(con, lake, hourly, clusters, [day], wanted)) == len(hourly):
+            con.execute(f"{making} from (\n{query.sql}\n) order by {', '.join(query.grain)}", hours)
+            making = f"insert into {table} by name"
+    return [f"from {table}"] if making.startswith("insert") else []
