@@ -42,6 +42,7 @@ def report(lake: Path, out: Path, *arguments: str, config: str = "") -> int:
         "--config",
         str(out.parent / "gpureport.toml"),
         "report",
+        "--facts",
         *window,
         "--lake",
         str(lake),
