@@ -247,7 +247,7 @@ class _Asked:
         """)
         said = []
         if pair and self.is_notable(pair["gpu_hours"]):
-            said.append(f"{pair['borrower']} borrowed {formats.gpu_hours(pair['gpu_hours'])} that {pair['quota']} was guaranteed")
+            said.append(f"borrowed by {pair['borrower']}: {formats.gpu_hours(pair['gpu_hours'])} guaranteed to {pair['quota']}")
         if not self.team:
             whole = self.whole
             if self.is_notable(whole.of("fragmented")):
