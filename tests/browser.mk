@@ -6,7 +6,7 @@ BROWSER := .cache/browser
 browser: ## Unpack a headless Chromium into .cache/browser where the machine has none
 	@sh tests/fetch-browser.sh $(BROWSER)
 
-screenshots: $(VENV)/.installed-dev browser ## Pictures of the H200's report and of a month of 300 GPUs into out/screenshots: three widths, light and dark, print (minutes)
-	@$(VENV)/bin/gpureport demo --out out/demo
-	@$(VENV)/bin/gpureport demo --simulated --days 30 --gpus 300 --out out/month-of-300
-	@$(PY) tests/screenshots.py --out out/screenshots out/demo out/month-of-300
+screenshots: $(VENV)/.installed-dev browser ## Pictures of the demo's two reports into out/screenshots: three widths, light and dark, print (minutes)
+	@$(VENV)/bin/gpureport demo --simulated --out out/demo
+	@$(VENV)/bin/gpureport demo --out out/demo-h200
+	@$(PY) tests/screenshots.py --out out/screenshots out/demo out/demo-h200
