@@ -45,12 +45,12 @@ def test_the_overview_is_three_screens_at_most(page: Page) -> None:
 
 def test_a_tab_has_an_address_and_back_leads_to_the_one_before(page: Page) -> None:
     page.get_by_role("link", name="Workloads", exact=True).first.click()
+    page.locator("#workloads.on").wait_for()
     assert page.evaluate("location.hash") == "#workloads"
-    assert page.locator("section.tab.on").get_attribute("id") == "workloads"
     page.go_back()
-    assert page.locator("section.tab.on").get_attribute("id") == "overview"
+    page.locator("#overview.on").wait_for()
     page.keyboard.press("3")
-    assert page.locator(".tabs a[aria-current]").inner_text() == "Workloads"
+    page.locator(".tabs a[aria-current]", has_text="Workloads").wait_for()
 
 
 def test_a_search_finds_a_row_and_opens_it(page: Page) -> None:
