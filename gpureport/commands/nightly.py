@@ -79,7 +79,7 @@ def run(invocation: Invocation, /, day: str | None, no_kubernetes: bool, **flags
     plan = nightly.NightPlan(config, invocation.environ, chosen, invocation.now, with_state=not no_kubernetes)
     reported = nightly.run(plan, invocation.say, time.monotonic)
     if reported:
-        print_report(reported)
+        print_report(invocation, reported)
 
 
 @click.command()

@@ -199,8 +199,10 @@ def period(invocation: Invocation, /, config: Config, since: str | None, until: 
     return Window(named.start_at, parse_period(until, invocation.now).start_at) if until else named
 
 
-def print_report(reported: Reported) -> None:
-    """The report's answers, and on the last line where its page is."""
+def print_report(invocation: Invocation, reported: Reported) -> None:
+    """The report's answers, and on the last line where its page is; its warnings into the log."""
+    for warning in reported.warnings:
+        invocation.log.warn(warning)
     for line in reported.answers:
         click.echo(line)
     click.echo(str(reported.files[0]))

@@ -44,10 +44,10 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
     if not simulated and (days or gpus):
         raise UsageError("--days and --gpus are of the simulated cluster; give them with --simulated")
     if not simulated:
-        print_report(pipeline.demo(config, out or Path("out/demo-h200"), invocation.now))
+        print_report(invocation, pipeline.demo(config, out or Path("out/demo-h200"), invocation.now))
         return
     folder = out or Path("out/demo")
-    print_report(pipeline.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56, invocation.say))
+    print_report(invocation, pipeline.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56, invocation.say))
     for line in ("top teams", "report --by team --out out/teams", "whatif --since 2026-10-25 --until 2026-11-01 --add-nodes 1"):
         invocation.say(f"next: gpureport {line} --lake {folder / 'lake'}")
 
@@ -100,4 +100,4 @@ def report(
     if is_anonymous and config.report.by:
         raise UsageError("Team pages have the team's name. Use --anonymise without --by.")
     salt = read_salt(salt_file) if is_anonymous else ""
-    print_report(pipeline.report(config, window, config.out, invocation.now, salt))
+    print_report(invocation, pipeline.report(config, window, config.out, invocation.now, salt))

@@ -98,10 +98,11 @@ def has_facts(config: Config, day: date) -> bool:
 
 @dataclass(frozen=True)
 class Reported:
-    """A report's files, the page first, and its answers, a line each."""
+    """A report's files, the page first, its answers, a line each, and what the operator should look at."""
 
     files: list[Place]
     answers: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> Reported:
@@ -124,6 +125,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         owners = _owners(con, config, lake, window)
         header, queries = open_report(con, config, lake, window, now, salt)
         failing = findings.failing(con, config.report.fail_on)
+        unmatched = [] if salt else _unmatched(con, config)
         forms = Forms(config.report.csv_rows, config.report.facts)
         written = deliver(out, write)
     ratio = header.coverage_ratio or 0.0
@@ -135,7 +137,24 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     if failing:
         listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
         raise FindingError(f"{out / 'report.html'} is written, and has findings that fail the run (--fail-on): {listed}")
-    return Reported(written, tuple(answers))
+    return Reported(written, tuple(answers), tuple(unmatched))
+
+
+def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
+    """A sentence for each configured model or UUID that is no GPU's of the window: misspelt, it would silently count for none."""
+    rows = con.execute("select distinct gpu_model, device_uuid from report.device").fetchall()
+    models, uuids = {model for model, _ in rows}, {uuid for _, uuid in rows}
+    given = {
+        "prices.gpu_hour": config.prices.gpu_hour.keys() - models,
+        "power.idle_watts": config.power.idle_watts.keys() - models - uuids,
+        "links": config.links.keys() - models,
+    }
+    there = ", ".join(sorted(filter(None, models))) or "of no known model"
+    return [
+        f"{section} names {name!r}, which no GPU of the period is; its GPUs are {there}"
+        for section, names in given.items()
+        for name in sorted(names - {"all"})
+    ]
 
 
 def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window) -> dict[tuple[str, str], str] | None:

@@ -22,7 +22,7 @@ from gpureport.errors import UsageError
 from gpureport.pipeline.settings import compute_settings, report_settings
 from gpureport.window import age_ago
 
-from .samples import NOW
+from .samples import DAY, NOW
 
 WRONG: list[Any] = [
     True,
@@ -173,6 +173,17 @@ TYPED = [
 @pytest.mark.parametrize(("command", "flag"), TYPED, ids=map(" ".join, TYPED))
 def test_a_flag_of_another_kind_is_refused(command: str, flag: str) -> None:
     assert main([command, flag, "nonsense"], environ={}, now=NOW) == 2
+
+
+def test_a_name_that_matches_no_gpu_is_a_warning(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text("[prices.gpu_hour]\n'NVIDIA-H200' = 3.6\nall = 1.2\n[power.idle_watts]\n'GPU-gone' = 50\n")
+    flags = ["--since", DAY, "--lake", str(lake), "--out", str(tmp_path / "out")]
+    main(["--config", str(file), "compute", "--date", DAY, "--lake", str(lake)], environ={}, now=NOW)
+    assert main(["--config", str(file), "report", *flags], environ={}, now=NOW) == 0
+    told = capsys.readouterr().err
+    assert "warning: prices.gpu_hour names 'NVIDIA-H200', which no GPU of the period is" in told
+    assert "warning: power.idle_watts names 'GPU-gone'" in told
 
 
 def test_flags_and_environment_go_over_the_entry_of_a_cluster(tmp_path: Path) -> None:
