@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from lake_rows import DAY, arrow, contents, facts, owner, sample
 
+from gpureport import compute
 from gpureport.compute import ComputeSettings, compute_day, connection
 from gpureport.errors import LakeError, QueryError
 from gpureport.facts import intervals
@@ -123,6 +124,15 @@ def test_neither_the_parts_of_the_lake_matter_nor_who_sums_them(tmp_path, monkey
     compute_day(together, "c", DAY, ComputeSettings())
     assert facts(apart, "device_hour", "*") == facts(together, "device_hour", "*")
     assert facts(apart, "container_hour", "*") == facts(together, "container_hour", "*")
+
+
+def test_holders_a_few_at_a_time_have_the_same_facts(computed, tmp_path, monkeypatch):
+    shutil.copytree(computed.path, tmp_path / "lake")
+    monkeypatch.setattr(compute, "_HOLDERS_AT_ONCE", 1)
+    again = open_lake(tmp_path / "lake")
+    assert compute_day(again, "c", DAY, ComputeSettings(), version="9.9").rows["facts.container_hour"] == 2
+    for table in ("container_hour", "power_hour", "ownership"):
+        assert facts(again, table, "*") == facts(computed, table, "*")
 
 
 @pytest.mark.parametrize(
