@@ -37,7 +37,7 @@ def bucket_of(state: State) -> str:
     outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause = state
     is_named = is_held or (activity not in ACTIVE and (is_reserved or not label_cause))
     steps = [
-        ("unavailable", outage != ""),
+        ("unavailable", outage != "" and not is_held and not is_reserved and activity not in ACTIVE),
         ("unknown", activity == "unseen" or not is_named or (is_held and activity == "untold")),
         ("allocated_idle", is_held and activity == "inactive"),
         ("effective", activity == "effective"),

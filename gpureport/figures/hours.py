@@ -32,7 +32,9 @@ HOUR_FIGURES = {
     "unknown_gpu_hours": Figure(
         "h not seen; or held without a signal of activity; or active while nobody is named; or without labels"
     ),
-    "unavailable_gpu_hours": Figure("h in which the node was not ready or cordoned, or the GPU unhealthy or tainted"),
+    "unavailable_gpu_hours": Figure(
+        "h in which nobody had the GPU and its node was not ready or cordoned, or it was unhealthy or tainted"
+    ),
     "usable_gpu_hours": Figure("h in which GPUs were seen and could be used"),
     "held_gpu_hours": Figure("h of usable_gpu_hours in which a container held them"),
     "unnamed_gpu_hours": Figure("h of usable_gpu_hours active with nobody named, or on a node whose labels are missing"),

@@ -29,8 +29,8 @@ device_day as (
         device_uuid,
         day,
         sum(gpu_seconds) filter (where activity != 'unseen') as seen_seconds,
-        sum(gpu_seconds) filter (where activity != 'unseen' and outage = '') as usable_seconds,
-        sum(gpu_seconds) filter (where activity != 'unseen' and outage = '' and pod != '' and not is_reserved) as held_seconds
+        sum(gpu_seconds) filter (where activity != 'unseen' and (outage = '' or pod != '')) as usable_seconds,
+        sum(gpu_seconds) filter (where activity != 'unseen' and pod != '' and not is_reserved) as held_seconds
     from facts.ledger_day
     where day + interval 1 day <= $until_at
     group by all

@@ -3,10 +3,11 @@
 -- Each bucket has its own condition, written out in full; none takes what the others leave. That they are disjoint and complete shows
 -- in report.gpu_hour_balance, which sets their sum against a capacity that is reckoned without them.
 --
--- unavailable: the GPU could not be used, held or not. unknown: not seen; or held and no signal tells whether it was active;
--- or active and nobody named; or labels are missing on its node. allocated_idle: held and not active. effective, allocated_ineffective,
--- allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known. reserved_idle: a claim has it and no
--- container. stranded: nobody has it, and nothing that is asked for can be placed on it. free: nobody has it.
+-- unavailable: the GPU could not be used, and nobody had it: work that goes on there stays allocated. unknown: not seen; or held and
+-- no signal tells whether it was active; or active and nobody named; or labels are missing on its node. allocated_idle: held and not
+-- active. effective, allocated_ineffective, allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known.
+-- reserved_idle: a claim has it and no container. stranded: nobody has it, and nothing that is asked for can be placed on it. free:
+-- nobody has it.
 --
 -- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
 -- MIG instance counts its compute slices of 7 (of 4 on an A30).
@@ -96,7 +97,7 @@ placed as (
 flagged as (
     select
         *,
-        outage = '' as is_usable,
+        outage = '' or pod != '' or is_reserved or activity in ('effective', 'ineffective', 'busy') as is_usable,
         activity != 'unseen' as is_seen,
         pod != '' and not is_reserved as is_held,
         activity in ('effective', 'ineffective', 'busy') as is_active,

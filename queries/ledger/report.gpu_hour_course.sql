@@ -52,7 +52,7 @@ span as (
     where
         ledger.hour_start_at < $until_at
         and ledger.hour_start_at + interval 1 hour > $since_at
-        and ledger.outage = ''
+        and (ledger.outage = '' or ledger.pod != '' or ledger.activity in ('effective', 'ineffective', 'busy'))
         and ledger.activity != 'unseen'
 )
 

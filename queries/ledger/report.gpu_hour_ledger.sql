@@ -2,10 +2,11 @@
 --
 -- The conditions stand in period.ledger; the proof that they are disjoint and complete in report.gpu_hour_balance.
 --
--- unavailable: the GPU could not be used, held or not. unknown: not seen; or held and no signal tells whether it was active;
--- or active and nobody named; or labels are missing on its node. allocated_idle: held and not active. effective, allocated_ineffective,
--- allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known. reserved_idle: a claim has it and no
--- container. stranded: nobody has it, and nothing that is asked for can be placed on it. free: nobody has it.
+-- unavailable: the GPU could not be used, and nobody had it: work that goes on there stays allocated. unknown: not seen; or held and
+-- no signal tells whether it was active; or active and nobody named; or labels are missing on its node. allocated_idle: held and not
+-- active. effective, allocated_ineffective, allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known.
+-- reserved_idle: a claim has it and no container. stranded: nobody has it, and nothing that is asked for can be placed on it. free:
+-- nobody has it.
 --
 -- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
 -- MIG instance counts its compute slices of 7 (of 4 on an A30).
