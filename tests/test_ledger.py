@@ -38,7 +38,8 @@ def bucket_of(state: State) -> str:
     is_named = is_held or (activity not in ACTIVE and (is_reserved or not label_cause))
     steps = [
         ("unavailable", outage != "" and not is_held and not is_reserved and activity not in ACTIVE),
-        ("unknown", activity == "unseen" or not is_named or (is_held and activity == "untold")),
+        ("unknown", not is_held and (activity == "unseen" or not is_named)),
+        ("allocated_unmeasured", is_held and activity in ("unseen", "untold")),
         ("allocated_idle", is_held and activity == "inactive"),
         ("effective", activity == "effective"),
         ("allocated_ineffective", activity == "ineffective"),
@@ -64,6 +65,10 @@ def con() -> duckdb.DuckDBPyConnection:
             "create table period.capacity (cluster varchar, node_name varchar, device_uuid varchar, day date, "
             "gpu_model varchar, device_count bigint, capacity_seconds double, unseen_seconds double, unseen_cause varchar)"
         )
+        con.execute(
+            "create table period.unseen_allocation (cluster varchar, node_name varchar, day date, state varchar, "
+            "namespace varchar, pod varchar, pod_uid varchar, unseen_ratio double)"
+        )
         con.execute("create table period.holder_day (cluster varchar, device_uuid varchar, day date, cause varchar)")
         for number, (outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause) in enumerate(STATES):
             pod = "p" if is_held or is_reserved else ""
@@ -87,11 +92,11 @@ def test_every_state_is_in_exactly_one_bucket_and_in_the_right_one(con: duckdb.D
     assert {STATES[number]: buckets for number, buckets in found.items()} == {state: [bucket_of(state)] for state in STATES}
 
 
-def test_all_nine_buckets_occur(con: duckdb.DuckDBPyConnection) -> None:
+def test_all_ten_buckets_occur(con: duckdb.DuckDBPyConnection) -> None:
     assert {bucket_of(state) for state in STATES} == {
         row[0] for row in con.execute("select distinct bucket from period.ledger").fetchall()
     }
-    assert len({bucket_of(state) for state in STATES}) == 9
+    assert len({bucket_of(state) for state in STATES}) == 10
 
 
 def test_the_ledger_closes_and_a_lost_span_is_found(con: duckdb.DuckDBPyConnection) -> None:

@@ -23,6 +23,7 @@ _KEPT = (
     "facts.device_request",
     "facts.device_capacity",
     "facts.container_request",
+    "facts.node_allocation",
     "facts.overallocation",
     "facts.refuted_holder",
     "facts.pod_wait",

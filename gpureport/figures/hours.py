@@ -19,6 +19,7 @@ HOUR_FIGURES = {
     "effective_gpu_hours": Figure("h held and active with SM activity of 0.5 or more", ("sm_active_ratio",)),
     "allocated_ineffective_gpu_hours": Figure("h held and active with SM activity below 0.5", ("sm_active_ratio",)),
     "allocated_busy_gpu_hours": Figure("h held and active while SM activity is unknown", ACTIVITY, ways=ANY_ACTIVITY),
+    "allocated_unmeasured_gpu_hours": Figure("h held without a signal of activity, or allocated by requests without telemetry"),
     "allocated_idle_gpu_hours": Figure("h held and not active", ACTIVITY, ways=ANY_ACTIVITY),
     "reserved_idle_gpu_hours": Figure("h that a resource claim had and no container held"),
     "share_ratio": Figure(
@@ -30,7 +31,7 @@ HOUR_FIGURES = {
     ),
     "free_gpu_hours": Figure("h that nobody had"),
     "unknown_gpu_hours": Figure(
-        "h not seen; or held without a signal of activity; or active while nobody is named; or without labels"
+        "h without telemetry and not known from Kubernetes; or active while nobody is named; or without labels"
     ),
     "unavailable_gpu_hours": Figure(
         "h in which nobody had the GPU and its node was not ready or cordoned, or it was unhealthy or tainted"

@@ -26,7 +26,6 @@ with earlier_device as (
         cluster,
         device_uuid
     from previous.capacity
-    where device_uuid != ''
 ),
 
 -- A cluster of which the window before is not there would be all new.
@@ -35,7 +34,7 @@ device_now as (
         cluster,
         device_uuid
     from period.capacity
-    where device_uuid != '' and cluster in (select cluster from previous.capacity)
+    where cluster in (select cluster from previous.capacity)
 ),
 
 device as (
@@ -64,7 +63,7 @@ held as (
         gpu_hours * $window_ratio as earlier_gpu_hours,
         0 as gpu_hours
     from previous.ledger
-    where bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_idle')
+    where bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_unmeasured', 'allocated_idle')
     union all by name
     select
         cluster,
@@ -77,7 +76,7 @@ held as (
         0 as earlier_gpu_hours,
         gpu_hours
     from period.ledger
-    where bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_idle')
+    where bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_unmeasured', 'allocated_idle')
 ),
 
 summed as (
@@ -92,8 +91,8 @@ summed as (
         sum(held.gpu_hours) as held_gpu_hours,
         coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket = 'effective'), 0) as earlier_effective_gpu_hours,
         coalesce(sum(held.gpu_hours) filter (where held.bucket = 'effective'), 0) as effective_gpu_hours,
-        coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket = 'allocated_busy'), 0) as earlier_unmeasured_gpu_hours,
-        coalesce(sum(held.gpu_hours) filter (where held.bucket = 'allocated_busy'), 0) as unmeasured_gpu_hours
+        coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket in ('allocated_busy', 'allocated_unmeasured')), 0) as earlier_unmeasured_gpu_hours,
+        coalesce(sum(held.gpu_hours) filter (where held.bucket in ('allocated_busy', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
     from held
     inner join device
         using (cluster, device_uuid)

@@ -12,7 +12,7 @@
 with most_offered as (
     select
         cluster,
-        arg_max(resource, { 'hours': coalesce(offered_unit_hours, 0), 'name': resource }) as resource
+        arg_max(resource, { 'is_all': resource = 'gpu', 'hours': coalesce(offered_unit_hours, 0), 'name': resource }) as resource
     from period.demand
     group by cluster
 ),

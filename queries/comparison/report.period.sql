@@ -18,6 +18,7 @@
 --   effective_gpu_hours              h held and active with SM activity of 0.5 or more
 --   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
 --   allocated_busy_gpu_hours         h held and active, SM activity not known
+--   allocated_unmeasured_gpu_hours   h held, not known whether active
 --   allocated_idle_gpu_hours         h held and not active
 --   reserved_idle_gpu_hours          h that a claim had and no container
 --   stranded_gpu_hours               h that nobody had and nothing could be placed on
@@ -76,6 +77,7 @@ bucket as (
         coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_ineffective'), 0) as allocated_ineffective_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_busy'), 0) as allocated_busy_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as allocated_unmeasured_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'stranded'), 0) as stranded_gpu_hours,
@@ -118,10 +120,11 @@ select
     capacity.device_count,
     capacity.capacity_gpu_hours,
     bucket.effective_gpu_hours + bucket.allocated_ineffective_gpu_hours + bucket.allocated_busy_gpu_hours
-    + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
+    + bucket.allocated_unmeasured_gpu_hours + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
     bucket.effective_gpu_hours,
     bucket.allocated_ineffective_gpu_hours,
     bucket.allocated_busy_gpu_hours,
+    bucket.allocated_unmeasured_gpu_hours,
     bucket.allocated_idle_gpu_hours,
     bucket.reserved_idle_gpu_hours,
     bucket.stranded_gpu_hours,

@@ -1,17 +1,18 @@
 -- Requested and allocatable units of each accelerator resource in steps; nothing changes within a step.
 --
 -- In OpenCost's sense (pending pods bound or not, requests of containers, all nodes; here of every resource) and in Kubernetes' sense
--- (effective requests, what waits for a place apart from what has one, nodes that take nothing apart). Never add sources.
+-- (effective requests, what waits for a place apart from what has one, nodes that take nothing apart). Never add sources, nor resources:
+-- the resource gpu is all of them, in GPUs.
 -- A figure is null where its source was silent about it: 0 means looked at and none.
 --
 -- grain:  cluster, source, resource, start_at
--- reads:  day.claim_request, day.kube_allocatable, day.kube_request, day.kube_series, day.snapshot_allocatable, day.snapshot_request, day.state_snapshot, lake.sample
+-- reads:  day.claim_request, day.gpu_allocatable, day.gpu_request, day.kube_allocatable, day.kube_request, day.kube_series, day.snapshot_allocatable, day.snapshot_request, day.state_snapshot, lake.sample
 -- params:
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
 -- columns:
 --   cluster                  cluster name
 --   source                   snapshot or kube-state-metrics
---   resource                 extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   is_opencosts             OpenCost itself would count it
 --   start_at                 UTC, start of the step
 --   end_at                   UTC, its end, outside it
@@ -48,6 +49,13 @@ with ask as (
         false as is_claim,
         *
     from day.kube_request
+    union all by name
+    select
+        *,
+        'gpu' as resource,
+        false as is_opencosts,
+        effective_units as container_units
+    from day.gpu_request
 ),
 
 offer as (
@@ -60,6 +68,11 @@ offer as (
         'kube-state-metrics' as source,
         *
     from day.kube_allocatable
+    union all by name
+    select
+        * replace ('gpu' as resource),
+        false as is_opencosts
+    from day.gpu_allocatable
 ),
 
 resource as (

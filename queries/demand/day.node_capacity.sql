@@ -1,78 +1,177 @@
 -- Allocated and free units of each accelerator resource on each node in steps, as the scheduler counts them.
 --
 -- Requests of pods that are bound to the node and have not finished, and devices of claims. A node that takes no pods has nothing left to give.
--- Each source stands alone: never add sources.
+-- Each source stands alone: never add sources, nor resources: the resource gpu is all names together, in GPUs, where pods were looked at.
+-- What one name allocates another does not offer: devices of which Koordinator gave out a part are not whole any more (its Device objects say
+-- which; without them at least as many as its shares fill), and claims made for an extended resource take devices of its class.
 --
 -- grain:  cluster, source, node_name, resource, start_at
--- reads:  day.claim_request, day.kube_allocatable, day.kube_request, day.snapshot_allocatable, day.snapshot_request
+-- reads:  day.accelerator_resource, day.claim_request, day.demand_step, day.gpu_allocatable, day.gpu_request, day.kube_allocatable, day.kube_request, day.snapshot_allocatable, day.snapshot_request, facts.device_capacity, lake.device_class
 -- params:
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
 -- columns:
 --   cluster            cluster name
 --   source             snapshot or kube-state-metrics
 --   node_name          node
---   resource           extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   start_at           UTC, start of the step
 --   end_at             UTC, its end, outside it
 --   schedulable_units  units that may be given out, taken or not; 0 on a node that takes no pods
 --   free_units         what is left
-with held as (
+--   unavailable_units  units that nobody has and that may not be given out
+--   unavailable_state  why they may not: cordoned, not_ready or tainted; '' where all may
+with offered as (
     select
-        cluster,
         'snapshot' as source,
-        node_name,
-        resource,
-        effective_units,
-        start_at,
-        end_at
-    from day.snapshot_request
-    where stage in ('bound', 'placed') and node_name != ''
-    union all by name
-    select
-        cluster,
-        'snapshot' as source,
-        node_name,
-        resource,
-        effective_units,
-        start_at,
-        end_at
-    from day.claim_request
-    where stage in ('bound', 'placed') and node_name != ''
-    union all by name
-    select
-        cluster,
-        'kube-state-metrics' as source,
-        node_name,
-        resource,
-        effective_units,
-        start_at,
-        end_at
-    from day.kube_request
-    where stage in ('bound', 'placed') and node_name != ''
-),
-
-offered as (
-    select
-        cluster,
-        'snapshot' as source,
-        node_name,
-        resource,
-        state,
-        allocatable_units,
-        start_at,
-        end_at
+        *
     from day.snapshot_allocatable
     union all by name
     select
-        cluster,
         'kube-state-metrics' as source,
+        *
+    from day.kube_allocatable
+    union all by name
+    select * replace ('gpu' as resource)
+    from day.gpu_allocatable
+),
+
+-- Devices that Koordinator gives out in parts beside the device plugin's name for them.
+doubled as (
+    select distinct
+        offered.cluster,
+        offered.source,
+        offered.node_name,
+        offered.resource
+    from offered
+    inner join day.accelerator_resource as name
+        using (cluster, resource)
+    semi join (
+        from offered
+        where starts_with(resource, 'koordinator.sh/gpu')
+    ) as shared
+        using (cluster, source, node_name)
+    where name.unit_gpus = 1
+),
+
+asked as (
+    select
+        'snapshot' as source,
+        *
+    from day.snapshot_request
+    union all by name
+    select
+        'kube-state-metrics' as source,
+        *
+    from day.kube_request
+    union all by name
+    select
+        'snapshot' as source,
+        *
+    from day.claim_request
+    union all by name
+    select
+        *,
+        'gpu' as resource
+    from day.gpu_request
+),
+
+-- Devices as Koordinator's objects tell of them, else the GPUs of all pods there.
+touched as (
+    select
+        cluster,
+        'snapshot' as source,
         node_name,
-        resource,
-        state,
-        allocatable_units,
+        is_healthy and held_core_percent = 0 and coalesce(held_memory_ratio_percent, 0) = 0 as is_whole,
         start_at,
         end_at
-    from day.kube_allocatable
+    from facts.device_capacity
+    where device_type = 'gpu'
+),
+
+held as (
+    select
+        cluster,
+        source,
+        node_name,
+        resource,
+        effective_units,
+        start_at,
+        end_at
+    from asked
+    anti join doubled
+        using (cluster, source, node_name, resource)
+    where stage in ('bound', 'placed') and node_name != ''
+    union all by name
+    select
+        doubled.*,
+        asked.effective_units,
+        asked.start_at,
+        asked.end_at
+    from doubled
+    inner join asked
+        using (cluster, source, node_name)
+    anti join touched
+        using (cluster, source, node_name)
+    where asked.resource = 'gpu' and asked.stage in ('bound', 'placed')
+    union all by name
+    select
+        doubled.*,
+        1 as effective_units,
+        touched.start_at,
+        touched.end_at
+    from doubled
+    inner join touched
+        using (cluster, source, node_name)
+    where not touched.is_whole
+    union all by name
+    select
+        asked.cluster,
+        asked.source,
+        asked.node_name,
+        class.resource,
+        asked.effective_units,
+        asked.start_at,
+        asked.end_at
+    from asked
+    inner join (
+        select distinct
+            cluster,
+            extended_resource,
+            device_class || '.deviceclass.resource.k8s.io/devices' as resource
+        from lake.device_class
+        where extended_resource != ''
+    ) as class
+        on
+            asked.cluster = class.cluster
+            and asked.resource = class.extended_resource
+    where asked.source = 'snapshot' and asked.stage in ('bound', 'placed') and asked.node_name != ''
+),
+
+-- When pods were looked at: steps that follow each other are one.
+watched as (
+    select
+        cluster,
+        source,
+        start_at,
+        end_at,
+        count(*) filter (where is_new) over (partition by cluster, source order by start_at rows unbounded preceding) as number
+    from (
+        select
+            *,
+            coalesce(lag(end_at) over (partition by cluster, source order by start_at) != start_at, true) as is_new
+        from day.demand_step
+        where resource = 'gpu' and held_units is not null
+    ) as step
+),
+
+watch as (
+    select
+        cluster,
+        source,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from watched
+    group by cluster, source, number
 ),
 
 change as (
@@ -83,8 +182,7 @@ change as (
         resource,
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         effective_units as held,
-        0 as schedulable,
-        0 as offers
+        (effective_units is null and resource = 'gpu')::bigint as unsized
     from held
     union all by name
     select
@@ -93,10 +191,28 @@ change as (
         node_name,
         resource,
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
-        0 as held,
         if(state = 'schedulable', allocatable_units, 0) as schedulable,
+        allocatable_units as allocatable,
+        (state = 'cordoned')::bigint as cordoned,
+        (state = 'not_ready')::bigint as not_ready,
+        (state = 'tainted')::bigint as tainted,
         if(state is null, 0, 1) as offers
     from offered
+    union all by name
+    select
+        node.*,
+        'gpu' as resource,
+        unnest([{ 'changed_at': watch.start_at, 'sign': 1 }, { 'changed_at': watch.end_at, 'sign': -1 }], recursive := true),
+        1 as watches
+    from (
+        select distinct
+            cluster,
+            source,
+            node_name
+        from day.gpu_allocatable
+    ) as node
+    inner join watch
+        using (cluster, source)
 ),
 
 summed as (
@@ -107,8 +223,14 @@ summed as (
         resource,
         changed_at,
         sum(sign * held) as held,
+        sum(sign * unsized) as unsized,
         sum(sign * schedulable) as schedulable,
-        sum(sign * offers) as offers
+        sum(sign * allocatable) as allocatable,
+        sum(sign * cordoned) as cordoned,
+        sum(sign * not_ready) as not_ready,
+        sum(sign * tainted) as tainted,
+        sum(sign * offers) as offers,
+        sum(sign * watches) as watches
     from change
     group by all
 ),
@@ -121,19 +243,35 @@ running as (
         resource,
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
-        sum(columns(['held', 'schedulable', 'offers'])) over in_order
+        coalesce(sum(columns([
+            'held', 'unsized', 'schedulable', 'allocatable', 'cordoned', 'not_ready', 'tainted', 'offers', 'watches'
+        ])) over in_order, 0)
     from summed
     window in_order as (partition by cluster, source, node_name, resource order by changed_at)
 )
 
 select
-    cluster,
-    source,
-    node_name,
-    resource,
-    start_at,
-    end_at,
-    schedulable::double as schedulable_units,
-    greatest(0, schedulable - held)::double as free_units
+    running.cluster,
+    running.source,
+    running.node_name,
+    running.resource,
+    running.start_at,
+    running.end_at,
+    running.schedulable::double as schedulable_units,
+    -- Sums of shares differ in the last places: a part of a device is not one that is whole.
+    greatest(0, if(doubled.resource is null, round(running.schedulable - running.held, 9), floor(running.schedulable - running.held + 1e-9)))::double
+        as free_units,
+    round(greatest(0, running.allocatable - greatest(running.schedulable, running.held)), 9)::double as unavailable_units,
+    case
+        when running.not_ready > 0 then 'not_ready'
+        when running.cordoned > 0 then 'cordoned'
+        when running.tainted > 0 then 'tainted'
+        else ''
+    end as unavailable_state
 from running
-where offers > 0 and end_at is not null
+left join doubled
+    using (cluster, source, node_name, resource)
+where
+    running.offers > 0
+    and running.end_at is not null
+    and (running.resource != 'gpu' or (running.watches > 0 and running.unsized = 0))

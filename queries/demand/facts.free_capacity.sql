@@ -28,7 +28,7 @@ with stepped as (
             interval 5 minutes
         )) as looked_at
     from day.node_capacity
-    where not starts_with(resource, 'koordinator.sh/')
+    where not starts_with(resource, 'koordinator.sh/') and resource != 'gpu'
 )
 
 select

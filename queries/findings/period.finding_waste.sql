@@ -35,7 +35,7 @@ with held as (
         max(node_name) as node_name,
         max(gpu_model) as gpu_model,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'unknown'), 0) as unknown_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as unknown_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket in (
             'allocated_idle', 'effective', 'allocated_ineffective', 'allocated_busy'
         )), 0) as told_gpu_hours,

@@ -1,35 +1,36 @@
--- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of nine buckets.
+-- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of ten buckets.
 --
 -- Each bucket has its own condition, written out in full; none takes what the others leave. That they are disjoint and complete shows
 -- in report.gpu_hour_balance, which sets their sum against a capacity that is reckoned without them.
 --
--- unavailable: the GPU could not be used, and nobody had it: work that goes on there stays allocated. unknown: not seen; or held and
--- no signal tells whether it was active; or active and nobody named; or labels are missing on its node. allocated_idle: held and not
--- active. effective, allocated_ineffective, allocated_busy: held and active, with SM activity of 0.5 or more, below 0.5, not known.
--- reserved_idle: a claim has it and no container. stranded: nobody has it, and nothing that is asked for can be placed on it. free:
--- nobody has it.
+-- unavailable: the GPU could not be used, and nobody had it: work that goes on there stays allocated. unknown: no telemetry, and
+-- Kubernetes does not say whose it was; or active and nobody named; or labels are missing on its node. allocated_unmeasured: held, and no
+-- signal tells whether it was active; or without telemetry and allocated by requests and placement (period.unseen_allocation).
+-- allocated_idle: held and not active. effective, allocated_ineffective, allocated_busy: held and active, with SM activity of 0.5 or
+-- more, below 0.5, not known. reserved_idle: a claim has it and no container. stranded: nobody has it, and nothing that is asked for
+-- can be placed on it. free: nobody has it.
 --
 -- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
 -- MIG instance counts its compute slices of 7 (of 4 on an A30).
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
--- reads:  facts.ledger_day, period.capacity, period.holder_day
+-- reads:  facts.ledger_day, period.capacity, period.holder_day, period.unseen_allocation
 -- params:
--- source: facts.ledger_hour; what was not seen: period.capacity; missing labels: period.holder_day
+-- source: facts.ledger_day; what was not seen: period.capacity, period.unseen_allocation; missing labels: period.holder_day
 -- columns:
 --   cluster          cluster name
 --   node_name        node, '' where unknown
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   day              UTC day
---   bucket           unavailable, unknown, allocated_idle, effective, allocated_ineffective, allocated_busy, reserved_idle, stranded or free
---   cause            why it is unavailable (not_ready, cordoned, …), unknown (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); '' else
+--   bucket           unavailable, unknown, allocated_unmeasured, allocated_idle, effective, allocated_ineffective, allocated_busy, reserved_idle, stranded or free
+--   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); of what is free without telemetry why; '' else
 --   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
 --   pod_uid          its uid; '' where unknown
 --   gpu_model        model, '' where unknown
 --   first_hour_at    UTC, the first hour of the day that has any; null for what was not seen
---   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared); several are listed; '' where nobody holds it
+--   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where nobody holds it
 --   gpu_hours        h of whole GPUs
 -- Time that was neither seen nor usable is part of what was expected and not seen.
 with lost as (
@@ -43,14 +44,28 @@ with lost as (
     group by all
 ),
 
+node as (
+    select
+        cluster,
+        node_name,
+        day,
+        round(sum(unseen_ratio), 9) as known_ratio
+    from period.unseen_allocation
+    group by all
+),
+
+-- Of what was not seen Kubernetes' word comes first.
 capacity as (
     select
         capacity.*,
-        least(capacity.unseen_seconds, coalesce(lost.lost_seconds, 0)) as lost_seconds,
-        least(1, capacity.unseen_seconds / nullif(lost.lost_seconds, 0)) as fit_ratio
+        capacity.unseen_seconds * greatest(0, 1 - coalesce(node.known_ratio, 0)) as untold_seconds,
+        least(untold_seconds, coalesce(lost.lost_seconds, 0)) as lost_seconds,
+        lost_seconds / nullif(lost.lost_seconds, 0) as fit_ratio
     from period.capacity as capacity
     left join lost
         using (cluster, device_uuid, day)
+    left join node
+        using (cluster, node_name, day)
 ),
 
 placed as (
@@ -90,8 +105,32 @@ placed as (
         gpu_model,
         '' as label_cause,
         unseen_cause,
-        unseen_seconds - lost_seconds as gpu_seconds
+        untold_seconds - lost_seconds as gpu_seconds
     from capacity
+    union all by name
+    select
+        capacity.cluster,
+        capacity.node_name,
+        capacity.device_uuid,
+        '' as gpu_instance_id,
+        capacity.day,
+        if(told.state in ('allocated', 'free'), '', told.state) as outage,
+        false as is_reserved,
+        false as is_unsliced,
+        '' as stranding,
+        if(told.state = 'allocated', 'unseen', 'untold') as activity,
+        told.namespace,
+        -- A claim without a pod is its own holder.
+        coalesce(nullif(told.pod, ''), told.pod_uid) as pod,
+        told.pod_uid,
+        if(told.state = 'allocated', 'requests', '') as hours_method,
+        capacity.gpu_model,
+        '' as label_cause,
+        capacity.unseen_cause,
+        capacity.unseen_seconds * told.unseen_ratio as gpu_seconds
+    from capacity
+    inner join period.unseen_allocation as told
+        using (cluster, node_name, day)
 ),
 
 flagged as (
@@ -123,8 +162,9 @@ bucketed as (
                 { 'bucket': 'unavailable', 'holds': not is_usable },
                 {
                     'bucket': 'unknown',
-                    'holds': is_usable and (not is_seen or not is_owner_known or (is_held and not is_told))
+                    'holds': is_usable and not is_held and (not is_seen or not is_owner_known)
                 },
+                { 'bucket': 'allocated_unmeasured', 'holds': is_usable and is_held and (not is_seen or not is_told) },
                 {
                     'bucket': 'allocated_idle',
                     'holds': is_usable and is_seen and is_held and is_told and not is_active
@@ -158,8 +198,8 @@ select
     bucket,
     case
         when bucket = 'unavailable' then outage
-        when bucket = 'unknown' and not is_seen then unseen_cause
-        when bucket = 'unknown' and is_held then 'no_activity_signal'
+        when not is_seen or (bucket = 'free' and first_hour_at is null) then unseen_cause
+        when bucket = 'allocated_unmeasured' then 'no_activity_signal'
         when bucket = 'unknown' and label_cause != '' then label_cause
         when bucket = 'unknown' then 'nobody_named'
         when bucket = 'stranded' then if(is_unsliced, 'unsliced', stranding)
@@ -174,7 +214,8 @@ select
         ', ',
         if(bool_or(hours_method = 'equal_share'), 'equal_share', null),
         if(bool_or(hours_method = 'exclusive'), 'exclusive', null),
-        if(bool_or(hours_method = 'granted_share'), 'granted_share', null)
+        if(bool_or(hours_method = 'granted_share'), 'granted_share', null),
+        if(bool_or(hours_method = 'requests'), 'requests', null)
     ) as hours_method,
     sum(gpu_seconds) / 3600 as gpu_hours
 from bucketed

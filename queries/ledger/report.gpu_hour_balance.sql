@@ -16,6 +16,7 @@
 --   effective_gpu_hours              h held and active with SM activity of 0.5 or more
 --   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
 --   allocated_busy_gpu_hours         h held and active, SM activity not known
+--   allocated_unmeasured_gpu_hours   h held, not known whether active
 --   allocated_idle_gpu_hours         h held and not active
 --   reserved_idle_gpu_hours          h that a claim had and no container
 --   stranded_gpu_hours               h that nobody had and nothing could be placed on
@@ -93,6 +94,7 @@ summed as (
         coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_ineffective'), 0) as allocated_ineffective_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_busy'), 0) as allocated_busy_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as allocated_unmeasured_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'stranded'), 0) as stranded_gpu_hours,
@@ -113,6 +115,7 @@ select
     summed.effective_gpu_hours,
     summed.allocated_ineffective_gpu_hours,
     summed.allocated_busy_gpu_hours,
+    summed.allocated_unmeasured_gpu_hours,
     summed.allocated_idle_gpu_hours,
     summed.reserved_idle_gpu_hours,
     summed.stranded_gpu_hours,

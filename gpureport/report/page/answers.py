@@ -97,8 +97,11 @@ class _Asked:
             for word, names in (("underutilized", ("underutilized",)), ("idle", IDLE), ("no data", ("unknown",)))
             if self.is_notable(hours.of(*names))
         ]
-        unmeasured = hours.of("active_unmeasured")
-        if unmeasured and not hours.of("effective", "underutilized"):
+        unmeasured = hours.of("active_unmeasured", "allocated_unmeasured")
+        if allocated and allocated == hours.of("allocated_unmeasured"):
+            headline = f"{formats.percent(hours.share('allocated_unmeasured'))} allocated"
+            parts = [*parts[1:], "use is not measured"]
+        elif unmeasured and not hours.of("effective", "underutilized"):
             headline = f"{formats.percent(hours.share('active_unmeasured'))} active"
             parts.append("SM activity is not measured")
         else:

@@ -1,4 +1,4 @@
-"""The nine categories of the GPU-hour ledger: names, words and order, the same on every bar, table and chart."""
+"""The ten categories of the GPU-hour ledger: names, words and order, the same on every bar, table and chart."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ BUCKETS = (
     Bucket("effective", "Effective", "allocated and active, SM activity of 50 % or more"),
     Bucket("underutilized", "Underutilized", "allocated and active, SM activity below 50 %"),
     Bucket("active_unmeasured", "Active, SM activity not measured", "allocated and active; no data for SM activity"),
+    Bucket("allocated_unmeasured", "Allocated, use not measured", "allocated by requests or labels; no data on its use"),
     Bucket("allocated_idle", "Allocated, idle", "allocated to a container and not active"),
     Bucket("reserved_idle", "Reserved, idle", "reserved by a resource claim without a running container"),
     Bucket("fragmented", "Fragmented (unschedulable)", "unallocated, and no pending or usual request fits"),
@@ -27,7 +28,7 @@ BUCKETS = (
     Bucket("unavailable", "Unavailable", "node not ready or cordoned, or GPU unhealthy"),
     Bucket("unknown", "Unknown", "no data on allocation or use"),
 )
-ALLOCATED = ("effective", "underutilized", "active_unmeasured", "allocated_idle")
+ALLOCATED = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle")
 IDLE = ("allocated_idle", "reserved_idle")
 RENAMED = {"allocated_ineffective": "underutilized", "allocated_busy": "active_unmeasured", "stranded": "fragmented"}
 """Names of categories in tables of lakes that were computed before the categories had today's."""
@@ -56,7 +57,7 @@ class Hours:
     def effective_share(self) -> float | None:
         """The effective part of what was allocated; None where SM activity is not measured or nothing is allocated."""
         known = self.of("effective", "underutilized", "allocated_idle")
-        return None if not known or self.of("active_unmeasured") > known else self.of("effective") / self.of(*ALLOCATED)
+        return None if not known or self.of("active_unmeasured", "allocated_unmeasured") > known else self.of("effective") / self.of(*ALLOCATED)
 
 
 def hours_by(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, Hours]:

@@ -195,7 +195,7 @@ def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
     )
     pending = tables.rows(
         "select hour_start_at::date as day, sum(unscheduled_units_avg) as hours from report.scheduler_pressure"
-        " where resource not like '%mig%' and $team = '' group by all",
+        " where resource = 'gpu' and $team = '' group by all",
         team=team,
     )
     above = {str(row["day"]): row["hours"] or 0.0 for row in pending}
@@ -226,7 +226,7 @@ def _hourly(tables: Tables) -> list[drawings.Column]:
     """)
     pending = tables.rows(
         "select hour_start_at, sum(unscheduled_units_avg) as units from report.scheduler_pressure"
-        " where resource not like '%mig%' group by all"
+        " where resource = 'gpu' group by all"
     )
     above = {row["hour_start_at"]: row["units"] or 0.0 for row in pending}
     other = "underutilized" if is_measured else "active_unmeasured"

@@ -1,0 +1,96 @@
+-- Allocatable GPUs of each node under any resource name, and whether the scheduler could place pods there.
+--
+-- Of several names of the same GPUs (the device plugin's with MIG, Koordinator's, a device class's) the one that counts most.
+--
+-- grain:  cluster, source, node_name, resource, state, start_at
+-- reads:  day.accelerator_resource, day.class_device, day.kube_allocatable, day.snapshot_allocatable, facts.node_day
+-- params:
+-- source: day.snapshot_allocatable; day.kube_allocatable
+-- columns:
+--   cluster            cluster name
+--   source             snapshot or kube-state-metrics
+--   node_name          node
+--   resource           name that they are counted by
+--   state              schedulable, cordoned, not_ready or tainted; null where unknown
+--   allocatable_units  GPUs that may be given out
+--   start_at           UTC, since when it was seen so
+--   end_at             UTC, until when, itself outside
+with offered as (
+    select
+        'snapshot' as source,
+        *
+    from day.snapshot_allocatable
+    union all by name
+    select
+        'kube-state-metrics' as source,
+        *
+    from day.kube_allocatable
+),
+
+unit as (
+    select distinct
+        cluster,
+        resource,
+        unit_gpus,
+        if(starts_with(resource, 'koordinator.sh/'), resource, '') as name
+    from day.accelerator_resource
+    where unit_gpus > 0
+    union
+    select distinct
+        cluster,
+        device_class || '.deviceclass.resource.k8s.io/devices' as resource,
+        1 as unit_gpus,
+        resource as name
+    from day.class_device
+    where regexp_matches(driver, '^(gpu|gaudi|tpu)[.]')
+),
+
+ratio as (
+    select
+        cluster,
+        node_name,
+        min(if(contains(accelerator_resources, '_mig_'), 1, least(1, coalesce(device_count / accelerator_count, 1)))) as replica_gpus
+    from facts.node_day
+    where accelerator_count > 0
+    group by all
+),
+
+sized as (
+    select
+        offered.cluster,
+        offered.source,
+        offered.node_name,
+        offered.resource,
+        offered.state,
+        unit.name,
+        offered.allocatable_units * unit.unit_gpus * if(unit.name = '' and unit.unit_gpus = 1, coalesce(ratio.replica_gpus, 1), 1)
+            as allocatable_units,
+        offered.start_at,
+        offered.end_at
+    from offered
+    inner join unit
+        using (cluster, resource)
+    left join ratio
+        on
+            offered.cluster = ratio.cluster
+            and offered.node_name = ratio.node_name
+    where offered.node_name != ''
+),
+
+named as (
+    select
+        cluster,
+        source,
+        node_name,
+        name,
+        sum(allocatable_units * epoch_ms(end_at - start_at)) as offered_units
+    from sized
+    group by cluster, source, node_name, name
+    qualify row_number() over (partition by cluster, source, node_name order by offered_units desc, name) = 1
+)
+
+select
+    sized.* exclude (name)
+from sized
+inner join named
+    using (cluster, source, node_name, name)

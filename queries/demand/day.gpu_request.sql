@@ -1,0 +1,142 @@
+-- GPUs that each pod requests under any resource name, and its progress.
+--
+-- A GPU under several names counts once: percent of Koordinator's, HAMi's and Volcano's cores, MIG slices and replicas of a shared GPU
+-- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
+--
+-- grain:  cluster, source, is_claim, pod_uid, start_at
+-- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.kube_request, day.snapshot_request, facts.node_day
+-- params:
+-- source: day.snapshot_request, day.claim_request; day.kube_request
+-- columns:
+--   cluster          cluster name
+--   source           snapshot or kube-state-metrics
+--   is_claim         by resource claims, which are counted apart
+--   namespace        namespace of the pod or claim
+--   pod              name of the pod; '' of a claim without one
+--   pod_uid          its uid; of a claim without a pod the claim's
+--   node_name        node that it is bound to, '' while it is to none
+--   phase            Pending, Running or Unknown; '' of a claim without a pod
+--   stage            gated, unscheduled, refused, bound or placed; null where unknown
+--   effective_units  GPUs; null where that is not known
+--   start_at         UTC, since when it was seen so
+--   end_at           UTC, until when, itself outside
+with ratio as (
+    select
+        cluster,
+        node_name,
+        min(if(contains(accelerator_resources, '_mig_'), 1, least(1, coalesce(device_count / accelerator_count, 1)))) as replica_gpus
+    from facts.node_day
+    where accelerator_count > 0
+    group by all
+),
+
+common as (
+    select
+        cluster,
+        max(replica_gpus) as replica_gpus
+    from ratio
+    group by all
+),
+
+name as (
+    select distinct
+        cluster,
+        resource,
+        unit_gpus,
+        starts_with(resource, 'koordinator.sh/') as is_percent,
+        resource in ('nvidia.com/gpucores', 'volcano.sh/vgpu-cores') as is_cores
+    from day.accelerator_resource
+),
+
+-- A class whose devices are not known is one of GPUs by its name; how much of a GPU its partitions are is not known.
+class as (
+    select
+        ask.cluster,
+        ask.resource,
+        coalesce(bool_or(regexp_matches(device.driver, '^(gpu|gaudi|tpu)[.]')), regexp_matches(ask.resource, 'gpu|mig|gaudi|tpu')) as is_gpu
+    from day.claim_request as ask
+    left join day.class_device as device
+        using (cluster, device_class)
+    group by ask.cluster, ask.resource
+),
+
+ask as (
+    select
+        'snapshot' as source,
+        *
+    from day.snapshot_request
+    union all by name
+    select
+        'kube-state-metrics' as source,
+        *
+    from day.kube_request
+),
+
+sized as (
+    select
+        ask.cluster,
+        ask.source,
+        ask.namespace,
+        ask.pod,
+        ask.pod_uid,
+        ask.node_name,
+        ask.phase,
+        ask.stage,
+        greatest(
+            if(
+                max(ask.effective_units) filter (where name.is_cores) > 0,
+                sum(ask.effective_units * name.unit_gpus) filter (where not name.is_percent)
+                * least(1, max(ask.effective_units) filter (where name.is_cores) / 100),
+                sum(ask.effective_units * name.unit_gpus * if(name.unit_gpus = 1, coalesce(ratio.replica_gpus, common.replica_gpus, 1), 1))
+                    filter (where not name.is_percent)
+            ),
+            max(ask.effective_units * name.unit_gpus) filter (where name.is_percent)
+        ) as gpus,
+        ask.start_at,
+        ask.end_at
+    from ask
+    inner join name
+        using (cluster, resource)
+    left join ratio
+        on
+            ask.cluster = ratio.cluster
+            and ask.node_name = ratio.node_name
+    left join common
+        on ask.cluster = common.cluster
+    group by all
+)
+
+select
+    cluster,
+    source,
+    false as is_claim,
+    namespace,
+    pod,
+    pod_uid,
+    node_name,
+    phase,
+    stage,
+    gpus as effective_units,
+    start_at,
+    end_at
+from sized
+where gpus > 0
+union all by name
+select
+    ask.cluster,
+    'snapshot' as source,
+    true as is_claim,
+    ask.namespace,
+    ask.pod,
+    ask.pod_uid,
+    ask.node_name,
+    ask.phase,
+    ask.stage,
+    if(bool_or(ask.effective_units is null or contains(ask.resource, 'mig')), null, sum(ask.effective_units)) as effective_units,
+    ask.start_at,
+    ask.end_at
+from day.claim_request as ask
+inner join class
+    using (cluster, resource)
+where class.is_gpu
+group by all

@@ -1,0 +1,76 @@
+-- Allocated, free and unavailable GPUs of each node in intervals, from requests, placements and the node's state alone.
+--
+-- Known without telemetry: what a pod requests on the node is allocated from its binding on; what is left is free where the node takes
+-- pods, unavailable where it does not. Time in which pods or the node were not looked at has no row. Of two sources the one that saw more.
+--
+-- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
+-- reads:  day.gpu_request, day.node_capacity
+-- params:
+-- source: day.gpu_request, day.node_capacity
+-- columns:
+--   cluster    cluster name
+--   node_name  node
+--   source     snapshot or kube-state-metrics
+--   state      allocated, free, cordoned, not_ready or tainted
+--   is_claim   by resource claims
+--   namespace  namespace of the pod or claim; '' where nobody has it
+--   pod        its pod; '' likewise, and of a claim without one
+--   pod_uid    its uid; '' where nobody has it
+--   start_at   UTC, start of the interval
+--   end_at     UTC, its end, outside it
+--   gpu_count  GPUs
+with best as (
+    select
+        cluster,
+        source
+    from day.node_capacity
+    where resource = 'gpu'
+    group by cluster, source
+    qualify row_number() over (partition by cluster order by sum(epoch_ms(end_at - start_at)) desc, source desc) = 1
+),
+
+step as (
+    select
+        step.*,
+        unnest([
+            entry for entry in [
+                { 'state': 'free', 'gpu_count': step.free_units },
+                { 'state': step.unavailable_state, 'gpu_count': step.unavailable_units }
+            ] if entry.gpu_count > 0
+        ], recursive := true)
+    from day.node_capacity as step
+    semi join best
+        using (cluster, source)
+    where step.resource = 'gpu'
+)
+
+select
+    cluster,
+    node_name,
+    source,
+    'allocated' as state,
+    is_claim,
+    namespace,
+    pod,
+    pod_uid,
+    start_at,
+    end_at,
+    effective_units as gpu_count
+from day.gpu_request
+semi join best
+    using (cluster, source)
+where stage in ('bound', 'placed') and node_name != '' and effective_units > 0
+union all by name
+select
+    cluster,
+    node_name,
+    source,
+    state,
+    false as is_claim,
+    '' as namespace,
+    '' as pod,
+    '' as pod_uid,
+    start_at,
+    end_at,
+    gpu_count
+from step

@@ -1,0 +1,73 @@
+-- Node days on which Kubernetes and telemetry name different pods: labels are missing or stale, or placements were not seen.
+--
+-- Of nodes whose GPUs were all seen all day, in the window too, and some of which name a pod; pods for half an hour and more.
+--
+-- severity: warn
+-- grain:  cluster, node_name, day
+-- reads:  facts.node_allocation, period.capacity, period.ledger
+-- params:
+-- source: facts.node_allocation against period.ledger
+-- columns:
+--   cluster           cluster name
+--   node_name         node
+--   day               UTC day
+--   unnamed_pods      pods that GPUs are allocated to and no GPU names, as namespace/pod
+--   unrequested_pods  pods that a GPU names and that request none there
+with seen as (
+    select
+        cluster,
+        node_name,
+        day
+    from period.capacity
+    group by all
+    having bool_and(device_uuid != '') and sum(unseen_seconds) < 0.01 * sum(capacity_seconds) and min(capacity_seconds) > 86000
+),
+
+named as (
+    select
+        cluster,
+        node_name,
+        day,
+        namespace || '/' || pod as pod,
+        sum(gpu_hours) as gpu_hours
+    from period.ledger
+    where pod != '' and bucket != 'reserved_idle' and not contains(hours_method, 'requests')
+    group by all
+),
+
+requested as (
+    select
+        cluster,
+        node_name,
+        start_at::date as day,
+        namespace || '/' || pod as pod,
+        sum(epoch_ms(end_at - start_at)) / 3600000 as placed_hours
+    from facts.node_allocation
+    where state = 'allocated' and pod != ''
+    group by all
+),
+
+compared as (
+    select
+        *,
+        named.gpu_hours is null and requested.placed_hours >= 0.5 as is_unnamed,
+        requested.placed_hours is null and named.gpu_hours >= 0.5 as is_unrequested
+    from named
+    full join requested
+        using (cluster, node_name, day, pod)
+    semi join seen
+        using (cluster, node_name, day)
+    where
+        (cluster, node_name, day) in (select (named.cluster, named.node_name, named.day) from named)
+        and (cluster, node_name, day) in (select (requested.cluster, requested.node_name, requested.day) from requested)
+)
+
+select
+    cluster,
+    node_name,
+    day,
+    coalesce(string_agg(pod, ', ' order by pod) filter (where is_unnamed), '') as unnamed_pods,
+    coalesce(string_agg(pod, ', ' order by pod) filter (where is_unrequested), '') as unrequested_pods
+from compared
+where is_unnamed or is_unrequested
+group by all
