@@ -57,7 +57,8 @@ class Hours:
     def effective_share(self) -> float | None:
         """The effective part of what was allocated; None where SM activity is not measured or nothing is allocated."""
         known = self.of("effective", "underutilized", "allocated_idle")
-        return None if not known or self.of("active_unmeasured", "allocated_unmeasured") > known else self.of("effective") / self.of(*ALLOCATED)
+        unmeasured = self.of("active_unmeasured", "allocated_unmeasured")
+        return self.of("effective") / self.of(*ALLOCATED) if known and unmeasured <= known else None
 
 
 def hours_by(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, Hours]:
