@@ -81,6 +81,7 @@ def con() -> duckdb.DuckDBPyConnection:
                 "insert into period.capacity values ('c', 'n', $1, '2026-03-01', 'm', 1, 3600, 0, 'unseen')", [str(number)]
             )
             con.execute("insert into period.holder_day values ('c', $1, '2026-03-01', $2)", [str(number), label_cause])
+        build(con, QUERIES["facts.ledger_day"], WINDOW)
         build(con, QUERIES["period.ledger"], WINDOW)
         yield con
 

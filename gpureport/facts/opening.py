@@ -72,7 +72,7 @@ def _open_rolled_up(
     con.execute("create schema if not exists day; create schema if not exists facts")
     hours, kept = (_by_day(lake, table, clusters) for table in (f"{rolled_up.removesuffix('day')}hour", rolled_up))
     whole = {day for day in days if window.start_at <= day_start(day) and day_start(day + timedelta(days=1)) <= window.end_at}
-    runs = groupby(days, key=lambda day: day in whole and len(kept.get(day, ())) == len(hours.get(day, ())))
+    runs = groupby(days, key=lambda day: day in whole and 0 < len(kept.get(day, ())) == len(hours.get(day, ())))
     run = max(([*run] for is_kept, run in runs if is_kept), key=len, default=[])
     partitions = [each for day in run for each in sorted(kept.get(day, ()), key=lambda each: each.cluster)]
     lake.bring(partitions)
