@@ -1,5 +1,5 @@
 # `make bench` measures side by side what docs/benchmarks.md states; see there for sizes and settings.
-.PHONY: bench bench-sums bench-export bench-facts bench-night bench-power bench-promql bench-quota bench-state bench-page
+.PHONY: bench bench-sums bench-export bench-facts bench-months bench-night bench-power bench-promql bench-quota bench-state bench-page
 
 bench: $(VENV)/.installed-dev servers ## One table: each part beside what it is held against, also in docs/benchmarks.md (an hour; not part of test)
 	@$(PY) -m bench.table
@@ -30,3 +30,6 @@ bench-night: $(VENV)/.installed-dev
 
 bench-quota: $(VENV)/.installed-dev
 	@$(PY) -m bench.quota
+
+bench-months: $(VENV)/.installed-dev
+	@$(PY) -m bench.months

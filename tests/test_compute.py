@@ -88,6 +88,13 @@ def test_the_facts_of_a_day_are_written(tmp_path):
         "facts.power_hour": 2,
         "facts.device_power_hour": 2,
         "facts.pod_workload": 2,
+        **{
+            "facts.device_day": 2,
+            "facts.container_day": 2,
+            "facts.power_day": 2,
+            "facts.device_power_day": 2,
+            "facts.ledger_day": 3,
+        },
     }
     # a: 1800 s at 100 W and 900 s at 300 W; the device: 1800 s of each.
     assert facts(lake, "container_hour", "pod, observed_seconds, power_joules") == [

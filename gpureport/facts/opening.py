@@ -13,7 +13,7 @@ from itertools import groupby
 import duckdb
 
 from gpureport.lake import Lake, Partition, views
-from gpureport.lake.views import create_view
+from gpureport.lake.views import create_view, make_way
 from gpureport.query import Query
 from gpureport.window import Window, day_start, plain
 
@@ -84,8 +84,11 @@ def _open_rolled_up(
         create_view(con, f"{name}_kept", [str(file) for each in partitions for file in each.files], {})
         parts.append(f"select * exclude (date) from {name}_kept")
     parts += _rolled_up(con, lake, queries, rolled_up, window, clusters, after, f"{name}_after")
+    make_way(con, rolled_up)
     if parts:
-        con.execute(f"create or replace view {rolled_up} as {' union all by name '.join(parts)}")
+        con.execute(f"create view {rolled_up} as {' union all by name '.join(parts)}")
+    else:
+        views(con, lake, [folder(rolled_up)], clusters, days, {rolled_up: queries[rolled_up].columns})
 
 
 def _by_day(lake: Lake, table: str, clusters: Collection[str] | None) -> dict[date, list[Partition]]:

@@ -89,7 +89,7 @@ def create_view(
     nulls = "".join(f", null::{_kind(column)} as {column}" for column in lacking)
     columns = (f"* replace ({instead})" if instead else "*") + nulls
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-    _make_way(con, name)
+    make_way(con, name)
     try:
         con.execute(
             f"create or replace view {name} as select {columns} from read_parquet([{listed}], "
@@ -108,13 +108,13 @@ def _doubles(table: Table | None) -> dict[str, str]:
 def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) -> None:
     """Put an empty table under the name, with the columns that a path would add."""
     full = pa.schema([*schema, pa.field("cluster", pa.string()), pa.field("date", pa.date32())])
-    _make_way(con, name)
+    make_way(con, name)
     con.register("_empty", full.empty_table())
     con.execute(f"create or replace table {name} as select * from _empty")
     con.unregister("_empty")
 
 
-def _make_way(con: duckdb.DuckDBPyConnection, name: str) -> None:
+def make_way(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Drop what has the name: an empty table of other days does not give way to a view, nor a view to it."""
     there = con.execute(
         "select table_type from information_schema.tables where table_catalog = current_database()"
