@@ -56,6 +56,11 @@ REASONS = {
     "not_applicable": "the values meant 'not applicable': the largest number of an integer type (AMD)",
     "over_total": "used and free memory added up to more than the total: one of them is wrong",
     "dead": "the counter stood at exactly 0 for an hour or more while other signals showed work",
+    "implausible": "the power was beyond 1.5 x the larger of the power limit and the model's board power",
+    "outlier": "single counter values were away from those around them",
+    "beyond_bound": "the counter grew faster than the device can",
+    "backward_step": "the counter fell, and not by a reset: the step is no growth",
+    "stuck": "the energy counter stood still while the GPU drew power",
     **QUOTA_REASONS,
     "ambiguous_unit": "a share that may be a percentage, on a day that does not show which",
 }
