@@ -9,24 +9,14 @@
 -- reads:  day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
 -- params:
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
--- columns:
---   cluster              cluster name
---   namespace            namespace of the claim
---   claim                claim's name; names recur
---   claim_uid            claim's uid
---   driver               DRA driver
---   pool                 the driver's pool
---   device               device's name in the pool
---   share_id             share of a device that may be allocated several times, or ''
---   request              request of the claim that it answers
---   subrequest           alternative that was taken, or ''
---   is_admin_access      for watching only: takes nothing
---   is_extended_resource made by the scheduler for a pod's extended resource: the same devices, once
---   start_at             UTC, start of the allocation
---   end_at               UTC, its end, outside it
---   start_source         allocation time, pod scheduled, or first look
---   end_source           pod finished, next allocation, next look, or last look where nothing tells of its end
---   end_uncertainty_seconds  s, how much earlier it may have ended
+-- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
+--          start_at, end_at, start_source, end_source, end_uncertainty_seconds
+--   namespace     namespace of the claim
+--   claim         claim's name; names recur
+--   claim_uid     claim's uid
+--   start_at      UTC, start of the allocation
+--   start_source  allocation time, pod scheduled, or first look
+--   end_source    pod finished, next allocation, next look, or last look where nothing tells of its end
 with look as (
     select *
     from day.state_snapshot

@@ -7,23 +7,15 @@
 -- reads:  day.claim_series, day.device_run, day.owner_run, day.pod_request, lake.series
 -- params:
 -- source: dcgm-exporter dra_claim_name, dra_driver_name, dra_pool_name, dra_device_name; kube_pod_resourceclaim_info
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        namespace of pod and claim
---   pod              name of the pod
---   pod_uid          its uid; '' where unknown
---   container        its container
---   claim            claim's name
---   driver           DRA driver; '' where unknown
---   pool             the driver's pool; '' where unknown
---   device           device's name in the pool, else its UUID and instance
---   node_name        node, '' where unknown
---   profile          MIG profile, or ''
---   gpu_model        model, '' where unknown
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, claim, driver, pool, device, node_name, profile,
+--          gpu_model, start_at, end_at
+--   namespace  namespace of pod and claim
+--   pod        name of the pod
+--   container  its container
+--   driver     DRA driver; '' where unknown
+--   pool       the driver's pool; '' where unknown
+--   device     device's name in the pool, else its UUID and instance
+--   node_name  node, '' where unknown
 with told as (
     select distinct
         cluster,

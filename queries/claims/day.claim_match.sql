@@ -9,31 +9,20 @@
 -- reads:  day.claim_allocation, lake.claim_consumer, lake.device, lake.device_label, lake.owner_label
 -- params:
 -- source: day.claim_allocation; ResourceSlices; labels of the device's series (PCI address, GPU_I_PROFILE)
--- columns:
---   cluster              cluster name
---   namespace            namespace of the claim
---   claim                claim's name; names recur
---   claim_uid            claim's uid
---   driver               DRA driver
---   pool                 the driver's pool
---   device               device's name in the pool
---   share_id             share of a device that may be allocated several times, or ''
---   request              request of the claim that it answers
---   subrequest           alternative that was taken, or ''
---   is_admin_access      for watching only: takes nothing
---   is_extended_resource made by the scheduler for a pod's extended resource: the same devices, once
---   node_name            node of the device, '' where unknown
---   device_type          gpu, mig, …; '' where the driver does not say
---   profile              MIG profile, or ''
---   gpu_model            model, '' where unknown
---   device_uuid          UUID of the physical GPU; '' where nothing tells
---   gpu_instance_id      MIG instance; '' for the whole GPU; null where it cannot be told
---   matched_by           uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
---   start_at             UTC, start of the allocation
---   end_at               UTC, its end, outside it
---   start_source         as in day.claim_allocation
---   end_source           as in day.claim_allocation
---   end_uncertainty_seconds  s, how much earlier it may have ended
+-- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
+--          node_name, device_type, profile, gpu_model, device_uuid, gpu_instance_id, matched_by, start_at, end_at, start_source, end_source,
+--          end_uncertainty_seconds
+--   namespace        namespace of the claim
+--   claim            claim's name; names recur
+--   claim_uid        claim's uid
+--   node_name        node of the device, '' where unknown
+--   device_type      gpu, mig, …; '' where the driver does not say
+--   device_uuid      UUID of the physical GPU; '' where nothing tells
+--   gpu_instance_id  MIG instance; '' for the whole GPU; null where it cannot be told
+--   matched_by       uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
+--   start_at         UTC, start of the allocation
+--   start_source     as in day.claim_allocation
+--   end_source       as in day.claim_allocation
 with offered as (
     select
         cluster,

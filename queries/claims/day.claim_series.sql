@@ -8,10 +8,8 @@
 -- reads:  day.kube_series, lake.sample, lake.series
 -- params:
 -- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, _completion_time, _phase
--- columns:
---   cluster    cluster name
+-- columns: cluster, namespace, claim, pod, pod_uid, start_at, end_at
 --   namespace  namespace of pod and claim
---   claim      claim's name
 --   pod        name of the pod
 --   pod_uid    its uid
 --   start_at   UTC, when the pod was bound, else first look at which it was told

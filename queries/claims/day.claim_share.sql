@@ -8,17 +8,12 @@
 -- reads:  lake.claim, lake.claim_device, lake.device
 -- params:
 -- source: ResourceClaim status.allocation.devices.results[].consumedCapacity, spec.devices.requests[].capacity; ResourceSlice capacity
--- columns:
---   cluster       cluster name
---   namespace     namespace of the claim
---   claim_uid     claim's uid
---   driver        DRA driver
---   pool          the driver's pool
---   device        device's name in the pool
---   share_id      the share
---   request       request of the claim that it answers
---   share_ratio   0..1 of the device
---   share_source  consumed capacity or requested capacity
+-- columns: cluster, namespace, claim_uid, driver, pool, device, share_id, request, share_ratio, share_source, capacity_ratios
+--   namespace        namespace of the claim
+--   claim_uid        claim's uid
+--   share_id         the share
+--   share_ratio      0..1 of the device
+--   share_source     consumed capacity or requested capacity
 --   capacity_ratios  capacity → 0..1, part of it
 with share as (
     select

@@ -4,8 +4,7 @@
 -- reads:  day.state_snapshot
 -- params:
 -- source: day.state_snapshot
--- columns:
---   cluster  cluster name
+-- columns: cluster
 select distinct cluster
 from day.state_snapshot
 where kind = 'resourceclaims.resource.k8s.io'

@@ -7,15 +7,9 @@
 -- reads:  lake.device, lake.device_class
 -- params:
 -- source: DeviceClass spec.selectors; ResourceSlice
--- columns:
---   cluster       cluster name
+-- columns: cluster, device_class, driver, pool, device, node_name, is_tainted, observed_at
 --   device_class  class
---   driver        DRA driver
---   pool          the driver's pool
---   device        device's name in the pool
---   node_name     node
 --   is_tainted    the scheduler gives it to nobody, or to those who tolerate it
---   observed_at   UTC, the look
 with class as (
     select
         cluster,

@@ -7,32 +7,25 @@
 -- reads:  day.claim_label, day.claim_match, day.claim_share
 -- params:
 -- source: day.claim_match, day.claim_share; day.claim_label
--- columns:
---   cluster              cluster name
---   namespace            namespace of the claim
---   claim                claim's name; names recur
---   claim_uid            claim's uid; '' where only labels name it
---   driver               DRA driver; '' where unknown
---   pool                 the driver's pool; '' where unknown
---   device               device's name in the pool, else its UUID and instance
---   share_id             share of a device that may be allocated several times, or ''
---   request              request of the claim that it answers; '' where unknown
---   subrequest           alternative that was taken, or ''
---   is_admin_access      for watching only: takes nothing
---   is_extended_resource made by the scheduler for a pod's extended resource: the same devices, once
---   node_name            node of the device, '' where unknown
---   device_type          gpu, mig, …; '' where the driver does not say
---   profile              MIG profile, or ''
---   gpu_model            model, '' where unknown
---   device_uuid          UUID of the physical GPU; '' where nothing tells
---   gpu_instance_id      MIG instance; '' for the whole GPU; null where it cannot be told
---   matched_by           as in day.claim_match; labels
---   share_ratio          0..1, part of the device that the claim has; null where its size is unknown
---   share_source         whole device, takes nothing (watching), consumed capacity, requested capacity, or '' where the size is unknown
---   start_at             UTC, start of the allocation
---   end_at               UTC, its end, outside it
---   start_source         as in day.claim_allocation; labels
---   end_source           as in day.claim_allocation; labels
+-- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
+--          node_name, device_type, profile, gpu_model, device_uuid, gpu_instance_id, matched_by, share_ratio, share_source, start_at, end_at,
+--          start_source, end_source, end_uncertainty_seconds
+--   namespace                namespace of the claim
+--   claim                    claim's name; names recur
+--   driver                   DRA driver; '' where unknown
+--   pool                     the driver's pool; '' where unknown
+--   device                   device's name in the pool, else its UUID and instance
+--   request                  request of the claim that it answers; '' where unknown
+--   node_name                node of the device, '' where unknown
+--   device_type              gpu, mig, …; '' where the driver does not say
+--   device_uuid              UUID of the physical GPU; '' where nothing tells
+--   gpu_instance_id          MIG instance; '' for the whole GPU; null where it cannot be told
+--   matched_by               as in day.claim_match; labels
+--   share_ratio              0..1, part of the device that the claim has; null where its size is unknown
+--   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity, or '' where the size is unknown
+--   start_at                 UTC, start of the allocation
+--   start_source             as in day.claim_allocation; labels
+--   end_source               as in day.claim_allocation; labels
 --   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
 with named as (
     select label.*

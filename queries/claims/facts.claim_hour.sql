@@ -4,27 +4,22 @@
 -- is unknown, an equal part with the others that have the device. Parts that come to more than the device are cut in proportion. A MIG
 -- instance is its compute slices of 7 (of 4 on an A30), and watching takes nothing.
 --
+-- revision: 2
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation, facts.claim_use
 -- params:
 -- source: facts.claim_device, facts.claim_use, facts.claim_reservation
--- columns:
---   cluster            cluster name
---   namespace          namespace of the claim
---   claim              claim's name
---   claim_uid          claim's uid; '' where only labels name it
---   driver             DRA driver
---   pool               the driver's pool
---   device             device's name in the pool
---   share_id           share of the device, or ''
---   request            request of the claim
---   hour_start_at      UTC, start of the hour
---   allocated_seconds  s in which it was allocated
---   reserved_seconds   s of them in which a pod or group of pods had it reserved
---   used_seconds       s of them in which a container that uses it ran; null where pods may not be listed
---   idle_gpu_seconds   s of whole GPUs in which it was allocated and not used; null where used_seconds is
+-- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at, allocated_seconds, reserved_seconds,
+--          used_seconds, idle_gpu_seconds, allocated_gpu_seconds, claim_count
+--   namespace              namespace of the claim
+--   share_id               share of the device, or ''
+--   request                request of the claim
+--   allocated_seconds      s in which it was allocated
+--   reserved_seconds       s of them in which a pod or group of pods had it reserved
+--   used_seconds           s of them in which a container that uses it ran; null where pods may not be listed
+--   idle_gpu_seconds       s of whole GPUs in which it was allocated and not used; null where used_seconds is
 --   allocated_gpu_seconds  s of whole GPUs in which it was allocated
---   claim_count        most claims that had it at once; 1 unless it is shared out
+--   claim_count            most claims that had it at once; 1 unless it is shared out
 with allocation as (
     select
         *,

@@ -7,16 +7,13 @@
 -- reads:  day.claim_series, day.state_snapshot, lake.claim_consumer, lake.pod
 -- params:
 -- source: ResourceClaim status.reservedFor and the pods' own times; kube_pod_resourceclaim_info
--- columns:
---   cluster            cluster name
+-- columns: cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, start_at, end_at
 --   namespace          namespace of the claim
---   claim              claim's name
 --   claim_uid          claim's uid; '' where kube-state-metrics tells of it, which knows the name alone
 --   consumer_resource  pods, or podgroups
 --   consumer           consumer's name
 --   consumer_uid       consumer's uid
 --   start_at           UTC, start of the reservation
---   end_at             UTC, its end, outside it
 with look as (
     select *
     from day.state_snapshot

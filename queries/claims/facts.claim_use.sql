@@ -7,25 +7,14 @@
 -- reads:  day.claim_label, day.container_run, facts.claim_device
 -- params:
 -- source: day.container_run, facts.claim_device; day.claim_label
--- columns:
---   cluster          cluster name
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid; '' where only labels name it, which may not bear it
---   container        workload container
---   claim            claim's name
---   claim_uid        claim's uid; '' where only labels name it
---   driver           DRA driver
---   pool             the driver's pool
---   device           device's name in the pool
---   share_id         share of the device, or ''
---   request          request of the claim
---   device_uuid      UUID of the physical GPU; '' where nothing tells
---   gpu_instance_id  MIG instance; '' for the whole GPU; null where it cannot be told
---   is_ambiguous     it may be another instance of its GPU
---   is_admin_access  for watching only: it holds nothing
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
+-- columns: cluster, namespace, pod, pod_uid, container, claim, claim_uid, driver, pool, device, share_id, request, device_uuid,
+--          gpu_instance_id, is_ambiguous, is_admin_access, start_at, end_at, end_uncertainty_seconds
+--   pod_uid                  its uid; '' where only labels name it, which may not bear it
+--   share_id                 share of the device, or ''
+--   request                  request of the claim
+--   device_uuid              UUID of the physical GPU; '' where nothing tells
+--   gpu_instance_id          MIG instance; '' for the whole GPU; null where it cannot be told
+--   is_admin_access          for watching only: it holds nothing
 --   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
 with asked as (
     select distinct

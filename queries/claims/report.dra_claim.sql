@@ -8,16 +8,15 @@
 -- reads:  facts.claim_device, facts.claim_hour, facts.claim_reservation, facts.claim_use
 -- params: since_at, until_at
 -- source: ResourceClaims, ResourceSlices and pods by looks; labels of the device's series; kube_pod_resourceclaim_info
--- columns:
---   cluster                  cluster name
+-- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, allocated_seconds, reserved_seconds, used_seconds,
+--          idle_seconds, allocated_gpu_hours, reserved_idle_gpu_hours, share_ratio, share_source, use, consumers, pod_count, podgroup_count,
+--          container_count, is_shared, is_admin_access, is_extended_resource, subrequest, device_uuid, gpu_instance_id, matched_by,
+--          node_name, gpu_model, profile, start_at, end_at, start_source, end_source, end_uncertainty_seconds, unknown_reasons
 --   namespace                namespace of the claim
 --   claim                    claim's name; names recur
---   claim_uid                claim's uid; '' where only labels name it
 --   driver                   DRA driver; '' where unknown
 --   pool                     the driver's pool; '' where unknown
 --   device                   device's name in the pool, else its UUID and instance
---   share_id                 share of a device that may be allocated several times, or ''
---   request                  request of the claim that it answers
 --   allocated_seconds        s in which it was allocated to the claim
 --   reserved_seconds         s of them in which somebody had the claim reserved
 --   used_seconds             s of them in which a container that uses it ran
@@ -33,20 +32,16 @@
 --   container_count          containers that ran with it
 --   is_shared                several pods or groups reserved it, or several claims had the device at once
 --   is_admin_access          for watching only: takes nothing, and others hold the device beside it
---   is_extended_resource     made by the scheduler for a pod's extended resource: the same devices, once
 --   subrequest               alternative that was taken (firstAvailable), or ''
 --   device_uuid              UUID of the physical GPU; '' where nothing tells
 --   gpu_instance_id          MIG instance; '' for the whole GPU, and where it cannot be told
 --   matched_by               how the device of the telemetry was found; '' where it was not
 --   node_name                node, '' where unknown
---   gpu_model                model, '' where unknown
---   profile                  MIG profile, or ''
 --   start_at                 UTC, start of the allocation in the days of the window
 --   end_at                   UTC, its end in them, outside it
 --   start_source             allocation time, pod scheduled, first look or labels
 --   end_source               pod finished, next allocation, next look, last look (nothing tells of its end) or labels
 --   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
---   unknown_reasons          figure name → why it is null (docs/figures.md); one entry for each null figure
 with held as (
     select
         cluster,

@@ -8,12 +8,11 @@
 -- reads:  day.kube_series, lake.node, lake.pod
 -- params:
 -- source: Node status.allocatable, Pod requests, kube_node_status_*, kube_pod_container_resource_requests
--- columns:
---   cluster          cluster name
---   written_as       name as it is written
---   resource         name as Kubernetes writes it; Koordinator's before version 1.2 under today's domain
---   is_opencosts     one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
---   unit_gpus        GPUs in one unit: 0.01 of percent, slices ÷ 7 of MIG (÷ 4 of an A30's); null where units are memory or cores of another name's GPUs
+-- columns: cluster, written_as, resource, is_opencosts, unit_gpus
+--   written_as    name as it is written
+--   resource      name as Kubernetes writes it; Koordinator's before version 1.2 under today's domain
+--   is_opencosts  one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
+--   unit_gpus     GPUs in one unit: 0.01 of percent, slices ÷ 7 of MIG (÷ 4 of an A30's); null where units are memory or cores of another name's GPUs
 -- Pods that ask alike are many, and looks at them more.
 with asked as (
     select distinct

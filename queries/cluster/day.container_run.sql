@@ -8,18 +8,14 @@
 -- reads:  day.state_snapshot, lake.pod, lake.pod_container, lake.pod_device
 -- params:
 -- source: Pod status.containerStatuses, status.startTime
--- columns:
---   cluster                  cluster name
---   namespace                namespace of the pod
---   pod                      name of the pod
---   pod_uid                  its uid
---   container                its container
---   node_name                node
---   claims                   claims that it uses
---   resources                extended resources that it asks for, sorted
---   start_at                 UTC, start of the run
---   end_at                   UTC, its end, outside it
---   end_uncertainty_seconds  s, how much earlier it may have ended
+-- columns: cluster, namespace, pod, pod_uid, container, node_name, claims, resources, start_at, end_at, end_uncertainty_seconds
+--   namespace  namespace of the pod
+--   pod        name of the pod
+--   pod_uid    its uid
+--   container  its container
+--   claims     claims that it uses
+--   resources  extended resources that it asks for, sorted
+--   start_at   UTC, start of the run
 with named as (
     select distinct
         cluster,

@@ -4,12 +4,8 @@
 -- reads:  day.device_run, day.outage
 -- params:
 -- source: day.outage; nodes by the labels of the GPU's series
--- columns:
---   cluster      cluster name
---   device_uuid  UUID of the physical GPU
---   start_at     UTC, start of the span
---   end_at       UTC, its end, outside it
---   cause        not_ready, cordoned, unhealthy or tainted; several are listed
+-- columns: cluster, device_uuid, start_at, end_at, cause
+--   cause  not_ready, cordoned, unhealthy or tainted; several are listed
 with device as (
     select distinct
         cluster,

@@ -6,8 +6,7 @@
 -- reads:  lake.namespace, lake.series
 -- params:
 -- source: Namespace metadata.labels; kube_namespace_labels
--- columns:
---   cluster    cluster name
+-- columns: cluster, namespace, labels
 --   namespace  namespace
 --   labels     label → value
 with looked as (

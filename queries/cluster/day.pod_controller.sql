@@ -4,8 +4,7 @@
 -- reads:  lake.pod, lake.series
 -- params:
 -- source: Pod metadata.ownerReferences; kube_pod_info (created_by_kind, created_by_name)
--- columns:
---   cluster     cluster name
+-- columns: cluster, namespace, pod, pod_uid, maker_kind, maker
 --   namespace   namespace of the pod
 --   pod         name of the pod
 --   pod_uid     its uid

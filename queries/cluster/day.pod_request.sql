@@ -4,8 +4,7 @@
 -- reads:  day.kube_series
 -- params:
 -- source: kube-state-metrics kube_pod_container_resource_requests, whose names have '_' for '.', '/' and '-'
--- columns:
---   cluster    cluster name
+-- columns: cluster, namespace, pod, pod_uid, container, resources
 --   namespace  namespace of the pod
 --   pod        name of the pod
 --   pod_uid    its uid

@@ -7,13 +7,10 @@
 -- reads:  day.state_snapshot, lake.owner_label, lake.pod
 -- params:
 -- source: Pod metadata and status by looks
--- columns:
---   cluster          cluster name
+-- columns: cluster, namespace, pod, pod_uid, created_at, listed_from_at, listed_until_at, started_at, ended_at
 --   namespace        namespace of the pod
 --   pod              name of the pod; names recur
 --   pod_uid          its uid
---   created_at       UTC, creation
---   listed_from_at   UTC, first look at which it was listed
 --   listed_until_at  UTC, until when the last look at which it was listed stands
 --   started_at       UTC, when it began to run; null where it did not
 --   ended_at         UTC, when it ended; null where it did not, or unknown

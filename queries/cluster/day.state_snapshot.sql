@@ -7,15 +7,13 @@
 -- reads:  lake.source
 -- params:
 -- source: gpureport snapshot, gpureport import --kubernetes
--- columns:
---   cluster      cluster name
---   kind         kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io
---   observed_at  UTC, the look
---   previous_at  UTC, the look before it; null where that was more than 15 minutes earlier
+-- columns: cluster, kind, observed_at, previous_at, stands_until_at, is_followed, look_number, run_number
+--   kind             kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io
+--   previous_at      UTC, the look before it; null where that was more than 15 minutes earlier
 --   stands_until_at  UTC, the next look, or 15 minutes later
---   is_followed  there is a next look within 15 minutes
---   look_number  1, 2, … by kind: looks with no other between them are neighbours by it
---   run_number   1, 2, … by kind: the same in looks of which each follows the one before within 15 minutes
+--   is_followed      there is a next look within 15 minutes
+--   look_number      1, 2, … by kind: looks with no other between them are neighbours by it
+--   run_number       1, 2, … by kind: the same in looks of which each follows the one before within 15 minutes
 with look as (
     select distinct
         cluster,

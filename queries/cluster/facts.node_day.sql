@@ -9,18 +9,17 @@
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- params:
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
--- columns:
---   cluster                 cluster name
---   node_name               node, as Kubernetes names it
---   day                     UTC day
---   start_at                UTC, from when on its accelerators were listed; the node itself where it has none
---   end_at                  UTC, until when, itself outside
---   accelerator_count       accelerators by its capacity, replicas of a shared one among them; 0 where it lists none
---   accelerator_resources   their resource names, as kube-state-metrics writes them; of slices the names of their drivers
---   device_count            physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices; null where neither tells
---   accelerator_pod_count   pods on it that asked for an accelerator
---   hardware_make           nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
---   driver_version          GPU driver by label, '' where none tells
+-- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, accelerator_pod_count,
+--          hardware_make, driver_version
+--   node_name              node, as Kubernetes names it
+--   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
+--   end_at                 UTC, until when, itself outside
+--   accelerator_count      accelerators by its capacity, replicas of a shared one among them; 0 where it lists none
+--   accelerator_resources  their resource names, as kube-state-metrics writes them; of slices the names of their drivers
+--   device_count           physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices; null where neither tells
+--   accelerator_pod_count  pods on it that asked for an accelerator
+--   hardware_make          nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
+--   driver_version         GPU driver by label, '' where none tells
 with told as (
     select
         cluster,

@@ -5,10 +5,8 @@
 -- reads:  report.gpu_hour_bridge
 -- params:
 -- source: report.gpu_hour_bridge
--- columns:
---   cluster               cluster name
+-- columns: cluster, gpu_model, measure, difference_gpu_hours
 --   gpu_model             model; '' where unknown
---   measure               allocated, effective or capacity
 --   difference_gpu_hours  h, the steps less what is there after them
 select
     cluster,

@@ -6,21 +6,19 @@
 -- reads:  period.capacity, period.ledger, previous.capacity, previous.ledger
 -- params: window_ratio
 -- source: period.ledger of both windows
--- columns:
---   cluster                     cluster name
---   gpu_model                   model, '' where unknown
---   namespace                   holder's namespace
---   pod                         holder's pod
---   pod_uid                     its uid; '' where unknown
---   presence                    both, added or removed: when the GPUs were there
---   earlier_held_gpu_hours      h held in the window before, scaled
---   held_gpu_hours              h held
---   earlier_effective_gpu_hours  h of these with SM activity of 0.5 or more, scaled
---   effective_gpu_hours         h of these with SM activity of 0.5 or more
+-- columns: cluster, gpu_model, namespace, pod, pod_uid, presence, earlier_held_gpu_hours, held_gpu_hours, earlier_effective_gpu_hours,
+--          effective_gpu_hours, earlier_unmeasured_gpu_hours, unmeasured_gpu_hours, held_before, held_now
+--   namespace                     holder's namespace
+--   pod                           holder's pod
+--   presence                      both, added or removed: when the GPUs were there
+--   earlier_held_gpu_hours        h held in the window before, scaled
+--   held_gpu_hours                h held
+--   earlier_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
+--   effective_gpu_hours           h of these with SM activity of 0.5 or more
 --   earlier_unmeasured_gpu_hours  h of these active with SM activity unknown, scaled
---   unmeasured_gpu_hours        h of these active with SM activity unknown
---   held_before                 whether the pod held anything of the model in the window before
---   held_now                    whether it holds anything of the model in this one
+--   unmeasured_gpu_hours          h of these active with SM activity unknown
+--   held_before                   whether the pod held anything of the model in the window before
+--   held_now                      whether it holds anything of the model in this one
 with earlier_device as (
     select distinct
         cluster,

@@ -4,9 +4,7 @@
 -- reads:  period.demand, previous.demand
 -- params:
 -- source: period.demand of both windows
--- columns:
---   cluster                 cluster name
---   period                  before or now
+-- columns: cluster, period, resource, unscheduled_unit_hours
 --   resource                the same in both
 --   unscheduled_unit_hours  h x units of it that pods without a place asked for; null where nothing tells
 with most_offered as (

@@ -6,9 +6,7 @@
 -- reads:  period.wait, previous.wait
 -- params:
 -- source: period.wait of both windows
--- columns:
---   cluster              cluster name
---   period               before or now
+-- columns: cluster, period, gpu_model, resource, requested_units, placed_pod_count, placing_seconds_p95
 --   gpu_model            model of the GPUs that they were given; '' where unknown
 --   resource             what each of them asked for
 --   requested_units      units of it by each of them

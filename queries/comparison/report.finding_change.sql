@@ -6,24 +6,19 @@
 -- reads:  period.finding, previous.capacity, previous.finding
 -- params: finding_rules
 -- source: period.finding of both windows; rules: queries/catalog/finding.csv
--- columns:
+-- columns: code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail, change, title, severity,
+--          evidence, earlier_gpu_hours, gpu_hours, unknown_reasons
 --   code               which finding; docs/findings.md lists them
---   cluster            cluster name
 --   namespace          namespace of the workload; '' where it is about a node or GPU
 --   pod                its pod; '' likewise
 --   pod_uid            its uid; '' likewise, and where unknown
 --   container          its container; '' where it is about all of the pod, or about a node or GPU
 --   node_name          node; several are listed; '' where it is about more
 --   device_uuid        UUID of the physical GPU; '' where it is about several
---   gpu_instance_id    MIG instance; '' for the whole GPU
---   detail             what more tells it from others of its code; '' mostly
 --   change             new, resolved or stayed
---   title              the finding in words
---   severity           info, warning or critical
 --   evidence           the numbers, as a sentence; of what is resolved those of the window before
 --   earlier_gpu_hours  h of whole GPUs at stake in the window before, not scaled
 --   gpu_hours          h of whole GPUs at stake
---   unknown_reasons    figure name → why it is null (docs/figures.md); one entry for each null figure
 with rule as (
     select unnest(from_json(
         $finding_rules::json, '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR"}]'

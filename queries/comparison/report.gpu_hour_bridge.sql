@@ -10,15 +10,12 @@
 -- reads:  period.allocated_change, period.capacity, previous.capacity
 -- params: figure_min_coverage_ratio, window_ratio
 -- source: period.ledger and period.capacity of both windows
--- columns:
---   cluster          cluster name
---   gpu_model        model; '' where unknown
---   measure          allocated, effective or capacity
---   step             before, window_length, capacity_removed, capacity_added, ended, new, grew, shrank, more_effective, less_effective, after
---   position         order of the steps
---   gpu_hours        h of whole GPUs; of a step the change
---   subject_count    pods behind it; of capacity GPUs
---   unknown_reasons  figure name → why it is null (docs/figures.md); one entry for each null figure
+-- columns: cluster, gpu_model, measure, step, position, gpu_hours, subject_count, unknown_reasons
+--   gpu_model      model; '' where unknown
+--   step           before, window_length, capacity_removed, capacity_added, ended, new, grew, shrank, more_effective, less_effective, after
+--   position       order of the steps
+--   gpu_hours      h of whole GPUs; of a step the change
+--   subject_count  pods behind it; of capacity GPUs
 with pod as (
     select
         *,

@@ -7,34 +7,23 @@
 -- reads:  period.capacity, period.cost, period.demand_change, period.energy, period.ledger, period.wait_change, previous.capacity, previous.cost, previous.energy, previous.ledger
 -- params: earlier_since_at, earlier_until_at, since_at, until_at
 -- source: period.capacity, period.ledger, period.energy, period.cost, period.demand and period.wait of both windows
--- columns:
---   cluster                          cluster name
---   period                           before or now
---   since_at                         UTC, the window's start
---   until_at                         UTC, its end, outside it
---   device_count                     GPUs that an exporter tells of
---   capacity_gpu_hours               h of whole GPUs
---   allocated_gpu_hours              h held
---   effective_gpu_hours              h held and active with SM activity of 0.5 or more
---   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
---   allocated_busy_gpu_hours         h held and active, SM activity not known
---   allocated_unmeasured_gpu_hours   h held, not known whether active
---   allocated_idle_gpu_hours         h held and not active
---   reserved_idle_gpu_hours          h that a claim had and no container
---   stranded_gpu_hours               h that nobody had and nothing could be placed on
---   free_gpu_hours                   h that nobody had
---   unavailable_gpu_hours            h in which the GPU could not be used
---   unknown_gpu_hours                h of which nothing sure is known
---   energy_joules                    J, as far as it is known
---   allocated_cost                   GPU-hours held x the model's price, of models that have one
---   demanded_resource                resource of which the window has most; '' where nothing tells
---   unscheduled_unit_hours           h x units of it that pods without a node asked for
---   placing_gpu_model                model that the pods of the commonest request were given; '' where unknown, or none was placed
---   placing_resource                 what each of them asked for; '' where none was placed
---   placing_requested_units          units of it by each of them
---   placed_pod_count                 pods of that request that were given a node; null where there were none
---   placing_seconds_p95              s from created to placed, nineteen of twenty of them waited no longer
---   unknown_reasons                  figure name → why it is null (docs/figures.md); one entry for each null figure
+-- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours,
+--          allocated_ineffective_gpu_hours, allocated_busy_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours,
+--          reserved_idle_gpu_hours, stranded_gpu_hours, free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules,
+--          allocated_cost, demanded_resource, unscheduled_unit_hours, placing_gpu_model, placing_resource, placing_requested_units,
+--          placed_pod_count, placing_seconds_p95, unknown_reasons
+--   since_at                 UTC, the window's start
+--   until_at                 UTC, its end, outside it
+--   device_count             GPUs that an exporter tells of
+--   energy_joules            J, as far as it is known
+--   allocated_cost           GPU-hours held x the model's price, of models that have one
+--   demanded_resource        resource of which the window has most; '' where nothing tells
+--   unscheduled_unit_hours   h x units of it that pods without a node asked for
+--   placing_gpu_model        model that the pods of the commonest request were given; '' where unknown, or none was placed
+--   placing_resource         what each of them asked for; '' where none was placed
+--   placing_requested_units  units of it by each of them
+--   placed_pod_count         pods of that request that were given a node; null where there were none
+--   placing_seconds_p95      s from created to placed, nineteen of twenty of them waited no longer
 with capacity as (
     select
         'before' as period,

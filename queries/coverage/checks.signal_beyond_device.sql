@@ -5,13 +5,7 @@
 -- reads:  period.signal_day
 -- params:
 -- source: period.signal_day
--- columns:
---   cluster           cluster name
---   device_uuid       UUID of the physical GPU
---   gpu_instance_id   MIG instance; '' for the whole GPU
---   day               UTC day
---   signal            canonical signal
---   device_seconds    s in which the device was seen
+-- columns: cluster, device_uuid, gpu_instance_id, day, signal, device_seconds, observed_seconds
 --   observed_seconds  s in which the signal was known
 select
     cluster,

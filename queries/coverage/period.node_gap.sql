@@ -9,10 +9,8 @@
 -- reads:  facts.node_day, period.device_day
 -- params: since_at, until_at
 -- source: kube-state-metrics and looks by facts.node_day; device series by period.device_day
--- columns:
---   cluster          cluster name
+-- columns: cluster, node_name, day, reason, device_count, unknown_seconds, evidence
 --   node_name        node, as Kubernetes names it
---   day              UTC day
 --   reason           no_exporter, no_driver, or device_unseen where the node's other devices are seen
 --   device_count     devices that are not seen
 --   unknown_seconds  s of these devices, from when the node listed them until it left or the day ended

@@ -10,31 +10,25 @@
 -- reads:  facts.device_day, facts.device_signal, period.device_day
 -- params: gpu_models, since_at, until_at, virtual_gpus
 -- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226, queries/catalog/gpu_model.csv (models)
--- columns:
---   cluster                cluster name
---   device_uuid            UUID of the physical GPU
---   gpu_instance_id        MIG instance; '' for the whole GPU
---   day                    UTC day
---   signal                 canonical signal
---   node_name              node, '' where unknown
---   gpu_model              model, '' where unknown
---   driver_version         GPU driver, '' where unknown
---   device_seconds         s in which the device was seen
---   observed_seconds       s in which the signal was known
---   unseen_seconds         s in which the device was expected and not seen at all
---   lacking_seconds        s in which the device was seen and the signal not known
---   source_metric          metric that it was read from; several are listed; '' where none came
---   exporter               exporter that speaks for the device, '' where unknown
---   series_count           label sets that carried it
---   device_series_count    label sets that carried a signal of the device, as most did
---   sample_count           instants that were kept
---   dropped                reason → values left out
---   left_out_count         values left out for the reason that is the cause; null where the cause is another
---   sibling_count          other signals that the device had on the day
---   profiling_count        profiling signals that the GPU had on the day
---   peer_count             GPUs of its model that had the signal by the same exporter
---   other_count            GPUs of any model in the cluster that had the signal by the same exporter
---   cause                  why it lacks, a code; '' where it does not
+-- columns: cluster, device_uuid, gpu_instance_id, day, signal, node_name, gpu_model, driver_version, device_seconds, observed_seconds,
+--          unseen_seconds, lacking_seconds, source_metric, exporter, series_count, device_series_count, sample_count, dropped,
+--          left_out_count, sibling_count, profiling_count, peer_count, other_count, cause
+--   node_name            node, '' where unknown
+--   observed_seconds     s in which the signal was known
+--   unseen_seconds       s in which the device was expected and not seen at all
+--   lacking_seconds      s in which the device was seen and the signal not known
+--   source_metric        metric that it was read from; several are listed; '' where none came
+--   exporter             exporter that speaks for the device, '' where unknown
+--   series_count         label sets that carried it
+--   device_series_count  label sets that carried a signal of the device, as most did
+--   sample_count         instants that were kept
+--   dropped              reason → values left out
+--   left_out_count       values left out for the reason that is the cause; null where the cause is another
+--   sibling_count        other signals that the device had on the day
+--   profiling_count      profiling signals that the GPU had on the day
+--   peer_count           GPUs of its model that had the signal by the same exporter
+--   other_count          GPUs of any model in the cluster that had the signal by the same exporter
+--   cause                why it lacks, a code; '' where it does not
 with hourly as (
     select
         cluster,

@@ -11,12 +11,10 @@
 -- reads:  period.device_day, period.holder_day, period.node_gap, period.signal_day
 -- params:
 -- source: period.signal_day, period.holder_day, period.node_gap
--- columns:
---   cluster                  cluster name
+-- columns: cluster, signal, node_name, day, coverage_ratio, reason, evidence, source_metrics, expected_device_count, observed_device_count,
+--          expected_series_count, observed_series_count, expected_device_seconds, observed_device_seconds, unknown_device_seconds, dropped
 --   signal                   canonical signal; any: the device at all; workload: who held it
 --   node_name                node, '' where unknown
---   day                      UTC day
---   coverage_ratio           0..1, observed over expected
 --   reason                   most likely reason of what is unknown, a code; '' where at most 1 % is
 --   evidence                 what the reason was read from
 --   source_metrics           metrics that were read; several are listed
@@ -27,7 +25,6 @@
 --   expected_device_seconds  s, observed and unknown together
 --   observed_device_seconds  s of devices in which it was known
 --   unknown_device_seconds   s of devices in which it was expected and not known
---   dropped                  reason → values left out, copies of a kept value among them
 with part as (
     select
         cluster,

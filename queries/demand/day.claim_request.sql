@@ -8,8 +8,7 @@
 -- reads:  day.state_snapshot, lake.claim, lake.claim_device, lake.pod
 -- params:
 -- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
--- columns:
---   cluster          cluster name
+-- columns: cluster, namespace, pod, pod_uid, resource, device_class, node_name, phase, stage, effective_units, claim_units, start_at, end_at
 --   namespace        namespace of the pod or claim
 --   pod              name of the pod; '' of a claim without one
 --   pod_uid          its uid; of a claim without a pod the claim's
@@ -17,7 +16,6 @@
 --   device_class     the class
 --   node_name        node that it is bound to, '' while it is to none
 --   phase            Pending, Running or Unknown; '' of a claim without a pod
---   stage            gated, unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed
 --   effective_units  devices; null where all that fit are asked for
 --   claim_units      the same, what others share with it counted too
 --   start_at         UTC, first look at which it was so

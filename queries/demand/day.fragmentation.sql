@@ -9,16 +9,10 @@
 -- reads:  day.claim_request, day.kube_request, day.node_capacity, day.snapshot_request, lake.pod
 -- params:
 -- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
--- columns:
---   cluster      cluster name
---   node_name    node
---   resource     extended resource, or <class>.deviceclass.resource.k8s.io/devices
---   source       snapshot or kube-state-metrics
---   start_at     UTC, start of the span
---   end_at       UTC, its end, outside it
---   cause        fragmented, larger_than_any_node, cpu, memory, taint, affinity or refused
+-- columns: cluster, node_name, resource, source, start_at, end_at, cause, wanted_units, free_units
+--   resource      extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   wanted_units  units that the smallest of the refused pods asks for
---   free_units   units that the node has left
+--   free_units    units that the node has left
 with refused as (
     select
         cluster,

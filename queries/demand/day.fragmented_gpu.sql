@@ -6,12 +6,7 @@
 -- reads:  day.device_run, day.fragmentation
 -- params:
 -- source: day.fragmentation
--- columns:
---   cluster      cluster name
---   device_uuid  UUID of the physical GPU
---   start_at     UTC, start of the span
---   end_at       UTC, its end, outside it
---   cause        fragmented, larger_than_any_node, cpu, memory, taint, affinity or refused
+-- columns: cluster, device_uuid, start_at, end_at, cause
 with device as (
     select distinct
         cluster,

@@ -7,15 +7,11 @@
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
 -- params:
 -- source: kube_node_status_allocatable, kube_node_status_condition, kube_node_spec_unschedulable
--- columns:
---   cluster       cluster name
---   node_name     node
---   resource      extended resource
---   is_opencosts  OpenCost's gauges count it
---   state         schedulable, cordoned or not_ready; null where unknown
---   allocatable_units  what may be given out
---   start_at      UTC, since when it was seen so
---   end_at        UTC, until when, itself outside
+-- columns: cluster, node_name, resource, is_opencosts, state, allocatable_units, start_at, end_at
+--   resource  extended resource
+--   state     schedulable, cordoned or not_ready; null where unknown
+--   start_at  UTC, since when it was seen so
+--   end_at    UTC, until when, itself outside
 with told as (
     select
         series.cluster,

@@ -7,15 +7,13 @@
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
 -- params:
 -- source: kube_pod_status_phase, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
--- columns:
---   cluster          cluster name
+-- columns: cluster, namespace, pod, pod_uid, resource, is_opencosts, node_name, phase, stage, container_units, effective_units, start_at,
+--          end_at
 --   namespace        namespace of the pod
 --   pod              name of the pod; names recur
 --   pod_uid          its uid
 --   resource         extended resource
---   is_opencosts     OpenCost's gauges count it
 --   node_name        node that it is bound to, '' while it is to none, or unknown
---   phase            Pending, Running or Unknown
 --   stage            unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed; null where unknown
 --   container_units  what its containers ask for; null where only its init containers do
 --   effective_units  what the scheduler reckons with, as far as it can be told

@@ -9,13 +9,9 @@
 -- reads:  day.accelerator_resource, day.claim_request, day.demand_step, day.gpu_allocatable, day.gpu_request, day.kube_allocatable, day.kube_request, day.snapshot_allocatable, day.snapshot_request, facts.device_capacity, lake.device_class
 -- params:
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
--- columns:
---   cluster            cluster name
---   source             snapshot or kube-state-metrics
---   node_name          node
+-- columns: cluster, source, node_name, resource, start_at, end_at, schedulable_units, free_units, unavailable_units, unavailable_state
 --   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   start_at           UTC, start of the step
---   end_at             UTC, its end, outside it
 --   schedulable_units  units that may be given out, taken or not; 0 on a node that takes no pods
 --   free_units         what is left
 --   unavailable_units  units that nobody has and that may not be given out

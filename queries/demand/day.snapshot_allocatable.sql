@@ -6,15 +6,12 @@
 -- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.node
 -- params:
 -- source: Node status.allocatable, conditions and spec.unschedulable; ResourceSlices by class
--- columns:
---   cluster       cluster name
---   node_name     node; '' of devices that are not one node's
---   resource      extended resource, or <class>.deviceclass.resource.k8s.io/devices
---   is_opencosts  OpenCost's gauges count it
---   state         schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
---   allocatable_units  what may be given out
---   start_at      UTC, since when it was seen so
---   end_at        UTC, until when, itself outside
+-- columns: cluster, node_name, resource, is_opencosts, state, allocatable_units, start_at, end_at
+--   node_name  node; '' of devices that are not one node's
+--   resource   extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
+--   start_at   UTC, since when it was seen so
+--   end_at     UTC, until when, itself outside
 with look as (
     select
         cluster,

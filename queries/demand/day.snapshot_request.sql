@@ -6,16 +6,13 @@
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
 -- params:
 -- source: Pod spec and status; effective requests by the scheduler's rules
--- columns:
---   cluster          cluster name
+-- columns: cluster, namespace, pod, pod_uid, resource, is_opencosts, node_name, phase, stage, container_units, effective_units, start_at,
+--          end_at
 --   namespace        namespace of the pod
 --   pod              name of the pod; names recur
 --   pod_uid          its uid
 --   resource         extended resource
---   is_opencosts     OpenCost's gauges count it
 --   node_name        node that it is bound to, '' while it is to none
---   phase            Pending, Running or Unknown
---   stage            gated, unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed
 --   container_units  what its containers ask for: requests, else limits; null where only others of its parts do
 --   effective_units  what the scheduler reckons with
 --   start_at         UTC, first look at which it was so

@@ -8,8 +8,7 @@
 -- reads:  day.accelerator_resource, day.container_run, day.kube_request, day.kube_series, lake.pod_container
 -- params:
 -- source: Pod spec and status.extendedResourceClaimStatus; kube_pod_container_resource_requests
--- columns:
---   cluster    cluster name
+-- columns: cluster, namespace, pod, pod_uid, container, asked_by, requested, claims, start_at, end_at
 --   namespace  namespace of the pod
 --   pod        name of the pod
 --   pod_uid    its uid

@@ -3,22 +3,22 @@
 -- The largest request that still fits is what one node has left. Koordinator's shares of devices are left out: which fit is told device by
 -- device (facts.device_capacity).
 --
+-- revision: 2
 -- grain:  cluster, resource, looked_at, source
 -- reads:  day.node_capacity
 -- params:
 -- source: day.node_capacity
--- columns:
---   cluster                 cluster name
---   resource                extended resource, or <class>.deviceclass.resource.k8s.io/devices
---   looked_at               UTC, a full five minutes
---   source                  snapshot or kube-state-metrics
---   schedulable_units       units of nodes that take pods
---   free_units              what is left of them
---   largest_request_units   what one node has left, the most of any
---   free_node_count         nodes with anything left
---   fitting_2_pod_count     pods of 2 units that would fit, node by node
---   fitting_4_pod_count     pods of 4 units that would fit
---   fitting_8_pod_count     pods of 8 units that would fit
+-- columns: cluster, resource, looked_at, source, schedulable_units, free_units, largest_request_units, free_node_count, fitting_2_pod_count,
+--          fitting_4_pod_count, fitting_8_pod_count
+--   resource               extended resource, or <class>.deviceclass.resource.k8s.io/devices
+--   looked_at              UTC, a full five minutes
+--   schedulable_units      units of nodes that take pods
+--   free_units             what is left of them
+--   largest_request_units  what one node has left, the most of any
+--   free_node_count        nodes with anything left
+--   fitting_2_pod_count    pods of 2 units that would fit, node by node
+--   fitting_4_pod_count    pods of 4 units that would fit
+--   fitting_8_pod_count    pods of 8 units that would fit
 with stepped as (
     select
         *,

@@ -7,17 +7,12 @@
 -- reads:  day.gpu_request, day.node_capacity
 -- params:
 -- source: day.gpu_request, day.node_capacity
--- columns:
---   cluster    cluster name
---   node_name  node
---   source     snapshot or kube-state-metrics
---   state      allocated, free, cordoned, not_ready or tainted
+-- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count
 --   is_claim   by resource claims
 --   namespace  namespace of the pod or claim; '' where nobody has it
 --   pod        its pod; '' likewise, and of a claim without one
 --   pod_uid    its uid; '' where nobody has it
 --   start_at   UTC, start of the interval
---   end_at     UTC, its end, outside it
 --   gpu_count  GPUs
 with best as (
     select

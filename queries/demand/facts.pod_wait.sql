@@ -7,23 +7,19 @@
 -- reads:  day.claim_request, day.kube_request, day.kube_series, day.snapshot_request, lake.device_label, lake.node, lake.pod, lake.sample
 -- params:
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time, kube_pod_status_phase
--- columns:
---   cluster         cluster name
---   namespace       namespace of the pod
---   pod             name of the pod; names recur
---   pod_uid         its uid
---   resource        what it asked for; of several the one that says most
---   requested_units  units of it
---   node_name       node that it was given, '' while none
---   gpu_model       model of the GPUs there, '' while none, or unknown
---   created_at      UTC, creation
---   scheduled_at    UTC, when it was given a place; null while it waits
---   running_at      UTC, when the first of its containers ran; null where it did not, or unknown
+-- columns: cluster, namespace, pod, pod_uid, resource, requested_units, node_name, gpu_model, created_at, scheduled_at, running_at,
+--          waiting_until_at, is_refused, source, start_at, end_at
+--   namespace         namespace of the pod
+--   pod               name of the pod; names recur
+--   pod_uid           its uid
+--   resource          what it asked for; of several the one that says most
+--   node_name         node that it was given, '' while none
+--   gpu_model         model of the GPUs there, '' while none, or unknown
+--   scheduled_at      UTC, when it was given a place; null while it waits
+--   running_at        UTC, when the first of its containers ran; null where it did not, or unknown
 --   waiting_until_at  UTC, until when it was seen waiting for a place; null where it never was
---   is_refused      the scheduler found no place for it at some time
---   source          snapshot or kube-state-metrics
---   start_at        UTC, start of the wait
---   end_at          UTC, its end, as far as it is known
+--   start_at          UTC, start of the wait
+--   end_at            UTC, its end, as far as it is known
 with ask as (
     select
         cluster,

@@ -3,15 +3,14 @@
 -- The gauges are the columns of day.demand_step and two ratios of them; a gauge that a source does not know has no row. OpenCost's own
 -- gauges, where Prometheus has them, are a source beside ours.
 --
+-- revision: 2
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
 -- params:
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
--- columns:
---   cluster             cluster name
+-- columns: cluster, resource, is_opencosts, hour_start_at, source, gauge, observed_seconds, value_unit_seconds, value_units_max
 --   resource            extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   is_opencosts        OpenCost itself would count it
---   hour_start_at       UTC, start of the hour
 --   source              snapshot, kube-state-metrics or opencost
 --   gauge               column of day.demand_step; requested_allocatable_ratio and demand_schedulable_ratio where the divisor is not 0
 --   observed_seconds    s in which it was known

@@ -7,18 +7,16 @@
 -- reads:  facts.pod_wait
 -- params: since_at, until_at
 -- source: facts.pod_wait
--- columns:
---   cluster           cluster name
+-- columns: cluster, namespace, pod, pod_uid, gpu_model, resource, requested_units, is_placed, is_started, is_waiting, is_refused,
+--          placing_seconds, starting_seconds, waiting_seconds
 --   namespace         namespace of the pod
 --   pod               name of the pod
 --   pod_uid           its uid
 --   gpu_model         model of the GPUs that it was given; '' while it waits, or where unknown
 --   resource          what it asked for
---   requested_units   units of it
 --   is_placed         it was given a place in the window
 --   is_started        it began to run in the window, and it is known when it was placed
 --   is_waiting        it was last seen waiting for a place, at some time of the window
---   is_refused        the scheduler found no place for it at some time
 --   placing_seconds   s from created to placed; null where it is not known to have been
 --   starting_seconds  s from placed to running; null likewise
 --   waiting_seconds   s from created until it was last seen waiting, or until the window's end; null where is_waiting is not

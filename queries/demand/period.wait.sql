@@ -7,24 +7,15 @@
 -- reads:  period.pod_wait
 -- params:
 -- source: period.pod_wait
--- columns:
---   cluster                     cluster name
---   gpu_model                   model of the GPUs that they were given; '' while they wait, or where unknown
---   resource                    what they asked for
---   requested_units             units of it by each pod
---   placed_pod_count            pods that were given a place in the window
---   placing_seconds_p50         s from created to placed, half of the pods waited no longer
---   placing_seconds_p90         the same, nine of ten pods
---   placing_seconds_p95         the same, nineteen of twenty pods
---   placing_seconds_max         the same, the longest
---   started_pod_count           pods that began to run in the window and of which it is known when they were placed
---   starting_seconds_p50        s from placed to running, half of the pods waited no longer
---   starting_seconds_p90        the same, nine of ten pods
---   starting_seconds_p95        the same, nineteen of twenty pods
---   starting_seconds_max        the same, the longest
---   waiting_pod_count           pods that were last seen waiting for a place
---   waiting_seconds_max         s from created until then, the longest
---   refused_pod_count           those of all these for which the scheduler found no place at some time
+-- columns: cluster, gpu_model, resource, requested_units, placed_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
+--          placing_seconds_max, started_pod_count, starting_seconds_p50, starting_seconds_p90, starting_seconds_p95, starting_seconds_max,
+--          waiting_pod_count, waiting_seconds_max, refused_pod_count
+--   gpu_model          model of the GPUs that they were given; '' while they wait, or where unknown
+--   resource           what they asked for
+--   requested_units    units of it by each pod
+--   placed_pod_count   pods that were given a place in the window
+--   waiting_pod_count  pods that were last seen waiting for a place
+--   refused_pod_count  those of all these for which the scheduler found no place at some time
 select
     cluster,
     gpu_model,

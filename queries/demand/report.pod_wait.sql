@@ -7,25 +7,15 @@
 -- reads:  period.wait
 -- params:
 -- source: period.wait
--- columns:
---   cluster                     cluster name
---   gpu_model                   model of the GPUs that they were given; '' while they wait, or where unknown
---   resource                    what they asked for
---   requested_units             units of it by each pod
---   placed_pod_count            pods that were given a node in the window
---   placing_seconds_p50         s from created to placed, half of the pods waited no longer
---   placing_seconds_p90         the same, nine of ten pods
---   placing_seconds_p95         the same, nineteen of twenty pods
---   placing_seconds_max         the same, the longest
---   started_pod_count           pods that began to run in the window and of which it is known when they were placed
---   starting_seconds_p50        s from placed to running, half of the pods waited no longer
---   starting_seconds_p90        the same, nine of ten pods
---   starting_seconds_p95        the same, nineteen of twenty pods
---   starting_seconds_max        the same, the longest
---   waiting_pod_count           pods that were last seen waiting for a node
---   waiting_seconds_max         s from created until then, the longest
---   refused_pod_count           those of all these for which the scheduler found no node at some time
---   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
+-- columns: cluster, gpu_model, resource, requested_units, placed_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
+--          placing_seconds_max, started_pod_count, starting_seconds_p50, starting_seconds_p90, starting_seconds_p95, starting_seconds_max,
+--          waiting_pod_count, waiting_seconds_max, refused_pod_count, unknown_reasons
+--   gpu_model          model of the GPUs that they were given; '' while they wait, or where unknown
+--   resource           what they asked for
+--   requested_units    units of it by each pod
+--   placed_pod_count   pods that were given a node in the window
+--   waiting_pod_count  pods that were last seen waiting for a node
+--   refused_pod_count  those of all these for which the scheduler found no node at some time
 select
     *,
     -- What no pod did took no time: a quantile of nothing.

@@ -6,12 +6,9 @@
 -- reads:  day.device_run
 -- params:
 -- source: label runs of MIG instances (GPU_I_ID, GPU_I_PROFILE)
--- columns:
---   cluster        cluster name
---   device_uuid    UUID of the physical GPU
---   hour_start_at  UTC, start of the hour
---   layout         profiles of its instances, sorted, each as often as it occurs; an unknown profile is ?
---   slice_count    compute slices of its instances together: the first number of each profile, 1 where it has none
+-- columns: cluster, device_uuid, hour_start_at, layout, slice_count
+--   layout       profiles of its instances, sorted, each as often as it occurs; an unknown profile is ?
+--   slice_count  compute slices of its instances together: the first number of each profile, 1 where it has none
 with instance_hour as (
     select
         cluster,

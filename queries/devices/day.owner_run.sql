@@ -4,16 +4,7 @@
 -- reads:  lake.owner_label
 -- params:
 -- source: workload labels of the device's series (dcgm-exporter: pod, namespace, container, pod_uid)
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid; '' where unknown
---   container        workload container
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at
 with run as (
     select
         cluster,

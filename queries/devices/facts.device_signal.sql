@@ -6,21 +6,16 @@
 -- reads:  lake.device_signal
 -- params:
 -- source: labels and values of the device's series, read by queries/catalog/signal.csv
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   day              UTC day
---   signal           canonical signal
---   source_metric    metric that served; several are listed
---   exporter         exporter that prints it
---   node_name        node, '' where unknown
---   start_at         UTC, first sample that came in the day; the day's start where one came in the minutes before
---   end_at           UTC, last sample that came in the day
---   series_count     label sets that carried it, copies among them
---   sample_count     instants that were kept
---   dropped          reason → values left out, copies of a kept value among them
---   other_metrics    metrics that carry the signal too, and were used at most where this one was silent
+-- columns: cluster, device_uuid, gpu_instance_id, day, signal, source_metric, exporter, node_name, start_at, end_at, series_count,
+--          sample_count, dropped, other_metrics
+--   source_metric  metric that served; several are listed
+--   exporter       exporter that prints it
+--   node_name      node, '' where unknown
+--   start_at       UTC, first sample that came in the day; the day's start where one came in the minutes before
+--   end_at         UTC, last sample that came in the day
+--   series_count   label sets that carried it, copies among them
+--   sample_count   instants that were kept
+--   other_metrics  metrics that carry the signal too, and were used at most where this one was silent
 select
     cluster,
     device_uuid,

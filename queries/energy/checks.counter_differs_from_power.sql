@@ -8,12 +8,8 @@
 -- reads:  facts.device_power_hour
 -- params:
 -- source: facts.device_power_hour
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   hour_start_at    UTC, start of the hour
---   counter_joules   J, growth of the energy counter
---   integral_joules  J, power over the same time
+-- columns: cluster, device_uuid, hour_start_at, counter_joules, integral_joules
+--   counter_joules  J, growth of the energy counter
 select
     cluster,
     device_uuid,

@@ -5,15 +5,9 @@
 -- reads:  facts.device_power_hour
 -- params:
 -- source: facts.device_power_hour
--- columns:
---   cluster               cluster name
---   device_uuid           UUID of the physical GPU
---   hour_start_at         UTC, start of the hour
---   measured_joules       J, energy measured
---   idle_joules           J of the idle baseline
---   attributed_joules     J to holders
---   unattributed_joules   J to nobody
---   closing_error_joules  J, measured less the other three
+-- columns: cluster, device_uuid, hour_start_at, measured_joules, idle_joules, attributed_joules, unattributed_joules, closing_error_joules
+--   measured_joules  J, energy measured
+--   idle_joules      J of the idle baseline
 select
     cluster,
     device_uuid,

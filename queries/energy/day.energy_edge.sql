@@ -8,9 +8,7 @@
 -- reads:  day.sample_sum, facts.device_hour, lake.device_sample
 -- params:
 -- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
--- columns:
---   cluster        cluster name
---   device_uuid    UUID of the physical GPU
+-- columns: cluster, device_uuid, start_at, end_at, gap_joules, told_joules, is_within_gap, is_active, gap_count
 --   start_at       UTC, the sample
 --   end_at         UTC, until when it is in force, outside it
 --   gap_joules     J, growth over the gap or reset that ended here; null where none did

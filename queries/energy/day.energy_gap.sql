@@ -6,9 +6,7 @@
 -- reads:  day.energy_edge
 -- params:
 -- source: day.energy_edge
--- columns:
---   cluster             cluster name
---   device_uuid         UUID of the physical GPU
+-- columns: cluster, device_uuid, ended_at, hour_start_at, gap_joules, told_joules, unexplained_joules
 --   ended_at            UTC, the first sample after the gap or reset
 --   hour_start_at       UTC, start of its hour
 --   gap_joules          J, growth over the gap

@@ -7,15 +7,12 @@
 -- reads:  day.allocated_interval, day.power_activity, day.sharer_series, day.util_reading
 -- params:
 -- source: day.power_activity, day.sharer_series
--- columns:
---   cluster                   cluster name
---   holder_number             of day.allocated_interval
+-- columns: cluster, holder_number, active_joules, active_joules_unweighted, active_joules_kepler, equal_seconds, active_watts_max, method,
+--          scope
 --   active_joules             J above idle in active spans, its part of the instance's
 --   active_joules_unweighted  J, the same of the instance's part that is not weighted by compute slices
---   active_joules_kepler      J by Kepler's shares
 --   equal_seconds             s of active spans shared equally within the instance
 --   active_watts_max          largest power above idle in an active span
---   method                    sm_util_share, process_util_share or kepler_share
 --   scope                     pod or container
 with instance as (
     select

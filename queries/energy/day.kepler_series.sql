@@ -4,12 +4,7 @@
 -- reads:  lake.series
 -- params:
 -- source: kepler_pod_gpu_watts with state running
--- columns:
---   cluster    cluster name
---   series_id  of lake.series
---   namespace  workload namespace
---   pod        workload pod
---   pod_uid    its uid; '' where unknown
+-- columns: cluster, series_id, namespace, pod, pod_uid
 select distinct
     cluster,
     series_id,

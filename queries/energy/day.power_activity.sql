@@ -13,22 +13,18 @@
 -- reads:  day.allocated_interval, day.device_run, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
 -- params:
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
--- columns:
---   cluster                   cluster name
---   device_uuid               UUID of the physical GPU
+-- columns: cluster, device_uuid, gpu_instance_id, start_at, hour_start_at, instance_owner_count, slice_count, gpu_ratio, observed_seconds,
+--          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds,
+--          activity_unknown_seconds, equal_seconds, active_watts_max, clamped_count, spans, method
 --   gpu_instance_id           MIG instance
 --   start_at                  UTC, start of the piece
---   hour_start_at             UTC, start of the hour
 --   instance_owner_count      its holders; 0 of an instance that nobody holds
 --   slice_count               its compute slices
 --   gpu_ratio                 0..1, its part of the GPU: compute slices of 7 (of 4 on an A30)
 --   observed_seconds          s in which the GPU was seen
---   measured_seconds          s whose energy is known
 --   active_joules             J above idle in active spans, by activity x compute slices
 --   active_joules_unweighted  J, the same by activity alone
---   active_joules_kepler      J by Kepler's shares
 --   held_joules               J above idle in spans without activity
---   idle_joules               J, its part of the idle baseline; null where that is unknown
 --   active_seconds            s of active spans of the GPU
 --   activity_unknown_seconds  s of spans that count as active because no signal says otherwise
 --   equal_seconds             s of active spans whose activity tells no shares

@@ -9,32 +9,20 @@
 -- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series
 -- params:
 -- source: day.sample_sum, day.idle_baseline
--- columns:
---   cluster                   cluster name
---   device_uuid               UUID of the physical GPU
---   hour_start_at             UTC, start of the hour
---   start_at                  UTC, start of the piece
---   end_at                    UTC, its end, outside it
---   piece_number              number of the row: a short key
---   owner_count               holders of the GPU or of its instances
---   share                     none, alone, equal; util or activity where it is shared out sample by sample
---   layout                    profiles of its MIG instances, sorted; '' for the whole GPU
---   slice_count               compute slices of its instances together; null for the whole GPU
---   idle_watts                power at idle; null where it is unknown
---   idle_source               configured, observed, same_model, documented or unknown
---   observed_seconds          s in which the GPU was seen
---   measured_seconds          s whose energy is known; null where none is
---   measured_joules           J, energy over them
---   counter_joules            J of it by the energy counter
---   integral_joules           J, power over the time of counter_joules
---   idle_joules               J, the baseline's part; null where the baseline is unknown
---   active_joules             J above idle in active time
---   held_joules               J above idle in the rest
---   active_seconds            s of active time
---   activity_unknown_seconds  s that count as active because no signal says otherwise
---   active_watts_max          largest power above idle in active time
---   power_watts_min           smallest power
---   power_watts_max           largest power
+-- columns: cluster, device_uuid, hour_start_at, start_at, end_at, piece_number, owner_count, share, layout, slice_count, idle_watts,
+--          idle_source, observed_seconds, measured_seconds, measured_joules, counter_joules, integral_joules, idle_joules, active_joules,
+--          held_joules, active_seconds, activity_unknown_seconds, active_watts_max, power_watts_min, power_watts_max
+--   start_at          UTC, start of the piece
+--   piece_number      number of the row: a short key
+--   owner_count       holders of the GPU or of its instances
+--   share             none, alone, equal; util or activity where it is shared out sample by sample
+--   slice_count       compute slices of its instances together; null for the whole GPU
+--   observed_seconds  s in which the GPU was seen
+--   measured_seconds  s whose energy is known; null where none is
+--   measured_joules   J, energy over them
+--   integral_joules   J, power over the time of counter_joules
+--   idle_joules       J, the baseline's part; null where the baseline is unknown
+--   held_joules       J above idle in the rest
 with board as (
     select
         cluster,

@@ -9,20 +9,15 @@
 -- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, day.util_reading
 -- params:
 -- source: day.sharer_series; day.power_step
--- columns:
---   cluster                   cluster name
---   holder_number             of day.allocated_interval
+-- columns: cluster, holder_number, observed_seconds, measured_seconds, active_joules, active_joules_kepler, held_joules, idle_joules,
+--          active_seconds, activity_unknown_seconds, equal_seconds, active_watts_max, method, scope
 --   observed_seconds          s in which the GPU was seen
---   measured_seconds          s whose energy is known
 --   active_joules             J above idle in active spans
---   active_joules_kepler      J by Kepler's shares
 --   held_joules               J above idle in spans without activity
---   idle_joules               J, its part of the idle baseline; null where that is unknown
 --   active_seconds            s of active spans
 --   activity_unknown_seconds  s of spans that count as active because no signal says otherwise
 --   equal_seconds             s of active spans shared equally
 --   active_watts_max          largest power above idle in an active span
---   method                    sm_util_share, process_util_share or kepler_share
 --   scope                     pod or container
 with named as (
     select

@@ -3,31 +3,19 @@
 -- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error tells of a mistake.
 -- To nobody goes what was used above idle while nobody held the GPU, by active instances that nobody holds, and over gaps of the counter.
 --
+-- revision: 2
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour
 -- params:
 -- source: day.power_interval, facts.power_hour, day.energy_gap
--- columns:
---   cluster               cluster name
---   device_uuid           UUID of the physical GPU
---   hour_start_at         UTC, start of the hour
---   layout                profiles of its MIG instances, sorted; '' for the whole GPU
---   measured_joules       J, growth of the energy counter, gaps included; power over time where it is silent
+-- columns: cluster, device_uuid, hour_start_at, layout, measured_joules, counter_joules, integral_joules, idle_joules, attributed_joules,
+--          unattributed_joules, gap_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds,
+--          idle_watts, idle_source, power_watts_min, power_watts_max
 --   counter_joules        J, growth of the counter where power is known too
---   integral_joules       J, power over the same time
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
 --   attributed_joules     J to holders: above idle, active or merely held
---   unattributed_joules   J to nobody
---   gap_joules            J of these over gaps and resets of the counter, beyond what power tells
 --   closing_error_joules  J, measured less the other three, to the microjoule: sums of doubles differ by less
---   held_idle_joules      J of the idle baseline while somebody held it
---   reserved_joules       J of what nobody used while a claim had it and no container; null where no claims were looked at
---   measured_seconds      s whose energy is known
 --   held_seconds          s of them in which somebody held it
---   idle_watts            power at idle; null where it is unknown
---   idle_source           configured, observed, same_model, documented or unknown
---   power_watts_min       smallest power
---   power_watts_max       largest power
 with span as (
     select
         piece_number,

@@ -3,18 +3,14 @@
 -- The first minute after a holder left is no idle time: clocks and fans come down slowly. Nor is time in which the GPU was at
 -- work all the same: a pod that takes a GPU without asking for it is named nowhere.
 --
+-- revision: 2
 -- grain:  cluster, device_uuid, layout, hour_start_at, bin_watts
 -- reads:  day.device_layout, day.device_run, facts.ownership, lake.device_sample
 -- params:
 -- source: DCGM_FI_DEV_POWER_USAGE outside the spans of facts.ownership
--- columns:
---   cluster        cluster name
---   device_uuid    UUID of the physical GPU
---   layout         profiles of its MIG instances, sorted; '' for the whole GPU
---   hour_start_at  UTC, start of the hour
---   bin_watts      power, rounded to whole watts
---   idle_seconds   s at that power
---   gpu_model      model, '' where unknown
+-- columns: cluster, device_uuid, layout, hour_start_at, bin_watts, idle_seconds, gpu_model
+--   bin_watts     power, rounded to whole watts
+--   idle_seconds  s at that power
 with owned as (
     select
         cluster,

@@ -7,15 +7,9 @@
 -- reads:  lake.sample, lake.series
 -- params:
 -- source: kepler_pod_gpu_watts with state running
--- columns:
---   cluster             cluster name
---   namespace           workload namespace
---   pod                 workload pod
---   pod_uid             its uid; '' where unknown
---   hour_start_at       UTC, start of the hour
---   kepler_seconds      s in which Kepler showed the pod
---   kepler_joules       J, its watts over that time
---   kepler_watts_max    largest of its watts
+-- columns: cluster, namespace, pod, pod_uid, hour_start_at, kepler_seconds, kepler_joules, kepler_watts_max
+--   kepler_joules     J, its watts over that time
+--   kepler_watts_max  largest of its watts
 with series as (
     select
         cluster,

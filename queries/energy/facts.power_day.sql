@@ -6,38 +6,24 @@
 -- reads:  facts.container_hour, facts.power_hour
 -- params: since_at, until_at
 -- source: facts.power_hour
--- columns:
---   cluster                   cluster name
---   namespace                 workload namespace
---   pod                       workload pod
---   pod_uid                   its uid; '' where unknown
---   container                 workload container
---   device_uuid               UUID of the physical GPU
---   gpu_instance_id           MIG instance; '' for the whole GPU
---   day                       UTC day
---   idle_source               configured, observed, same_model, lowest_seen or unknown
---   hours_method              how gpu_seconds and idle_joules are shared out (day.allocated_interval): exclusive, granted_share, equal_share; several are listed
---   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
---   scope                     whose activity was measured: device, pod or container
---   observed_seconds          s in which the GPU was seen while held
---   gpu_seconds               s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
---   measured_seconds          s of them whose energy is known; null where none is
---   active_joules             J above idle in active time; null where no energy is known
---   active_joules_unweighted  J, the same with MIG activity not weighted by compute slices
---   active_joules_kepler      J by Kepler's shares, active or not
---   held_joules               J above idle while merely held; null where no energy is known
---   idle_joules               J, its part of the idle baseline; null where the baseline or the energy is unknown
---   active_seconds            s of active time
---   held_seconds              s held and not active
---   activity_unknown_seconds  s that count as active because no signal says otherwise
---   equal_seconds             s of active time shared equally for want of a measure
---   used_gpu_seconds          gpu_seconds x activity of what was held; null where no activity is known
---   active_watts_max          largest power above idle in active time
---   clamped_count             samples in which the instance's activity was outside 0..1
---   idle_watt_seconds         s x W at idle
---   idle_watts_seconds        s in which idle_watts is known
---   active_known_count        hours whose active_joules are known
---   idle_known_count          hours whose idle_joules are known
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope,
+--          observed_seconds, gpu_seconds, measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules,
+--          idle_joules, active_seconds, held_seconds, activity_unknown_seconds, equal_seconds, used_gpu_seconds, active_watts_max,
+--          clamped_count, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
+--   idle_source           configured, observed, same_model, lowest_seen or unknown
+--   hours_method          how gpu_seconds and idle_joules are shared out (day.allocated_interval): exclusive, granted_share, equal_share; several are listed
+--   method                exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
+--   observed_seconds      s in which the GPU was seen while held
+--   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
+--   measured_seconds      s of them whose energy is known; null where none is
+--   active_joules         J above idle in active time; null where no energy is known
+--   active_joules_kepler  J by Kepler's shares, active or not
+--   held_joules           J above idle while merely held; null where no energy is known
+--   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown
+--   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known
+--   idle_watt_seconds     s x W at idle
+--   idle_watts_seconds    s in which idle_watts is known
+--   active_known_count    hours whose active_joules are known
 with hour as (
     select
         power.*,

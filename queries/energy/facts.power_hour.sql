@@ -6,38 +6,25 @@
 -- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
 -- compute slices.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.instance_util, day.power_activity, day.power_interval, day.power_util
 -- params:
 -- source: day.power_interval, day.power_util, day.power_activity
--- columns:
---   cluster                   cluster name
---   namespace                 workload namespace
---   pod                       workload pod
---   pod_uid                   its uid; '' where unknown
---   container                 workload container
---   device_uuid               UUID of the physical GPU
---   gpu_instance_id           MIG instance; '' for the whole GPU
---   hour_start_at             UTC, start of the hour
---   observed_seconds          s in which the GPU was seen while held
---   gpu_seconds               s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
---   measured_seconds          s of them whose energy is known; null where none is
---   active_joules             J above idle in active time; null where no energy is known
---   active_joules_unweighted  J, the same with MIG activity not weighted by compute slices
---   active_joules_kepler      J by Kepler's shares, active or not
---   held_joules               J above idle while merely held; null where no energy is known
---   idle_joules               J, its part of the idle baseline; null where the baseline or the energy is unknown
---   active_seconds            s of active time
---   held_seconds              s held and not active
---   activity_unknown_seconds  s that count as active because no signal says otherwise
---   equal_seconds             s of active time shared equally for want of a measure
---   active_watts_max          largest power above idle in active time
---   clamped_count             samples in which the instance's activity was outside 0..1
---   idle_watts                the whole GPU's power at idle; null where it is unknown
---   idle_source               configured, observed, same_model, documented or unknown
---   hours_method              how gpu_seconds and idle_joules are shared out (day.allocated_interval): exclusive, granted_share, equal_share; several are listed
---   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
---   scope                     whose activity was measured: device, pod or container
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds,
+--          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds,
+--          held_seconds, activity_unknown_seconds, equal_seconds, active_watts_max, clamped_count, idle_watts, idle_source, hours_method,
+--          method, scope
+--   observed_seconds      s in which the GPU was seen while held
+--   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
+--   measured_seconds      s of them whose energy is known; null where none is
+--   active_joules         J above idle in active time; null where no energy is known
+--   active_joules_kepler  J by Kepler's shares, active or not
+--   held_joules           J above idle while merely held; null where no energy is known
+--   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown
+--   idle_watts            the whole GPU's power at idle; null where it is unknown
+--   hours_method          how gpu_seconds and idle_joules are shared out (day.allocated_interval): exclusive, granted_share, equal_share; several are listed
+--   method                exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
 with held as (
     select
         held.*,

@@ -7,12 +7,9 @@
 -- reads:  day.power_interval, day.reservation
 -- params:
 -- source: day.power_interval in the spans of day.reservation
--- columns:
---   cluster           cluster name
---   device_uuid       UUID of the physical GPU
+-- columns: cluster, device_uuid, namespace, claim_uid, hour_start_at, reserved_joules, reserved_seconds
 --   namespace         namespace of the claim
 --   claim_uid         uid of the claim
---   hour_start_at     UTC, start of the hour
 --   reserved_joules   J, all that was measured of the GPU meanwhile; null where its energy is unknown
 --   reserved_seconds  s in which the GPU was seen meanwhile
 with reserved as (

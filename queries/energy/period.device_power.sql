@@ -4,16 +4,10 @@
 -- reads:  facts.device_power_day
 -- params:
 -- source: facts.device_power_hour
--- columns:
---   cluster               cluster name
---   device_uuid           UUID of the physical GPU
---   measured_joules       J, energy
---   counter_joules        J of it by the energy counter
---   integral_joules       J, power over the same time
---   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown at some time
---   attributed_joules     J to holders
---   unattributed_joules   J to nobody
---   closing_error_joules  J, measured less the other three
+-- columns: cluster, device_uuid, measured_joules, counter_joules, integral_joules, idle_joules, attributed_joules, unattributed_joules,
+--          closing_error_joules
+--   measured_joules  J, energy
+--   idle_joules      J of the idle baseline, held or not; null where the baseline is unknown at some time
 select
     cluster,
     device_uuid,

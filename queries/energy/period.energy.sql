@@ -4,8 +4,7 @@
 -- reads:  facts.device_power_day
 -- params:
 -- source: facts.device_power_hour
--- columns:
---   cluster        cluster name
+-- columns: cluster, energy_joules
 --   energy_joules  J, as far as it is known
 select
     cluster,

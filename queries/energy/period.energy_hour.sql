@@ -6,21 +6,14 @@
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
 -- source: facts.power_hour, facts.device_power_hour
--- columns:
---   cluster                  cluster name
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, is_held, node_name, gpu_model,
+--          energy_joules, active_joules, held_joules, idle_joules, unattributed_joules, never_active_joules, measured_seconds,
+--          device_measured_seconds, gpu_seconds, used_gpu_seconds, sm_active_gpu_seconds
 --   namespace                workload namespace; '' of nobody's part
---   pod                      workload pod
---   pod_uid                  its uid; '' where unknown
---   container                workload container
---   device_uuid              UUID of the physical GPU
---   gpu_instance_id          MIG instance; '' for the whole GPU
---   hour_start_at            UTC, start of the hour
 --   is_held                  false of nobody's part
 --   node_name                node; '' where unknown
 --   gpu_model                model; '' where unknown
 --   energy_joules            J in all: active, held, idle and unattributed; null where it is unknown
---   active_joules            J above idle in active time
---   held_joules              J above idle while held and not active
 --   idle_joules              J of the idle baseline; unknown counts as 0, for then all is above it
 --   unattributed_joules      J above idle that nobody can be told to have used
 --   never_active_joules      J held and idle of a holder on a day on which it never was active on the GPU

@@ -4,32 +4,17 @@
 -- reads:  facts.power_day
 -- params:
 -- source: facts.power_hour
--- columns:
---   cluster                   cluster name
---   namespace                 workload namespace
---   pod                       workload pod
---   pod_uid                   its uid; '' where unknown
---   container                 workload container
---   device_uuid               UUID of the physical GPU
---   gpu_instance_id           MIG instance; '' for the whole GPU
---   observed_seconds          s in which the GPU was seen while held
---   measured_seconds          s of them whose energy is known; null where none is
---   active_joules             J above idle in active time
---   active_joules_unweighted  J, the same with MIG activity not weighted by compute slices
---   active_joules_kepler      J by Kepler's shares
---   held_joules               J above idle while merely held
---   idle_joules               J, its part of the idle baseline; null where the baseline is unknown at some time
---   active_seconds            s of active time
---   held_seconds              s held and not active
---   activity_unknown_seconds  s that count as active because no signal says otherwise
---   equal_seconds             s of active time shared equally for want of a measure
---   active_watts_max          largest power above idle in active time
---   clamped_count             samples in which the instance's activity was outside 0..1
---   idle_watts                the whole GPU's power at idle, mean over the time held
---   idle_source               where that comes from; several are listed
---   method                    how the energy was shared; several are listed
---   hours_method              how idle_joules and hours are shared out: exclusive, granted_share, equal_share; several are listed
---   scope                     whose activity was measured: device, pod or container
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, observed_seconds, measured_seconds, active_joules,
+--          active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds, held_seconds, activity_unknown_seconds,
+--          equal_seconds, active_watts_max, clamped_count, idle_watts, idle_source, method, hours_method, scope
+--   observed_seconds  s in which the GPU was seen while held
+--   measured_seconds  s of them whose energy is known; null where none is
+--   held_joules       J above idle while merely held
+--   idle_joules       J, its part of the idle baseline; null where the baseline is unknown at some time
+--   idle_watts        the whole GPU's power at idle, mean over the time held
+--   idle_source       where that comes from; several are listed
+--   method            how the energy was shared; several are listed
+--   hours_method      how idle_joules and hours are shared out: exclusive, granted_share, equal_share; several are listed
 with made as (
     select
         *,

@@ -6,14 +6,10 @@
 -- reads:  period.device_power, period.figure, period.power, period.sum
 -- params: figure_min_coverage_ratio, idle_policy
 -- source: facts.power_hour; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, else DCGM_FI_DEV_POWER_USAGE
--- columns:
---   cluster                   cluster name
---   namespace                 workload namespace
---   pod                       workload pod
---   pod_uid                   its uid; '' where unknown
---   container                 workload container
---   device_uuid               UUID of the physical GPU
---   gpu_instance_id           MIG instance; '' for the whole GPU
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, active_joules, held_joules, idle_joules,
+--          active_joules_kepler, active_watts_avg, idle_watts, idle_source, observed_seconds, method, hours_method, scope,
+--          active_joules_unweighted, charged_joules, active_watts_max, sm_active_watts, measured_seconds, active_seconds, held_seconds,
+--          activity_unknown_seconds, equal_seconds, clamped_count, unknown_reasons
 --   active_joules             J above idle in active time: its share of the device's
 --   held_joules               J above idle while held and not active: equal parts for all holders
 --   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
@@ -29,13 +25,9 @@
 --   charged_joules            J that count for it by --idle-policy: active and held, with its part of idle (holder) or of the pool's (pool)
 --   active_watts_max          W, its largest share of the power above idle in active time
 --   sm_active_watts           W above idle per unit of SM activity: active_joules over the seconds of full SM activity
---   measured_seconds          s whose energy is known
 --   active_seconds            s of active time of the device
---   held_seconds              s held and not active
---   activity_unknown_seconds  s that count as active because no signal says otherwise
 --   equal_seconds             s of active time shared equally because nothing tells the shares
 --   clamped_count             samples in which the MIG instance's activity was outside 0..1
---   unknown_reasons           figure name → why it is null (docs/figures.md); one entry for each null figure
 with device as (
     select
         power.cluster,

@@ -8,23 +8,20 @@
 -- reads:  period.energy_hour, period.workload
 -- params: prices, carbon
 -- source: period.energy_hour; prices and carbon of the configuration
--- columns:
---   cluster              cluster name
---   day                  UTC day
---   namespace            workload namespace; '' for what nobody used
---   gpu_model            model; '' where unknown
---   team                 team of the namespace, by its label; '' where unknown
---   allocated_gpu_hours  GPU-hours held
---   used_gpu_hours       GPU-hours held x activity of what was held; null where no activity is known
---   allocated_cost       allocated_gpu_hours x the model's price
---   used_cost            used_gpu_hours x the model's price
---   energy_kwh           kWh of the GPUs: active, held, idle and unattributed; null where none of it is known
---   facility_kwh         energy_kwh x PUE
---   energy_cost          facility_kwh x the price per kWh
---   co2e_grams           g CO2e, location-based: facility kWh of each hour x its grams per kWh
---   co2e_market_grams    g CO2e, market-based
+-- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
+--          facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
+--   namespace             workload namespace; '' for what nobody used
+--   gpu_model             model; '' where unknown
+--   allocated_gpu_hours   GPU-hours held
+--   used_gpu_hours        GPU-hours held x activity of what was held; null where no activity is known
+--   allocated_cost        allocated_gpu_hours x the model's price
+--   used_cost             used_gpu_hours x the model's price
+--   energy_kwh            kWh of the GPUs: active, held, idle and unattributed; null where none of it is known
+--   facility_kwh          energy_kwh x PUE
+--   energy_cost           facility_kwh x the price per kWh
+--   co2e_grams            g CO2e, location-based: facility kWh of each hour x its grams per kWh
+--   co2e_market_grams     g CO2e, market-based
 --   unmeasured_gpu_hours  GPU-hours held whose energy is not known: the kWh, their cost and emissions lack them
---   unknown_reasons      figure name → why it is null (docs/figures.md); one entry for each null figure
 with price as (
     select
         key as gpu_model,

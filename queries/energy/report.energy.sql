@@ -7,24 +7,17 @@
 -- reads:  facts.device_power_hour, facts.reserved_power_hour, period.energy_hour, period.workload
 -- params:
 -- source: period.energy_hour, facts.reserved_power_hour
--- columns:
---   cluster              cluster name
---   day                  UTC day
+-- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, active_joules, held_joules, idle_joules,
+--          unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   namespace            workload namespace; '' for what nobody used
 --   node_name            node; '' where unknown
 --   gpu_model            model; '' where unknown
---   team                 team of the namespace, by its label; '' where unknown
 --   energy_joules        J in all: active, held, idle and unattributed
---   energy_kwh           the same in kWh
---   active_joules        J above idle in active time
---   held_joules          J above idle while held and not active
 --   idle_joules          J of the idle baseline: of holders while they held, of nobody while it stood free; unknown counts as 0
 --   unattributed_joules  J above idle that nobody can be told to have used
---   never_active_joules  J held and idle of holders on days on which they never were active on the GPU
 --   reserved_joules      J of nobody's part that GPUs drew while a claim of the namespace had them and no container held them
 --   power_watts_avg      W, energy_joules over the time that was measured
 --   measured_seconds     s whose energy is known, of each holder on its own; of nobody's the time that nobody held
---   unknown_reasons      figure name → why it is null (docs/figures.md); one entry for each null figure
 with place as (
     select
         cluster,

@@ -8,22 +8,17 @@
 -- reads:  period.energy_hour, period.workload
 -- params:
 -- source: period.energy_hour; label of the namespace that owners.team_label names
--- columns:
---   cluster                cluster name
---   dimension              cluster, day, node_name, gpu_model, team, namespace, workload, pod or container: what the row is for
---   value                  which of them; workloads as namespace/kind/name, pods as namespace/pod, containers as namespace/pod/container
---   energy_joules          J in all: active, held, idle and unattributed
---   energy_kwh             the same in kWh
---   active_joules          J above idle in active time
---   held_joules            J above idle while held and not active
---   idle_joules            J of the idle baseline; unknown counts as 0
---   unattributed_joules    J above idle that nobody can be told to have used
---   never_active_joules    J held and idle of holders on days on which they never were active on the GPU
---   power_watts_avg        W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
---   hour_power_watts_max   W, the largest of its hours
---   sm_active_watts        W above idle per unit of SM activity of a whole GPU, where that is known
---   measured_gpu_hours     GPU-hours whose energy is known, x its part of the GPU; of nobody's part the time that nobody held
---   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
+-- columns: cluster, dimension, value, energy_joules, energy_kwh, active_joules, held_joules, idle_joules, unattributed_joules,
+--          never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
+--   dimension             cluster, day, node_name, gpu_model, team, namespace, workload, pod or container: what the row is for
+--   value                 which of them; workloads as namespace/kind/name, pods as namespace/pod, containers as namespace/pod/container
+--   energy_joules         J in all: active, held, idle and unattributed
+--   idle_joules           J of the idle baseline; unknown counts as 0
+--   unattributed_joules   J above idle that nobody can be told to have used
+--   power_watts_avg       W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
+--   hour_power_watts_max  W, the largest of its hours
+--   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known
+--   measured_gpu_hours    GPU-hours whose energy is known, x its part of the GPU; of nobody's part the time that nobody held
 with named as (
     select
         energy.*,

@@ -5,11 +5,8 @@
 -- reads:  period.finding_grant
 -- params:
 -- source: facts.overallocation
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   evidence         who had it
+-- columns: cluster, device_uuid, gpu_instance_id, evidence
+--   evidence  who had it
 select
     cluster,
     device_uuid,

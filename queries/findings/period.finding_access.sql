@@ -4,22 +4,17 @@
 -- reads:  facts.device_day, facts.unallocated_use
 -- params: since_at, until_at
 -- source: facts.unallocated_use
--- columns:
---   code             which finding; docs/operations.md lists them
---   detail           ''
---   cluster          cluster name
---   namespace        namespace of the workload
---   pod              its pod
---   pod_uid          its uid
---   container        its container
---   node_name        node
---   device_uuid      UUID of the GPU on which it is named
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   gpu_model        model
---   gpu_hours        h for which it was named there
---   confidence       high, medium or low
---   evidence         the numbers, as a sentence
---   first_seen_at    UTC, the first hour of the window that has it
+-- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
+--          confidence, evidence, first_seen_at
+--   detail         ''
+--   namespace      namespace of the workload
+--   pod            its pod
+--   pod_uid        its uid
+--   container      its container
+--   device_uuid    UUID of the GPU on which it is named
+--   gpu_model      model
+--   gpu_hours      h for which it was named there
+--   first_seen_at  UTC, the first hour of the window that has it
 with place as (
     select
         cluster,

@@ -4,22 +4,15 @@
 -- reads:  facts.ownership, period.capacity, period.ledger, period.signal_day
 -- params: findings_gpu_hours, since_at, unseen_ratio, until_at
 -- source: period.ledger, period.capacity, period.signal_day, facts.ownership
--- columns:
---   code             which finding; docs/operations.md lists them
---   detail           what more tells it from others of its code; '' mostly
---   cluster          cluster name
---   namespace        namespace of the workload; '' where it is about a node or GPU
---   pod              its pod; '' likewise
---   pod_uid          its uid; '' likewise, and where unknown
---   container        its container; '' where it is about all of the pod, or about a node or GPU
---   node_name        node; several are listed; '' where it is about more
---   device_uuid      UUID of the physical GPU; '' where it is about several
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   gpu_model        model; several are listed
---   gpu_hours        h of whole GPUs at stake; null where that cannot be told
---   confidence       high, medium or low
---   evidence         the numbers, as a sentence
---   first_seen_at    UTC, the first hour of the window that has it; its day where the hour is not known
+-- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
+--          confidence, evidence, first_seen_at
+--   namespace    namespace of the workload; '' where it is about a node or GPU
+--   pod          its pod; '' likewise
+--   pod_uid      its uid; '' likewise, and where unknown
+--   container    its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name    node; several are listed; '' where it is about more
+--   device_uuid  UUID of the physical GPU; '' where it is about several
+--   gpu_model    model; several are listed
 with capacity as (
     select
         cluster,

@@ -4,21 +4,15 @@
 -- reads:  period.fit
 -- params: findings_gpu_hours, fit_hours_min
 -- source: period.fit
--- columns:
---   code             which finding; docs/operations.md lists them
+-- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
+--          confidence, evidence, first_seen_at
 --   detail           what more tells it from others of its code: the profile, else the model
---   cluster          cluster name
 --   namespace        namespace of the workload
 --   pod              its pod
---   pod_uid          its uid; '' where unknown
 --   container        its container
---   node_name        node
---   device_uuid      UUID of the physical GPU
 --   gpu_instance_id  ''
 --   gpu_model        model
 --   gpu_hours        h of whole GPUs that others of the profile could have used; null for another model, whose hours are others
---   confidence       high, medium or low
---   evidence         the numbers, as a sentence
 --   first_seen_at    UTC, the first hour of the window that has it
 select
     'GR210' as code,

@@ -4,10 +4,10 @@
 -- reads:  facts.pod_wait, facts.quota_hour, facts.quota_pod_hour, period.quota_pod
 -- params: findings_gpu_hours, idle_ratio, since_at, until_at
 -- source: facts.quota_hour, period.quota_pod
--- columns:
+-- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
+--          confidence, evidence, first_seen_at
 --   code             which finding; docs/findings.md lists them
 --   detail           scheduler, quota, resource and flavor
---   cluster          cluster name
 --   namespace        namespace that the quota concerns; '' where it is not one
 --   pod              ''
 --   pod_uid          ''
@@ -17,8 +17,6 @@
 --   gpu_instance_id  ''
 --   gpu_model        ''
 --   gpu_hours        h of whole GPUs at stake
---   confidence       high, medium or low
---   evidence         the numbers, as a sentence
 --   first_seen_at    UTC, the first hour of the window that has it
 with hour as (
     select

@@ -4,10 +4,9 @@
 -- reads:  period.demand_runway
 -- params: lead_time_days, until_at
 -- source: period.demand_runway
--- columns:
---   code             which finding; docs/operations.md lists them
+-- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
+--          confidence, evidence, first_seen_at
 --   detail           the model
---   cluster          cluster name
 --   namespace        ''
 --   pod              ''
 --   pod_uid          ''
@@ -17,8 +16,6 @@
 --   gpu_instance_id  ''
 --   gpu_model        model
 --   gpu_hours        h by which expected demand exceeds what there is, over the horizon of the forecast
---   confidence       high, medium or low
---   evidence         the numbers, as a sentence
 --   first_seen_at    UTC, the end of the window: it is to come
 select
     'GR701' as code,

@@ -6,10 +6,9 @@
 -- reads:  facts.pod_wait
 -- params: since_at, until_at, wait_hours_max, wait_pods_min
 -- source: facts.pod_wait
--- columns:
---   code             which finding; docs/operations.md lists them
+-- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
+--          confidence, evidence, first_seen_at
 --   detail           what they asked for
---   cluster          cluster name
 --   namespace        namespace that waits
 --   pod              ''
 --   pod_uid          ''
@@ -19,8 +18,6 @@
 --   gpu_instance_id  ''
 --   gpu_model        models that they were given
 --   gpu_hours        h x GPUs for which they waited within the window; null where a unit of the resource is no GPU
---   confidence       high, medium or low
---   evidence         the numbers, as a sentence
 --   first_seen_at    UTC, the hour in which the first of them began to wait
 with last_told as (
     select *

@@ -7,21 +7,17 @@
 -- reads:  period.finding
 -- params: finding_rules, prices, suppressions, until_at, xid_classes
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
--- columns:
+-- columns: code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail, title, severity, confidence,
+--          evidence, gpu_hours, at_stake_cost, owner, gpu_model, rule, thresholds, action, first_seen_at, suppressed_until, suppression, sql,
+--          unknown_reasons
 --   code              which finding; docs/findings.md lists them
---   cluster           cluster name
 --   namespace         namespace of the workload; '' where it is about a node or GPU
 --   pod               its pod; '' likewise
 --   pod_uid           its uid; '' likewise, and where unknown
 --   container         its container; '' where it is about all of the pod, or about a node or GPU
 --   node_name         node; several are listed; '' where it is about more
 --   device_uuid       UUID of the physical GPU; '' where it is about several
---   gpu_instance_id   MIG instance; '' for the whole GPU
 --   detail            what more tells it from others of its code, as the XID or the signal; '' mostly
---   title             the finding in words
---   severity          info, warning or critical
---   confidence        high, medium or low
---   evidence          the numbers, as a sentence
 --   gpu_hours         h of whole GPUs at stake
 --   at_stake_cost     gpu_hours x the model's price; null without one, or where models of several prices are meant
 --   owner             the namespace; platform where it is about a node or GPU, throttling among it
@@ -29,11 +25,9 @@
 --   rule              when it is said
 --   thresholds        the thresholds in force
 --   action            what to do
---   first_seen_at     UTC, the first hour of the window that has it; its day where the hour is not known
 --   suppressed_until  day until which it is suppressed; null where it is not
 --   suppression       why it is suppressed; '' where it is not
 --   sql               a statement that shows what it was read from
---   unknown_reasons   figure name → why it is null (docs/figures.md); one entry for each null figure
 with rule as (
     select unnest(from_json(
         $finding_rules::json,

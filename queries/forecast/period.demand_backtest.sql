@@ -6,14 +6,11 @@
 -- reads:  period.demand_day
 -- params: until_at
 -- source: period.demand_day
--- columns:
---   cluster                cluster name
---   gpu_model              model, '' where unknown
---   day                    UTC day
---   held_gpu_hours         h that were held
---   naive_gpu_hours        h a week before
---   expected_gpu_hours     h that the forecast would have said
---   is_within              whether what came lay between low and high
+-- columns: cluster, gpu_model, day, held_gpu_hours, naive_gpu_hours, expected_gpu_hours, is_within
+--   held_gpu_hours      h that were held
+--   naive_gpu_hours     h a week before
+--   expected_gpu_hours  h that the forecast would have said
+--   is_within           whether what came lay between low and high
 with past as (
     select *
     from period.demand_day

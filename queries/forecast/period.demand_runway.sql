@@ -4,22 +4,12 @@
 -- reads:  period.demand_backtest, period.demand_day, period.demand_forecast
 -- params: until_at
 -- source: period.demand_forecast against what was usable in the last week
--- columns:
---   cluster                 cluster name
---   gpu_model               model, '' where unknown
---   day_count               days that count
---   left_out_count          days that do not, as too little of them was seen
---   daily_held_gpu_hours    h held a day, mean of the last week's days
---   daily_usable_gpu_hours  h usable a day, likewise
---   weekly_change_gpu_hours  h a day by which a week mostly changed what was held
---   horizon_day_count       days ahead of which something is said
---   runway_day_count        days until the expected demand reaches what is usable; null where it does not, or nothing is said
---   early_runway_day_count  days until the high demand does; null likewise
---   short_gpu_hours         h by which expected demand exceeds what is usable, added over the horizon
---   backtest_day_count      days on which the forecast could have been made before
---   backtest_error_ratio    how far it was off on them: absolute errors over what was held
---   naive_error_ratio       the same of the week before without more
---   backtest_within_ratio   share of them between low and high; 0.8 is meant
+-- columns: cluster, gpu_model, day_count, left_out_count, daily_held_gpu_hours, daily_usable_gpu_hours, weekly_change_gpu_hours,
+--          horizon_day_count, runway_day_count, early_runway_day_count, short_gpu_hours, backtest_day_count, backtest_error_ratio,
+--          naive_error_ratio, backtest_within_ratio
+--   day_count             days that count
+--   daily_held_gpu_hours  h held a day, mean of the last week's days
+--   runway_day_count      days until the expected demand reaches what is usable; null where it does not, or nothing is said
 with past as (
     select
         *,

@@ -6,17 +6,15 @@
 -- reads:  period.demand_day, period.demand_forecast
 -- params:
 -- source: period.demand_day, period.demand_forecast
--- columns:
---   cluster             cluster name
+-- columns: cluster, gpu_model, day, kind, held_gpu_hours, usable_gpu_hours, low_gpu_hours, expected_gpu_hours, high_gpu_hours,
+--          unknown_reasons
 --   gpu_model           model; '' where unknown
---   day                 UTC day
 --   kind                observed, left out or forecast
 --   held_gpu_hours      h held; of an observed day
 --   usable_gpu_hours    h usable; of an observed day
 --   low_gpu_hours       h, one day in ten is expected to fall below
 --   expected_gpu_hours  h expected
 --   high_gpu_hours      h, one day in ten is expected to rise above
---   unknown_reasons     figure name → why it is null (docs/figures.md); one entry for each null figure
 select
     cluster,
     gpu_model,

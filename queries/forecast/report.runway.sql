@@ -6,24 +6,14 @@
 -- reads:  period.demand_runway
 -- params:
 -- source: period.demand_runway
--- columns:
---   cluster                 cluster name
---   gpu_model               model; '' where unknown
---   sentence                what it comes to, in words
---   day_count               days of data that count
---   left_out_count          days that do not, as too little of them was seen
---   daily_held_gpu_hours    h held a day, mean of the last week
---   daily_usable_gpu_hours  h usable a day, likewise
---   weekly_change_gpu_hours  h a day by which a week mostly changed what was held
---   runway_day_count        days until the expected demand reaches what is usable; null where it does not within the horizon
---   early_runway_day_count  days until the high demand does; null likewise
---   short_gpu_hours         h by which expected demand exceeds what is usable, added over the horizon
---   horizon_day_count       days ahead of which something is said
---   backtest_day_count      days on which the forecast could have been made before
---   backtest_error_ratio    how far it was off on them: absolute errors over what was held
---   naive_error_ratio       the same of the week before without more
---   backtest_within_ratio   share of them between low and high; 0.8 is meant
---   unknown_reasons         figure name → why it is null (docs/figures.md); one entry for each null figure
+-- columns: cluster, gpu_model, sentence, day_count, left_out_count, daily_held_gpu_hours, daily_usable_gpu_hours, weekly_change_gpu_hours,
+--          runway_day_count, early_runway_day_count, short_gpu_hours, horizon_day_count, backtest_day_count, backtest_error_ratio,
+--          naive_error_ratio, backtest_within_ratio, unknown_reasons
+--   gpu_model             model; '' where unknown
+--   sentence              what it comes to, in words
+--   day_count             days of data that count
+--   daily_held_gpu_hours  h held a day, mean of the last week
+--   runway_day_count      days until the expected demand reaches what is usable; null where it does not within the horizon
 select
     cluster,
     gpu_model,

@@ -5,11 +5,9 @@
 -- reads:  report.device
 -- params:
 -- source: report.device
--- columns:
---   cluster      cluster name
---   device_uuid  UUID of the physical GPU
---   link         pcie_tx, pcie_rx, nvlink_tx or nvlink_rx
---   link_ratio   mean bytes/s over what the link can carry in one direction
+-- columns: cluster, device_uuid, link, link_ratio
+--   link        pcie_tx, pcie_rx, nvlink_tx or nvlink_rx
+--   link_ratio  mean bytes/s over what the link can carry in one direction
 with link as (
     select
         cluster,

@@ -8,12 +8,10 @@
 -- reads:  facts.device_signal, facts.pod_hour, period.sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: period.sum, facts.pod_hour; fields and units of cAdvisor's AcceleratorStats (0.28 to 0.46)
--- columns:
---   cluster                     cluster name
---   namespace                   workload namespace
---   pod                         workload pod
---   pod_uid                     its uid; '' where unknown
---   container                   workload container
+-- columns: cluster, namespace, pod, pod_uid, container, make, model, id, gpu_instance_id, memory_total_bytes, memory_used_bytes,
+--          memory_used_bytes_max, duty_cycle_percent, observed_seconds, memory_total_scope, memory_scope, duty_cycle_scope, sharing_mode,
+--          memory_total_source_metric, memory_used_source_metric, duty_cycle_source_metric, node_name, gpu_device, memory_used_seen_seconds,
+--          duty_cycle_seen_seconds, unknown_reasons
 --   make                        nvidia, amd, intel, google, …; '' where neither a label nor the catalogue tells
 --   model                       model as the exporter writes it; several are listed
 --   id                          what identifies the device, a UUID where it has one; a MIG instance has its parent's
@@ -34,7 +32,6 @@
 --   gpu_device                  device name on the node; several are listed
 --   memory_used_seen_seconds    s in which memory in use was known
 --   duty_cycle_seen_seconds     s in which the duty cycle was known
---   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
 with own as (
     select
         cluster,

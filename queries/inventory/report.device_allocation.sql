@@ -8,14 +8,10 @@
 -- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, facts.power_day, period.figure, period.sum
 -- params: since_at, until_at
 -- source: facts.container_request, facts.claim_use, facts.ownership; use: period.figure
--- columns:
---   cluster                cluster name
---   namespace              workload namespace
---   pod                    workload pod
---   pod_uid                its uid; '' where unknown
---   container              workload container
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device, asked_by, requested, claims, granted_by,
+--          certainty, sharing_mode, is_admin_access, node_name, gpu_model, allocated_seconds, observed_seconds, allocated_gpu_hours,
+--          hours_method, used_gpu_hours, gpu_usage_avg, sm_active_avg, memory_used_ratio_avg, memory_used_bytes, unknown_reasons
 --   device_uuid            UUID of the physical GPU; '' where the telemetry does not know it
---   gpu_instance_id        MIG instance; '' for the whole GPU
 --   device                 the claim's device, pool/device; several are listed; '' where no claim gave it
 --   asked_by               device plugin, DRA, extended resource, Koordinator, MIG resource; several are listed; '' where nothing tells
 --   requested              resources that the container asked for, with amounts; for all of its devices together
@@ -31,11 +27,9 @@
 --   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
 --   hours_method           how hours are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; '' where not known
 --   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
---   gpu_usage_avg          0..1, mean share of time with the graphics or compute engine active
 --   sm_active_avg          0..1, mean SM activity
 --   memory_used_ratio_avg  0..1, mean memory in use
 --   memory_used_bytes      mean memory in use
---   unknown_reasons        figure name → why it is null (docs/figures.md); one entry for each null figure
 with owned as (
     select
         cluster,

@@ -7,17 +7,12 @@
 -- reads:  report.coverage, report.device, report.gpu_hour_balance
 -- params:
 -- source: report.gpu_hour_balance, report.coverage, report.device
--- columns:
---   cluster                  cluster name
+-- columns: cluster, node_count, device_count, capacity_gpu_hours, allocated_gpu_hours, free_gpu_hours, unknown_gpu_hours,
+--          unavailable_gpu_hours, energy_joules, coverage_ratio, expected_device_seconds, observed_device_seconds, unknown_device_seconds,
+--          reason, last_seen_day
 --   node_count               nodes with accelerators
---   device_count             GPUs
---   capacity_gpu_hours       h of whole GPUs
 --   allocated_gpu_hours      h that somebody held, active or not
---   free_gpu_hours           h that nobody had
---   unknown_gpu_hours        h of which nothing sure is known
---   unavailable_gpu_hours    h in which the GPU could not be used
 --   energy_joules            J measured; null where no GPU's energy is known
---   coverage_ratio           0..1, observed over expected
 --   expected_device_seconds  s in which devices were expected
 --   observed_device_seconds  s of them in which they were seen
 --   unknown_device_seconds   s of them in which they were not

@@ -9,26 +9,22 @@
 -- reads:  facts.device_request, report.accelerator, report.container_saturation
 -- params: since_at, until_at
 -- source: facts.device_request; report.container_saturation, report.accelerator
--- columns:
---   cluster                  cluster name
---   namespace                workload namespace
---   pod                      workload pod
---   pod_uid                  its uid; '' where unknown
---   container                workload container
---   device_uuid              UUID of the physical GPU
---   asked_as                 the request as it is written
---   requested_by             container, or pod where the container itself asks for nothing
---   problem                  why Koordinator refuses the request or can never place it; '' where it does not, or does not schedule it
---   requested_core_percent   computing power asked for of the device; null where memory alone is
---   used_core_percent        100 x mean SM activity
---   requested_memory_bytes   memory asked for of the device, in bytes or by its share of the total
---   used_memory_bytes        mean framebuffer in use
---   used_memory_bytes_max    largest framebuffer in use of one instant
---   memory_total_bytes       memory of the device
---   core_scope               whose used_core_percent: device, instance, pod or container
---   memory_scope             whose used memory: device, instance, pod or container
---   observed_seconds         s in which the device was seen while held
---   unknown_reasons          figure name → why it is null
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, asked_as, requested_by, problem, requested_core_percent,
+--          used_core_percent, requested_memory_bytes, used_memory_bytes, used_memory_bytes_max, memory_total_bytes, core_scope, memory_scope,
+--          observed_seconds, unknown_reasons
+--   asked_as                the request as it is written
+--   requested_by            container, or pod where the container itself asks for nothing
+--   problem                 why Koordinator refuses the request or can never place it; '' where it does not, or does not schedule it
+--   requested_core_percent  computing power asked for of the device; null where memory alone is
+--   used_core_percent       100 x mean SM activity
+--   requested_memory_bytes  memory asked for of the device, in bytes or by its share of the total
+--   used_memory_bytes       mean framebuffer in use
+--   used_memory_bytes_max   largest framebuffer in use of one instant
+--   memory_total_bytes      memory of the device
+--   core_scope              whose used_core_percent: device, instance, pod or container
+--   memory_scope            whose used memory: device, instance, pod or container
+--   observed_seconds        s in which the device was seen while held
+--   unknown_reasons         figure name → why it is null
 with request as (
     select *
     from facts.device_request

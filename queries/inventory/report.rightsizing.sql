@@ -6,19 +6,14 @@
 -- reads:  period.fit
 -- params: fit_hours_min
 -- source: period.fit; geometry and models: queries/catalog/mig_profile.csv, gpu_model.csv
--- columns:
---   cluster                     cluster name
---   namespace                   workload namespace
---   pod                         workload pod
---   pod_uid                     its uid; '' where unknown
---   container                   workload container
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, node_name, gpu_model, verdict, profile, smaller_model, instance_count,
+--          freed_gpu_hours, held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
+--          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
 --   device_uuid                 UUID of the GPU
---   node_name                   node
 --   gpu_model                   its model
 --   verdict                     fits, needs it all, too short (held for less than fit_hours_min), or unknown
 --   profile                     MIG profile in which it fits; '' for none
 --   smaller_model               smaller model of the cluster in which it fits; '' for none
---   instance_count              how many of the profile fit on the GPU; null for none
 --   freed_gpu_hours             h of whole GPUs that others of the profile could have used; null where none fits
 --   held_gpu_hours              h for which the GPU was seen while the container held it
 --   busiest_sm_active_ratio     SM activity of its busiest hour
@@ -27,7 +22,6 @@
 --   sm_active_max               largest sample of SM activity
 --   memory_used_bytes_max       largest memory in use
 --   memory_used_ratio_max       the same, of what it and the free memory come to
---   unknown_reasons             figure name → why it is null (docs/figures.md); one entry for each null figure
 select
     cluster,
     namespace,

@@ -7,14 +7,11 @@
 -- reads:  day.state_snapshot, facts.device_request, lake.koordinator_device, lake.pod, lake.pod_device
 -- params:
 -- source: Pod annotation scheduling.koordinator.sh/device-allocated; Device spec.devices[].resources
--- columns:
---   cluster               cluster name
+-- columns: cluster, namespace, pod, pod_uid, node_name, device_type, minor, device_id, core_percent, memory_bytes, memory_ratio_percent,
+--          problem, start_at, end_at
 --   namespace             namespace of the pod
 --   pod                   name of the pod
 --   pod_uid               its uid
---   node_name             node
---   device_type           gpu, rdma or fpga
---   minor                 device's number on the node
 --   device_id             UUID of a GPU, PCI address of others; '' where neither pod nor node says
 --   core_percent          computing power; of rdma and fpga the percent of the device
 --   memory_bytes          memory

@@ -7,31 +7,14 @@
 -- reads:  day.device_grant, day.state_snapshot, lake.koordinator_device
 -- params:
 -- source: Koordinator's Device objects; day.device_grant
--- columns:
---   cluster                  cluster name
---   node_name                node
---   device_type              gpu, rdma or fpga
---   minor                    device's number on the node
---   device_id                UUID of a GPU, PCI address of others
---   is_healthy               fit for use
---   health_reason            why it is not
---   socket_id                CPU socket; null where not told
---   numa_node                NUMA node; null where not told
---   pcie_id                  PCIe switch
---   pci_bus_id               PCI address
---   partition_minors         minors of the smallest linked partition (NVLink) of several devices that it is in; '' where not told
---   core_percent             computing power in all, 100; of rdma and fpga the percent of the device
---   memory_bytes             memory in all
---   memory_ratio_percent     memory in all, 100
---   held_core_percent        given to pods
---   held_memory_bytes        given to pods
---   held_memory_ratio_percent  given to pods
---   free_core_percent        what may still be given; 0 where the device is not fit
---   free_memory_bytes        what may still be given
---   free_memory_ratio_percent  what may still be given
---   pod_count                pods that have a part of it
---   start_at                 UTC, first look at which it was so
---   end_at                   UTC, when that no longer stands
+-- columns: cluster, node_name, device_type, minor, device_id, is_healthy, health_reason, socket_id, numa_node, pcie_id, pci_bus_id,
+--          partition_minors, core_percent, memory_bytes, memory_ratio_percent, held_core_percent, held_memory_bytes,
+--          held_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, start_at, end_at
+--   pci_bus_id         PCI address
+--   core_percent       computing power in all, 100; of rdma and fpga the percent of the device
+--   free_core_percent  what may still be given; 0 where the device is not fit
+--   start_at           UTC, first look at which it was so
+--   end_at             UTC, when that no longer stands
 with look as (
     select
         cluster,

@@ -9,24 +9,24 @@
 -- params:
 -- source: Pod requests; Koordinator's device resources, versions 0.6 to 1.7, names of before 1.2 under today's
 -- columns:
---   cluster                        cluster name
---   namespace                      namespace of the pod
---   pod                            name of the pod; names recur
---   pod_uid                        its uid
---   container                      container; '' for the pod as a whole
---   device_type                    gpu, rdma or fpga
---   asked_as                       the request as it is written, sorted by name
---   device_count                   devices; null where the request is not valid
---   gpu_core_percent               computing power in all; of rdma and fpga the percent that they have one of
---   gpu_memory_bytes               memory in all, where it is asked for in bytes
---   gpu_memory_ratio_percent       memory in all, as percent of a device's
---   device_core_percent            the same of each device
---   device_memory_bytes            the same of each device
---   device_memory_ratio_percent    the same of each device
---   is_shared                      others may use the rest of the device
---   problem                        why Koordinator refuses it or can never place it; '' where it does not
---   start_at                       UTC, first look at which the pod was there
---   end_at                         UTC, when the last one no longer stands
+--   cluster                      cluster name
+--   namespace                    namespace of the pod
+--   pod                          name of the pod; names recur
+--   pod_uid                      its uid
+--   container                    container; '' for the pod as a whole
+--   device_type                  gpu, rdma or fpga
+--   asked_as                     the request as it is written, sorted by name
+--   device_count                 devices; null where the request is not valid
+--   gpu_core_percent             computing power in all; of rdma and fpga the percent that they have one of
+--   gpu_memory_bytes             memory in all, where it is asked for in bytes
+--   gpu_memory_ratio_percent     memory in all, as percent of a device's
+--   device_core_percent          the same of each device
+--   device_memory_bytes          the same of each device
+--   device_memory_ratio_percent  the same of each device
+--   is_shared                    others may use the rest of the device
+--   problem                      why Koordinator refuses it or can never place it; '' where it does not
+--   start_at                     UTC, first look at which the pod was there
+--   end_at                       UTC, when the last one no longer stands
 with pod_look as (
     select
         pod.cluster,

@@ -7,10 +7,9 @@
 -- reads:  report.device_free
 -- params:
 -- source: report.device_free
--- columns:
---   cluster                    cluster name
---   node_name                  node
---   device_type                gpu, rdma or fpga
+-- columns: cluster, node_name, device_type, device_count, healthy_device_count, core_percent, memory_bytes, memory_ratio_percent,
+--          free_core_percent, free_memory_bytes, free_memory_ratio_percent, whole_device_count, largest_percent, largest_minors,
+--          largest_memory_bytes, fragmentation_ratio
 --   device_count               devices
 --   healthy_device_count       those that are fit
 --   core_percent               computing power of fit devices, 100 each; of rdma and fpga the percent of the devices

@@ -7,10 +7,7 @@
 -- reads:  facts.node_allocation, period.capacity, period.ledger
 -- params:
 -- source: facts.node_allocation against period.ledger
--- columns:
---   cluster           cluster name
---   node_name         node
---   day               UTC day
+-- columns: cluster, node_name, day, unnamed_pods, unrequested_pods
 --   unnamed_pods      pods that GPUs are allocated to and no GPU names, as namespace/pod
 --   unrequested_pods  pods that a GPU names and that request none there
 with seen as (

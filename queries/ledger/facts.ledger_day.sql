@@ -4,22 +4,11 @@
 -- reads:  facts.ledger_hour
 -- params: since_at, until_at
 -- source: facts.ledger_hour
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
+-- columns: cluster, device_uuid, gpu_instance_id, day, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid,
+--          hours_method, first_hour_at, gpu_seconds
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
---   day              UTC day
---   outage           why the GPU could not be used (day.device_outage); '' where it could
---   is_reserved      a claim has it and no container
---   is_unsliced      no MIG instance is made of it
---   stranding        why nobody who waited could have it (day.fragmented_gpu); '' where nobody waited, or one could
---   activity         inactive, effective, ineffective, busy (SM activity unknown), untold (no signal tells), or unseen
 --   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
---   pod_uid          its uid; '' where unknown
---   hours_method     how its hours are shared out: exclusive, granted_share, equal_share; '' where nobody has it
---   first_hour_at    UTC, start of the first hour
---   gpu_seconds      s of whole GPUs
 with hour as (
     select *
     from facts.ledger_hour

@@ -8,25 +8,16 @@
 -- An instance counts for as long as its labels stood, which is how it is known that one was not seen. What the samples of an instance
 -- go beyond the GPU's own, or beyond its slices while it is partitioned anew, is cut.
 --
+-- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  day.allocated_interval, day.device_outage, day.device_run, day.fragmented_gpu, day.interval_saturation, day.reservation, day.sample_sum, facts.device_hour
 -- params:
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
+-- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod,
+--          pod_uid, hours_method, gpu_seconds
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
---   hour_start_at    UTC, start of the hour
---   outage           why the GPU could not be used (day.device_outage); '' where it could
---   is_reserved      a claim has it and no container
---   is_unsliced      no MIG instance is made of it
---   stranding        why nobody who waited could have it (day.fragmented_gpu); '' where nobody waited, or one could
---   activity         inactive, effective, ineffective, busy (SM activity unknown), untold (no signal tells), or unseen
 --   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
---   pod_uid          its uid; '' where unknown
---   hours_method     how its hours are shared out: exclusive, granted_share, equal_share; '' where nobody has it
---   gpu_seconds      s of whole GPUs
 with stretch as (
     select
         cluster,

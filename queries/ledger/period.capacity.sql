@@ -7,13 +7,9 @@
 -- reads:  facts.device_day, period.device_day, period.node_gap
 -- params:
 -- source: facts.device_hour, period.device_day, period.node_gap
--- columns:
---   cluster           cluster name
+-- columns: cluster, node_name, device_uuid, day, gpu_model, device_count, capacity_seconds, unseen_seconds, unseen_cause
 --   node_name         node, '' where unknown
 --   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of
---   day               UTC day
---   gpu_model         model, '' where unknown
---   device_count      GPUs
 --   capacity_seconds  s of GPUs, seen and unseen together
 --   unseen_seconds    s in which they were expected and not seen
 --   unseen_cause      unseen; of those that no exporter tells of why (period.node_gap)

@@ -7,11 +7,7 @@
 -- reads:  facts.ledger_day, facts.node_allocation, period.capacity
 -- params: since_at, until_at
 -- source: facts.node_allocation; facts.ledger_day
--- columns:
---   cluster       cluster name
---   node_name     node
---   day           UTC day
---   state         allocated, free, cordoned, not_ready or tainted
+-- columns: cluster, node_name, day, state, namespace, pod, pod_uid, gpu_seconds, unseen_ratio
 --   namespace     namespace of the pod or claim; '' where nobody has it
 --   pod           its pod; '' likewise
 --   pod_uid       its uid; '' likewise

@@ -7,23 +7,12 @@
 -- reads:  period.capacity, period.ledger
 -- params:
 -- source: period.capacity, period.ledger
--- columns:
---   cluster                          cluster name
---   dimension                        cluster, day, gpu_model or node_name: what the row is for
---   value                            which of them; '' where unknown
---   device_count                     GPUs
---   capacity_gpu_hours               h of whole GPUs
---   effective_gpu_hours              h held and active with SM activity of 0.5 or more
---   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
---   allocated_busy_gpu_hours         h held and active, SM activity not known
---   allocated_unmeasured_gpu_hours   h held, not known whether active
---   allocated_idle_gpu_hours         h held and not active
---   reserved_idle_gpu_hours          h that a claim had and no container
---   stranded_gpu_hours               h that nobody had and nothing could be placed on
---   free_gpu_hours                   h that nobody had
---   unknown_gpu_hours                h of which nothing sure is known
---   unavailable_gpu_hours            h in which the GPU could not be used
---   difference_gpu_hours             h, capacity less all of them
+-- columns: cluster, dimension, value, device_count, capacity_gpu_hours, effective_gpu_hours, allocated_ineffective_gpu_hours,
+--          allocated_busy_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, stranded_gpu_hours,
+--          free_gpu_hours, unknown_gpu_hours, unavailable_gpu_hours, difference_gpu_hours
+--   dimension             cluster, day, gpu_model or node_name: what the row is for
+--   value                 which of them; '' where unknown
+--   difference_gpu_hours  h, capacity less all of them
 with part as (
     select
         cluster,

@@ -8,16 +8,11 @@
 -- reads:  facts.ledger_hour, period.capacity, period.holder_day
 -- params: since_at, until_at
 -- source: facts.ledger_hour; missing labels: period.holder_day
--- columns:
---   cluster                   cluster name
---   gpu_model                 model, '' where unknown
---   hour_start_at             UTC, start of the hour
---   usable_gpu_hours          h seen in which the GPU could be used
---   held_gpu_hours            h of these held by a container
---   unnamed_gpu_hours         h of these of which it is not known whether anybody held them
---   active_gpu_hours          h held and active
---   effective_gpu_hours       h held and active with SM activity of 0.5 or more; null where none of the active time has SM activity
---   allocated_idle_gpu_hours  h held and not active
+-- columns: cluster, gpu_model, hour_start_at, usable_gpu_hours, held_gpu_hours, unnamed_gpu_hours, active_gpu_hours, effective_gpu_hours,
+--          allocated_idle_gpu_hours
+--   usable_gpu_hours     h seen in which the GPU could be used
+--   active_gpu_hours     h held and active
+--   effective_gpu_hours  h held and active with SM activity of 0.5 or more; null where none of the active time has SM activity
 with model as (
     select
         cluster,

@@ -4,17 +4,14 @@
 -- reads:  report.gpu_hour_course
 -- params:
 -- source: report.gpu_hour_course
--- columns:
---   cluster                   cluster name
---   weekday                   1 Monday to 7 Sunday
---   hour_of_day               0 to 23, UTC
---   hour_count                hours of the window that are added up here
---   usable_gpu_hours          h seen in which GPUs could be used
---   held_gpu_hours            h of these held by a container
---   unnamed_gpu_hours         h of these of which it is not known whether anybody held them
---   allocated_idle_gpu_hours  h held and not active
---   held_ratio                held ÷ usable without unnamed; null where all of it is unnamed
---   held_idle_ratio           held and not active ÷ the same
+-- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, held_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
+--          held_ratio, held_idle_ratio
+--   weekday           1 Monday to 7 Sunday
+--   hour_of_day       0 to 23, UTC
+--   hour_count        hours of the window that are added up here
+--   usable_gpu_hours  h seen in which GPUs could be used
+--   held_ratio        held ÷ usable without unnamed; null where all of it is unnamed
+--   held_idle_ratio   held and not active ÷ the same
 select
     cluster,
     isodow(hour_start_at)::utinyint as weekday,

@@ -6,17 +6,15 @@
 -- reads:  period.ledger
 -- params: prices
 -- source: period.ledger; prices.gpu_hour of the configuration
--- columns:
---   cluster                          cluster name
---   namespace                        holder's namespace; of what is reserved the claim's
---   idle_gpu_hours                   h of whole GPUs held or reserved and not active
---   allocated_idle_gpu_hours         h of these held by a container
---   reserved_idle_gpu_hours          h of these that a claim had and no container
---   allocated_ineffective_gpu_hours  h held and active with SM activity below 0.5
---   idle_ratio                       its part of all idle_gpu_hours of the cluster
---   cumulative_idle_ratio            the part of it and of all that hold more
---   idle_cost                        idle_gpu_hours x the model's price
---   unknown_reasons                  figure name → why it is null (docs/figures.md); one entry for each null figure
+-- columns: cluster, namespace, idle_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, allocated_ineffective_gpu_hours,
+--          idle_ratio, cumulative_idle_ratio, idle_cost, unknown_reasons
+--   namespace                 holder's namespace; of what is reserved the claim's
+--   idle_gpu_hours            h of whole GPUs held or reserved and not active
+--   allocated_idle_gpu_hours  h of these held by a container
+--   reserved_idle_gpu_hours   h of these that a claim had and no container
+--   idle_ratio                its part of all idle_gpu_hours of the cluster
+--   cumulative_idle_ratio     the part of it and of all that hold more
+--   idle_cost                 idle_gpu_hours x the model's price
 with price as (
     select
         key as gpu_model,

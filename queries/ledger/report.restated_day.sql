@@ -6,9 +6,7 @@
 -- reads:  facts.ledger_hour
 -- params: restated_days, since_at, until_at
 -- source: footers of facts; facts.ledger_hour
--- columns:
---   cluster                 cluster name
---   day                     UTC day
+-- columns: cluster, day, earlier_seen_gpu_hours, seen_gpu_hours, earlier_held_gpu_hours, held_gpu_hours
 --   earlier_seen_gpu_hours  h of whole GPUs that had been seen of the day at first
 --   seen_gpu_hours          h of whole GPUs that are seen now
 --   earlier_held_gpu_hours  h of these that somebody held, at first

@@ -7,21 +7,13 @@
 -- reads:  day.reported_use, facts.claim_use
 -- params:
 -- source: facts.claim_use, day.reported_use
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid
---   container        workload container
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
---   source           dra-claim, koordinator, kubelet-checkpoint or pod-resources
---   claims           resource claims behind it, namespace/name, sorted
---   is_ambiguous     it may be another instance of its GPU
---   life_start_at    UTC, start of the container's first run on the device
---   life_end_at      UTC, end of its last, as far as it is known
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, claims, is_ambiguous,
+--          life_start_at, life_end_at
+--   pod_uid        its uid
+--   source         dra-claim, koordinator, kubelet-checkpoint or pod-resources
+--   claims         resource claims behind it, namespace/name, sorted
+--   life_start_at  UTC, start of the container's first run on the device
+--   life_end_at    UTC, end of its last, as far as it is known
 with unfound as (
     select distinct
         cluster,

@@ -8,11 +8,9 @@
 -- reads:  day.kube_series, day.node_snapshot, lake.device_label, lake.sample
 -- params:
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
--- columns:
---   cluster     cluster name
---   node_name   node
---   strategy    time-slicing, mps, none, or shared where it is not told how
---   evidence    what that is read from
+-- columns: cluster, node_name, strategy, evidence
+--   strategy  time-slicing, mps, none, or shared where it is not told how
+--   evidence  what that is read from
 with label as (
     select
         cluster,

@@ -12,19 +12,10 @@
 -- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample
 -- params:
 -- source: day.owner_label_run; steps of the device's samples
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid; '' where unknown
---   container        workload container
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
---   source           in turn, node silent or pod alive
---   life_start_at    as in day.owner_label_run
---   life_end_at      as in day.owner_label_run
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, life_start_at, life_end_at
+--   source         in turn, node silent or pod alive
+--   life_start_at  as in day.owner_label_run
+--   life_end_at    as in day.owner_label_run
 with stretch as (
     select
         *,

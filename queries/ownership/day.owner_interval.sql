@@ -6,23 +6,14 @@
 -- reads:  day.authoritative_use, day.owner_gap, day.owner_label_run, lake.device_label
 -- params:
 -- source: day.owner_label_run, day.owner_gap; day.authoritative_use
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid; '' where unknown
---   container        workload container
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
---   source           as in day.owner_label_run, day.owner_gap and day.authoritative_use
---   is_absence       labels did not name it
---   is_stated        Kubernetes says so
---   is_ambiguous     it may be another instance of its GPU
---   claims           resource claims that Kubernetes names
---   life_start_at    UTC, start of its life on the device; null where unknown
---   life_end_at      UTC, end of it; null where life_start_at is
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, is_absence, is_stated,
+--          is_ambiguous, claims, life_start_at, life_end_at
+--   source         as in day.owner_label_run, day.owner_gap and day.authoritative_use
+--   is_absence     labels did not name it
+--   is_stated      Kubernetes says so
+--   claims         resource claims that Kubernetes names
+--   life_start_at  UTC, start of its life on the device; null where unknown
+--   life_end_at    UTC, end of it; null where life_start_at is
 with labelled as (
     select
         *,

@@ -8,19 +8,8 @@
 -- reads:  day.owner_run, day.pod_life, day.snapshot_life, facts.refuted_holder
 -- params:
 -- source: exporter labels; kube-state-metrics, else looks at Kubernetes' state, for the pod's uid, start and end
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid; '' where unknown
---   container        workload container
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
---   source           labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where looks do
---   life_start_at    UTC, start of the pod, or of its first run on the device where that is earlier; null where unknown
---   life_end_at      UTC, end of the pod, or of what is known of it; null where life_start_at is
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, life_start_at, life_end_at
+--   source  labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where looks do
 with claimed as (
     select run.*
     from day.owner_run as run

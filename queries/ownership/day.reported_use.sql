@@ -10,17 +10,10 @@
 -- reads:  day.container_run, lake.device, lake.device_label, lake.pod_device
 -- params:
 -- source: Koordinator's device-allocated annotation, kubelet device checkpoint, PodResources
--- columns:
---   cluster          cluster name
---   source           koordinator, kubelet-checkpoint or pod-resources
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid
---   container        workload container
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   start_at         UTC, start of the run
---   end_at           UTC, its end, outside it
+-- columns: cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at, end_at
+--   source    koordinator, kubelet-checkpoint or pod-resources
+--   pod_uid   its uid
+--   start_at  UTC, start of the run
 with run as (
     select
         *,

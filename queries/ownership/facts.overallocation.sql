@@ -9,14 +9,9 @@
 -- reads:  day.authoritative_use, day.claim_share, day.container_run, day.device_grant, facts.claim_device, lake.pod_device
 -- params:
 -- source: facts.claim_device, day.claim_share, day.authoritative_use, day.device_grant
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
---   granted_ratio    what was given of it, of the capacity of which most was: 2 is twice; parts of unknown size count 0
---   grants           who had it, by whose word, sorted
+-- columns: cluster, device_uuid, gpu_instance_id, start_at, end_at, granted_ratio, grants
+--   granted_ratio  what was given of it, of the capacity of which most was: 2 is twice; parts of unknown size count 0
+--   grants         who had it, by whose word, sorted
 with run as (
     select
         cluster,

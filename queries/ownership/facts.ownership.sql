@@ -7,26 +7,16 @@
 -- that names one holder at most (no virtual GPUs): mps, or time-sliced?, for others may hold it unnamed; else exclusive.
 -- A node that shares with virtual GPUs names whoever is there: one holder is then exclusive.
 --
+-- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.node_sharing, day.owner_hint, day.owner_interval, day.pod_request, lake.device_label
 -- params:
 -- source: resource claims, Koordinator's annotation, the kubelet's word; exporter labels, made right with kube-state-metrics
--- columns:
---   cluster           cluster name
---   device_uuid       UUID of the physical GPU
---   gpu_instance_id   MIG instance; '' for the whole GPU
---   namespace         workload namespace
---   pod               workload pod
---   pod_uid           its uid; '' where unknown
---   container         workload container
---   start_at          UTC, start of the span
---   end_at            UTC, its end, outside it
---   source            dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, labels+snapshot, in turn, node silent, pod alive; several are listed
---   certainty         certain; inferred where it was not named; ambiguous where others held the device too, or may have
---   sharing_mode      exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
---   sharing_evidence  what that is read from
---   life_start_at     UTC, start of the pod, or of its first run on the device where that is earlier; null where unknown
---   life_end_at       UTC, end of the pod, or of what is known of it; null where life_start_at is
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, certainty, sharing_mode,
+--          sharing_evidence, life_start_at, life_end_at
+--   source        dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, labels+snapshot, in turn, node silent, pod alive; several are listed
+--   certainty     certain; inferred where it was not named; ambiguous where others held the device too, or may have
+--   sharing_mode  exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
 with hinted as (
     select
         run.* exclude (claims),

@@ -7,11 +7,7 @@
 -- reads:  day.namespace_label, day.pod_controller, facts.ownership
 -- params:
 -- source: day.pod_controller, day.namespace_label
--- columns:
---   cluster           cluster name
---   namespace         workload namespace
---   pod               workload pod
---   pod_uid           its uid; '' where unknown
+-- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, namespace_labels
 --   workload_kind     Deployment, StatefulSet, Job, …; Pod of one that nobody made; '' where unknown
 --   workload          its name; '' where unknown
 --   namespace_labels  label → value

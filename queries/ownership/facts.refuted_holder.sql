@@ -8,8 +8,7 @@
 -- reads:  day.kube_series, day.owner_run, lake.claim_consumer, lake.pod, lake.series
 -- params:
 -- source: workload labels and instance of the devices' series; kube_pod_info (pod_ip, host_ip), requests of pods, resource claims of pods
--- columns:
---   cluster        cluster name
+-- columns: cluster, namespace, pod, evidence, device_count, named_seconds
 --   namespace      namespace of the pod
 --   pod            its name
 --   evidence       scraped_address or no_request

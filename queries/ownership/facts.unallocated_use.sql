@@ -7,18 +7,12 @@
 -- reads:  day.authoritative_use, day.owner_label_run
 -- params:
 -- source: exporter labels against resource claims, Koordinator's annotation and the kubelet's word
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU on which it is named
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid
---   container        workload container
---   start_at         UTC, start of the span in which it was named there and given others
---   end_at           UTC, its end, outside it
---   source           what says which devices it was given
---   given_devices    UUIDs of those, sorted
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, given_devices
+--   device_uuid    UUID of the physical GPU on which it is named
+--   pod_uid        its uid
+--   start_at       UTC, start of the span in which it was named there and given others
+--   source         what says which devices it was given
+--   given_devices  UUIDs of those, sorted
 with met as (
     select
         run.cluster,

@@ -6,11 +6,7 @@
 -- reads:  facts.pod_workload
 -- params: team_label
 -- source: facts.pod_workload
--- columns:
---   cluster        cluster name
---   namespace      workload namespace
---   pod            workload pod
---   pod_uid        its uid; '' where unknown
+-- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, team
 --   workload_kind  Deployment, StatefulSet, Job, …; '' where unknown
 --   workload       its name; '' where unknown
 --   team           value of the label; '' where the namespace bears none, or its labels are unknown

@@ -7,26 +7,14 @@
 -- reads:  day.quota_ask, day.quota_change, day.quota_pod, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
 -- params:
 -- source: day.quota_terms, day.quota_ask, day.quota_reported
--- columns:
---   cluster                 cluster name
---   system                  quota system
---   resource                resource as the quota names it
---   flavor                  Kueue's flavor, or ''
---   quota                   quota
+-- columns: cluster, system, resource, flavor, quota, start_at, end_at, parent, is_parent, tree, namespaces, priority, may_lend, uid,
+--          created_at, guaranteed_native, cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native,
+--          demanded_native, delivered_native, waiting_native, waiting_pod_native, reported_share_native, amount_source, certainty
 --   start_at                UTC, start of the step
---   end_at                  UTC, its end, outside it
---   parent                  quota that contains it, '' where none does
---   is_parent               it contains others
---   tree                    Koordinator's tree
---   namespaces              namespaces that it governs by their names
 --   priority                priority among quotas; null where none is given
---   may_lend                what it does not use may go to others
 --   uid                     uid of the object; '' where unknown
 --   created_at              UTC, creation of the quota; null where unknown
 --   guaranteed_native       guaranteed; null where the system has no such notion
---   cap_native              hard limit; null where there is none or it is not known
---   is_cap_known            whether no cap means that there is none
---   weight                  part of what is over; null where none is given
 --   deserved_native         Volcano's capacity plugin; null elsewhere
 --   borrowing_limit_native  Kueue; null where there is none
 --   lending_limit_native    Kueue; null where all may be lent
@@ -36,7 +24,6 @@
 --   waiting_pod_native      smallest pod that waits; null as that
 --   reported_share_native   fair share that the system says; null where it says none
 --   amount_source           workloads of Kueue, pods, or what the system says: series or status
---   certainty               of the terms
 with term as (
     select span.*
     from day.quota_terms as span

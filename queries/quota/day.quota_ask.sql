@@ -8,21 +8,14 @@
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota
 -- params:
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
--- columns:
---   cluster        cluster name
---   system         quota system
---   quota          quota that governs it
---   resource       resource as the quota names it
---   flavor         Kueue's flavor, or ''
---   ask            uid, of a workload with the number of its attempt
---   is_own         it is its own quota, not one that contains that
---   created_at     UTC, from when it asks
---   bound_at       UTC, from when it holds; null where it did not
---   ended_at       UTC, until when; null where it had not ended
---   priority       priority; null where unknown
---   amount_native  what it asks for in the resource's own unit
---   pod_native     what one pod of it asks for
---   pod_gpus       the same in GPUs; null where the resource is none
+-- columns: cluster, system, quota, resource, flavor, ask, is_own, created_at, bound_at, ended_at, priority, amount_native, pod_native,
+--          pod_gpus
+--   quota       quota that governs it
+--   ask         uid, of a workload with the number of its attempt
+--   is_own      it is its own quota, not one that contains that
+--   created_at  UTC, from when it asks
+--   pod_native  what one pod of it asks for
+--   pod_gpus    the same in GPUs; null where the resource is none
 with counted as (
     select distinct cluster
     from day.quota_watch

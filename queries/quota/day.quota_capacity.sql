@@ -4,12 +4,8 @@
 -- reads:  day.quota_native, day.quota_node, day.quota_terms, day.quota_unit
 -- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
--- columns:
---   cluster          cluster name
---   system           quota system
---   resource         resource as the quota names it
+-- columns: cluster, system, resource, start_at, end_at, capacity_native
 --   start_at         UTC, start of the stretch
---   end_at           UTC, its end, outside it
 --   capacity_native  all nodes' in the resource's own unit
 with system as (
     select distinct

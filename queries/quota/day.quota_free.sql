@@ -6,11 +6,9 @@
 -- reads:  day.quota_native, day.quota_node, day.quota_pod, day.quota_ask
 -- params:
 -- source: day.quota_node less the pods that were bound
--- columns:
---   cluster       cluster name
+-- columns: cluster, request_gpus, start_at, end_at, free_gpus
 --   request_gpus  size of a request that waited some time
 --   start_at      UTC, start of the stretch
---   end_at        UTC, its end, outside it
 --   free_gpus     GPUs that such requests could have been given
 with gpus as (
     select

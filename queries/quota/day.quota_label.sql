@@ -4,11 +4,9 @@
 -- reads:  day.state_snapshot, lake.pod, lake.sample, lake.series
 -- params:
 -- source: kube_pod_labels (label_nos_nebuly_com_capacity); Pod label nos.nebuly.com/capacity
--- columns:
---   cluster   cluster name
+-- columns: cluster, pod_uid, start_at, end_at, label
 --   pod_uid   uid of the pod
 --   start_at  UTC, start of the stretch
---   end_at    UTC, its end, outside it
 --   label     in-quota or over-quota
 with told as (
     select

@@ -9,15 +9,11 @@
 -- reads:  day.quota_above, day.quota_flavor, day.quota_placement, day.quota_pod, day.quota_terms, lake.node, lake.quota, lake.quota_term
 -- params:
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
--- columns:
---   cluster    cluster name
---   system     quota system
+-- columns: cluster, system, quota, flavor, namespace, pod, pod_uid, is_own, resources
 --   quota      quota that governs it
---   flavor     Kueue's flavor, or ''
 --   namespace  namespace of the pod
 --   pod        name of the pod
 --   pod_uid    its uid
---   is_own     it is the pod's own quota, not one that contains that
 --   resources  Kueue: resources for which the flavor holds; none elsewhere, where it holds for all
 with quota as (
     select

@@ -4,12 +4,9 @@
 -- reads:  day.accelerator_resource, day.kube_series, day.state_snapshot, lake.node, lake.sample
 -- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
--- columns:
---   cluster         cluster name
---   node_name       node
+-- columns: cluster, node_name, resource, start_at, end_at, offered_native
 --   resource        resource
 --   start_at        UTC, start of the stretch
---   end_at          UTC, its end, outside it
 --   offered_native  how much of it, in base units
 with offer as (
     select

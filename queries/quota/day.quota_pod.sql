@@ -9,8 +9,8 @@
 -- reads:  day.accelerator_resource, day.kube_series, day.pod_life, day.state_snapshot, lake.pod, lake.sample, lake.series
 -- params:
 -- source: Pod objects; kube-state-metrics pod metrics and kube_pod_labels
--- columns:
---   cluster            cluster name
+-- columns: cluster, namespace, pod, pod_uid, created_at, bound_at, running_at, ended_at, end_reason, node_name, priority, placement,
+--          owner_kind, requests, scheduler, scheduling_group, cluster_queue, local_queue, volcano_queue, kai_queue, koordinator_quota
 --   namespace          namespace of the pod
 --   pod                name of the pod
 --   pod_uid            its uid
@@ -20,7 +20,6 @@
 --   ended_at           UTC, when it ended or was gone; null where it was not, or unknown
 --   end_reason         why it ended, as Preempting or Evicted; '' where not said
 --   node_name          node; '' while it has none
---   priority           priority; null where unknown
 --   placement          nodes that it allows: alternatives as JSON; '' where any, or unknown
 --   owner_kind         kind of the controller that made it; '' where none did, or unknown
 --   requests           what it asks for, in base units

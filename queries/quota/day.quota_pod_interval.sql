@@ -4,25 +4,16 @@
 -- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_terms, day.quota_unit
 -- params:
 -- source: day.quota_member, day.quota_pod; day.quota_native
--- columns:
---   cluster        cluster name
---   system         quota system
---   quota          quota that governs it
---   resource       resource as the quota names it
---   flavor         Kueue's flavor, or ''
---   namespace      namespace of the pod
---   pod            name of the pod
---   pod_uid        its uid
---   is_own         it is the pod's own quota, not one that contains that
---   node_name      node; '' while it has none
---   created_at     UTC, from when it asks
---   bound_at       UTC, from when it holds; null where it did not
---   running_at     UTC, from when it runs; null where it did not, or unknown
---   ended_at       UTC, until when; null where it had not ended
---   end_reason     why it ended; '' where not said
---   priority       priority; null where unknown
---   amount_native  what it asks for in the resource's own unit
---   amount_gpus    the same in GPUs; null where the resource is none
+-- columns: cluster, system, quota, resource, flavor, namespace, pod, pod_uid, is_own, node_name, created_at, bound_at, running_at, ended_at,
+--          end_reason, priority, amount_native, amount_gpus
+--   quota        quota that governs it
+--   namespace    namespace of the pod
+--   pod          name of the pod
+--   pod_uid      its uid
+--   node_name    node; '' while it has none
+--   created_at   UTC, from when it asks
+--   running_at   UTC, from when it runs; null where it did not, or unknown
+--   amount_gpus  the same in GPUs; null where the resource is none
 select
     member.cluster,
     member.system,

@@ -6,15 +6,9 @@
 -- reads:  day.quota_flavor, day.quota_series, day.state_snapshot, lake.quota_term
 -- params:
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; status of quota objects, annotations of Koordinator's
--- columns:
---   cluster        cluster name
---   system         quota system
---   quota          quota
---   resource       resource as the quota names it
---   flavor         Kueue's flavor, or ''
+-- columns: cluster, system, quota, resource, flavor, field, start_at, end_at, amount_native, source
 --   field          delivered, demanded, pending or fair_share
 --   start_at       UTC, start of the stretch
---   end_at         UTC, its end, outside it
 --   amount_native  amount in the resource's own unit
 --   source         series or status
 with status as (

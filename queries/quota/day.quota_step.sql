@@ -10,21 +10,13 @@
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit
 -- params:
 -- source: day.quota_amount, day.quota_share
--- columns:
---   cluster                  cluster name
---   system                   quota system
---   resource                 resource as the quota names it
---   flavor                   Kueue's flavor, or ''
---   quota                    quota
+-- columns: cluster, system, resource, flavor, quota, start_at, end_at, pool, parent, is_parent, gpus_per_native, native_unit,
+--          guaranteed_native, cap_native, demanded_native, delivered_native, borrowed_native, lendable_native, lent_native,
+--          fair_share_native, share_source, share_reason, entitled_native, over_entitlement_native, unmet_native, free_native,
+--          others_borrowed_native, violated_native, is_capped, amount_source, certainty
 --   start_at                 UTC, start of the step
---   end_at                   UTC, its end, outside it
 --   pool                     quotas of one pool lend to each other
---   parent                   quota that contains it, '' where none does
---   is_parent                it contains others
---   gpus_per_native          GPUs per unit
---   native_unit              the resource's own unit
 --   guaranteed_native        what it has before others may take it back; infinite where all is; null where the system has no such notion
---   cap_native               hard limit; null where there is none or it is not known
 --   demanded_native          asked for; null where unknown
 --   delivered_native         held
 --   borrowed_native          held beyond its own; null where the system has no such notion
@@ -41,7 +33,6 @@
 --   violated_native          part of unmet that free devices and others' borrowing could have covered; null as unmet, or where not decided
 --   is_capped                demand waits because the hard limit is reached; null where unknown
 --   amount_source            pods, series or status
---   certainty                of the terms
 with joined as (
     select
         moment.*,

@@ -8,26 +8,16 @@
 -- reads:  day.quota_series, day.state_snapshot, lake.quota_term
 -- params:
 -- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
--- columns:
---   cluster                 cluster name
---   system                  quota system
+-- columns: cluster, system, quota, resource, flavor, start_at, end_at, parent, is_parent, tree, namespaces, priority, may_lend, uid,
+--          created_at, guaranteed_native, cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native,
+--          source, certainty
 --   quota                   quota, by the name that its system knows it by
---   resource                resource as the quota names it
---   flavor                  Kueue's flavor, or ''
 --   start_at                UTC, start of the stretch
---   end_at                  UTC, its end, outside it
---   parent                  quota that contains it, '' where none does
 --   is_parent               it is said to contain others
---   tree                    Koordinator's tree
---   namespaces              namespaces that it governs by their names
 --   priority                priority among quotas; null where none is given
---   may_lend                what it does not use may go to others
 --   uid                     uid of the object; '' where it was not looked at
 --   created_at              UTC, creation; null where it was not looked at
 --   guaranteed_native       guaranteed in the resource's own unit, infinite where all is; null where the system has no such notion
---   cap_native              hard limit; null where there is none or it is not known
---   is_cap_known            whether no cap means that there is none
---   weight                  part of what is over; null where none is given
 --   deserved_native         Volcano's capacity plugin: what it has before others may reclaim; null elsewhere
 --   borrowing_limit_native  Kueue: most that it may borrow; null where there is no limit
 --   lending_limit_native    Kueue: most that it lends; null where all may be lent

@@ -5,11 +5,9 @@
 -- reads:  day.kube_series, day.state_snapshot, lake.sample
 -- params:
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
--- columns:
---   cluster   cluster name
+-- columns: cluster, watched, start_at, end_at
 --   watched   pods, or workloads of Kueue
 --   start_at  UTC, start of the stretch
---   end_at    UTC, its end, outside it
 with span as (
     select distinct
         sample.cluster,

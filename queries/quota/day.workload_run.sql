@@ -7,27 +7,21 @@
 -- reads:  day.state_snapshot, lake.quota, lake.workload
 -- params:
 -- source: Workload and LocalQueue objects
--- columns:
---   cluster            cluster name
---   namespace          namespace of the workload
---   workload           name of the workload
---   workload_uid       its uid
---   attempt            1, 2, …
---   owner_kind         kind of what it was made for: Job, JobSet, RayJob, …
---   owner_name         name of that
---   local_queue        LocalQueue in which it waits
---   cluster_queue      ClusterQueue that its LocalQueue leads to, or whose quota it had; '' where unknown
---   priority           priority; null where unknown
---   priority_class     priority class
---   queued_at          UTC, from when it asks
---   reserved_at        UTC, from when it has quota; null where it got none
---   admitted_at        UTC, from when it may run; null where it was not, or unknown
---   ended_at           UTC, when it finished, lost its quota or was gone; null where it goes on
---   end_reason         Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
---   preemption_reason  why it was preempted; '' where it was not
---   preemptor_uid      uid of the workload for which it was preempted; '' where unknown
---   waiting_message    why it has no quota, in Kueue's words
---   requests           what it asks for or has, by pod set and resource
+-- columns: cluster, namespace, workload, workload_uid, attempt, owner_kind, owner_name, local_queue, cluster_queue, priority, priority_class,
+--          queued_at, reserved_at, admitted_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, requests
+--   namespace        namespace of the workload
+--   attempt          1, 2, …
+--   owner_kind       kind of what it was made for: Job, JobSet, RayJob, …
+--   owner_name       name of that
+--   local_queue      LocalQueue in which it waits
+--   cluster_queue    ClusterQueue that its LocalQueue leads to, or whose quota it had; '' where unknown
+--   queued_at        UTC, from when it asks
+--   reserved_at      UTC, from when it has quota; null where it got none
+--   admitted_at      UTC, from when it may run; null where it was not, or unknown
+--   ended_at         UTC, when it finished, lost its quota or was gone; null where it goes on
+--   end_reason       Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
+--   waiting_message  why it has no quota, in Kueue's words
+--   requests         what it asks for or has, by pod set and resource
 with seen as (
     select
         workload.*,

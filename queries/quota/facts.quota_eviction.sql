@@ -7,12 +7,9 @@
 -- reads:  day.quota_pod, day.quota_series, lake.sample, lake.series
 -- params:
 -- source: kueue_evicted_workloads_total; kai_pod_group_evicted_pods_total
--- columns:
---   cluster         cluster name
---   system          quota system
---   quota           quota
---   hour_start_at   UTC hour in which the count was seen to have grown
---   evicted_count   workloads or pods evicted; a count that begins anew counts from 0
+-- columns: cluster, system, quota, hour_start_at, evicted_count
+--   hour_start_at  UTC hour in which the count was seen to have grown
+--   evicted_count  workloads or pods evicted; a count that begins anew counts from 0
 with pod_group as (
     select
         cluster,

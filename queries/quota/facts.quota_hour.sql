@@ -7,18 +7,16 @@
 -- reads:  day.quota_step
 -- params:
 -- source: day.quota_step
--- columns:
---   cluster                        cluster name
---   system                         quota system
---   resource                       resource as the quota names it
---   flavor                         Kueue's flavor, or ''
---   quota                          quota
+-- columns: cluster, system, resource, flavor, quota, hour_start_at, pool, parent, is_parent, gpus_per_native, native_unit, observed_seconds,
+--          guaranteed_seconds, demand_seconds, share_seconds, unmet_seconds, violated_known_seconds, cap_seconds, cap_known_seconds,
+--          capped_seconds, starved_seconds, violated_seconds, guaranteed_native_hours, cap_native_hours, demanded_native_hours,
+--          delivered_native_hours, borrowed_native_hours, lendable_native_hours, lent_native_hours, fair_share_native_hours,
+--          shared_delivered_native_hours, due_native_hours, due_delivered_native_hours, entitled_native_hours, over_entitlement_native_hours,
+--          unmet_native_hours, violated_native_hours, honourable_native_hours, honoured_native_hours, share_reason, share_source,
+--          amount_source, inferred_seconds
 --   hour_start_at                  UTC hour
 --   pool                           quotas of one pool lend to each other
 --   parent                         quota that contains it at the end of the hour, '' where none does
---   is_parent                      it contains others
---   gpus_per_native                GPUs per unit
---   native_unit                    the resource's own unit
 --   observed_seconds               s in which its terms and what it held were known
 --   guaranteed_seconds             s in which it had a guarantee that is a number
 --   demand_seconds                 s in which what was asked for was known
@@ -27,9 +25,6 @@
 --   violated_known_seconds         s in which it is decided what free devices and borrowers could have covered
 --   cap_seconds                    s in which it had a hard limit
 --   cap_known_seconds              s in which it was known whether demand waited at the limit
---   capped_seconds                 s in which demand waited because the hard limit was reached
---   starved_seconds                s in which it was short of what it was guaranteed and asked for
---   violated_seconds               s of these in which that could have been covered
 --   guaranteed_native_hours        ∫ guaranteed
 --   cap_native_hours               ∫ hard limit
 --   demanded_native_hours          ∫ asked for

@@ -6,17 +6,11 @@
 -- reads:  day.quota_lending, day.quota_step
 -- params:
 -- source: day.quota_step, day.quota_lending
--- columns:
---   cluster                 cluster name
---   system                  quota system
---   resource                resource as the quota names it
---   flavor                  Kueue's flavor, or ''
+-- columns: cluster, system, resource, flavor, quota, borrower, hour_start_at, gpus_per_native, native_unit, together_seconds,
+--          contested_native_hours, contested_native_max
 --   quota                   quota that was short
 --   borrower                quota that borrowed
 --   hour_start_at           UTC hour
---   gpus_per_native         GPUs per unit
---   native_unit             the resource's own unit
---   together_seconds        s in which the one was short while the other borrowed
 --   contested_native_hours  ∫ the borrower's part of what the quota was short of
 --   contested_native_max    largest part at one instant
 with starved as (

@@ -6,33 +6,24 @@
 -- reads:  day.quota_exposure, day.quota_label, day.quota_pod_interval, day.quota_pod_label, day.quota_unit, day.quota_watch
 -- params:
 -- source: day.quota_pod_interval; nos' rules; label nos.nebuly.com/capacity
--- columns:
---   cluster                         cluster name
---   system                          quota system
---   quota                           the pod's own quota
---   resource                        resource as the quota names it
---   flavor                          Kueue's flavor, or ''
---   namespace                       namespace of the pod
---   pod                             name of the pod
---   pod_uid                         its uid
---   hour_start_at                   UTC hour
---   priority                        priority; null where unknown
---   end_reason                      why it ended; '' where not said
---   amount_native                   what it asks for in the resource's own unit
---   amount_gpus                     the same in GPUs
---   native_unit                     the resource's own unit
---   waiting_seconds                 s in which it waited for its place
---   held_seconds                    s in which it held it
---   in_quota_seconds                s in which it was in quota by nos' rules; null for other systems
---   over_quota_seconds              s in which it was over quota by nos' rules; null for other systems
---   observed_in_quota_seconds       s in which its label said in-quota; null where no label was seen
---   observed_over_quota_seconds     s in which its label said over-quota; null where no label was seen
---   label_differs_seconds           s in which the label said other than the rules; null where no label was seen
---   exposed_seconds                 s in which some waiting pod might have preempted it; null but for nos and scheduler-plugins
---   exposed_within_min_seconds      s of these because a quota within its min asked for its own
---   exposed_fair_share_seconds      s because a quota asked for its fair share
---   exposed_same_namespace_seconds  s because a pod of its namespace with a higher priority waited
---   exposed_by                      quotas whose pods might have preempted it
+-- columns: cluster, system, quota, resource, flavor, namespace, pod, pod_uid, hour_start_at, priority, end_reason, amount_native,
+--          amount_gpus, native_unit, waiting_seconds, held_seconds, in_quota_seconds, over_quota_seconds, observed_in_quota_seconds,
+--          observed_over_quota_seconds, label_differs_seconds, exposed_seconds, exposed_within_min_seconds, exposed_fair_share_seconds,
+--          exposed_same_namespace_seconds, exposed_by
+--   quota                        the pod's own quota
+--   namespace                    namespace of the pod
+--   pod                          name of the pod
+--   pod_uid                      its uid
+--   hour_start_at                UTC hour
+--   amount_gpus                  the same in GPUs
+--   waiting_seconds              s in which it waited for its place
+--   held_seconds                 s in which it held it
+--   in_quota_seconds             s in which it was in quota by nos' rules; null for other systems
+--   over_quota_seconds           s in which it was over quota by nos' rules; null for other systems
+--   observed_in_quota_seconds    s in which its label said in-quota; null where no label was seen
+--   observed_over_quota_seconds  s in which its label said over-quota; null where no label was seen
+--   label_differs_seconds        s in which the label said other than the rules; null where no label was seen
+--   exposed_seconds              s in which some waiting pod might have preempted it; null but for nos and scheduler-plugins
 with own as (
     select *
     from day.quota_pod_interval

@@ -4,12 +4,7 @@
 -- reads:  day.quota_step
 -- params:
 -- source: day.quota_step
--- columns:
---   cluster                cluster name
---   system                 quota system
---   resource               resource as the quota names it
---   flavor                 Kueue's flavor, or ''
---   quota                  quota
+-- columns: cluster, system, resource, flavor, quota, start_at, end_at, is_ended, is_reclaim, unmet_native_hours, violated_native_hours
 --   start_at               UTC, start
 --   end_at                 UTC, end: it has what it is due, asks for less, or is no longer known
 --   is_ended               whether it was seen to end; not at the end of what is known

@@ -4,26 +4,14 @@
 -- reads:  day.quota_unit, day.quota_watch, day.workload_run, lake.pod
 -- params:
 -- source: day.workload_run; pods of the same owner
--- columns:
---   cluster            cluster name
---   cluster_queue      ClusterQueue; '' where unknown
---   namespace          namespace
---   local_queue        LocalQueue
---   workload           name of the workload
---   workload_uid       its uid
---   owner_kind         kind of what it was made for
---   priority           priority; null where unknown
---   priority_class     priority class
---   queued_at          UTC, from when it asked
---   reserved_at        UTC, from when it had quota; null where it got none
---   admitted_at        UTC, from when it might run; null where it was not, or unknown
---   running_at         UTC, when its first pod ran; null where none did, or unknown
---   ended_at           UTC, when it finished, lost its quota or was gone; null where it went on
---   end_reason         Finished, Deleted, Deactivated, or why it was evicted; '' where it went on
---   preemption_reason  why it was preempted; '' where it was not
---   preemptor_uid      uid of the workload for which it was preempted; '' where unknown
---   waiting_message    why it had no quota, in Kueue's words
---   request_gpus       GPUs that it asked for, of resources whose part of a GPU is known
+-- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, owner_kind, priority, priority_class, queued_at,
+--          reserved_at, admitted_at, running_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
+--   namespace     namespace
+--   owner_kind    kind of what it was made for
+--   admitted_at   UTC, from when it might run; null where it was not, or unknown
+--   ended_at      UTC, when it finished, lost its quota or was gone; null where it went on
+--   end_reason    Finished, Deleted, Deactivated, or why it was evicted; '' where it went on
+--   request_gpus  GPUs that it asked for, of resources whose part of a GPU is known
 with seen as (
     select
         cluster,

@@ -6,16 +6,12 @@
 -- reads:  facts.quota_hour, facts.quota_pod_hour
 -- params:
 -- source: facts.quota_hour, facts.quota_pod_hour
--- columns:
---   cluster                     cluster name
---   system                      quota system
---   resource                    resource as the quota names it
---   flavor                      Kueue's flavor, or ''
---   quota                       quota
+-- columns: cluster, system, resource, flavor, quota, observed_seconds, guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours,
+--          borrowed_gpu_hours, lent_gpu_hours, fair_share_gpu_hours, over_entitlement_gpu_hours, unmet_gpu_hours, violated_gpu_hours,
+--          guarantee_honoured_ratio, starved_seconds, capped_seconds, over_quota_gpu_hours, exposed_pod_count
 --   observed_seconds            s in which its terms and what it held were known
 --   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no such notion
 --   demanded_gpu_hours          GPU-h asked for; null where unknown
---   delivered_gpu_hours         GPU-h held
 --   borrowed_gpu_hours          GPU-h held beyond its own; null as the guarantee
 --   lent_gpu_hours              GPU-h of its own that others borrowed, inferred; null as above
 --   fair_share_gpu_hours        GPU-h that it may have by its scheduler's rules; null where there is no such number

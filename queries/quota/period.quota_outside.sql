@@ -6,11 +6,8 @@
 -- reads:  day.quota_member, day.quota_native, day.quota_pod
 -- params:
 -- source: day.quota_pod less day.quota_member
--- columns:
---   cluster    cluster name
---   system     quota system
+-- columns: cluster, system, start_at, end_at, held_gpus
 --   start_at   UTC, start of the stretch
---   end_at     UTC, its end, outside it
 --   held_gpus  GPUs held by pods outside its quotas
 with system as (
     select distinct

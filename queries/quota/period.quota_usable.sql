@@ -6,12 +6,8 @@
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_unit, period.quota_outside
 -- params: added_gpus
 -- source: day.quota_capacity, period.quota_outside, day.quota_amount
--- columns:
---   cluster          cluster name
---   system           quota system
---   resource         resource as the quota names it
+-- columns: cluster, system, resource, start_at, end_at, capacity_native
 --   start_at         UTC, start of the stretch
---   end_at           UTC, its end, outside it
 --   capacity_native  what there is to share, in the resource's own unit
 with offered as (
     select distinct

@@ -4,24 +4,12 @@
 -- reads:  facts.workload_run
 -- params: since_at, until_at
 -- source: facts.workload_run
--- columns:
---   cluster            cluster name
---   cluster_queue      ClusterQueue; '' where unknown
---   namespace          namespace
---   local_queue        LocalQueue
---   workload           name of the workload
---   workload_uid       its uid
---   priority           priority; null where unknown
---   priority_class     priority class
---   queued_at          UTC, from when it asked
---   reserved_at        UTC, from when it had quota; null where it got none
---   running_at         UTC, when its first pod ran; null where none did, or unknown
---   ended_at           UTC, when it ended; null where it went on
---   end_reason         why it ended; '' where it went on
---   preemption_reason  why it was preempted; '' where it was not
---   preemptor_uid      uid of the workload for which it was preempted; '' where unknown
---   waiting_message    why it had no quota, in Kueue's words
---   request_gpus       GPUs that it asked for
+-- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, priority, priority_class, queued_at, reserved_at,
+--          running_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
+--   namespace     namespace
+--   ended_at      UTC, when it ended; null where it went on
+--   end_reason    why it ended; '' where it went on
+--   request_gpus  GPUs that it asked for
 select
     cluster,
     max(cluster_queue) as cluster_queue,

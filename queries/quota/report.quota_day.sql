@@ -4,14 +4,9 @@
 -- reads:  facts.quota_hour, facts.quota_pair_hour
 -- params: since_at, until_at
 -- source: facts.quota_hour, facts.quota_pair_hour
--- columns:
---   cluster    cluster name
---   scheduler  quota system
---   quota      quota, queue or cohort
---   resource   resource as the quota names it
---   flavor     Kueue's flavor, or ''
---   day        UTC day
---   sentence   means over the time in which it was known, in the resource's own unit, and what stood in the way
+-- columns: cluster, scheduler, quota, resource, flavor, day, sentence
+--   quota     quota, queue or cohort
+--   sentence  means over the time in which it was known, in the resource's own unit, and what stood in the way
 with day as (
     select
         cluster,

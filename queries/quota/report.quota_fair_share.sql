@@ -8,13 +8,17 @@
 -- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, period.quota_pod
 -- params: figure_min_coverage_ratio, since_at, until_at
 -- source: facts.quota_hour
--- columns:
---   cluster                        cluster name
+-- columns: cluster, scheduler, quota, resource, flavor, parent, is_parent, native_unit, observed_seconds, coverage_ratio, demand_seconds,
+--          share_seconds, guaranteed_gpu_hours, cap_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours,
+--          fair_share_gpu_hours, entitled_gpu_hours, over_entitlement_gpu_hours, unmet_gpu_hours, violated_gpu_hours,
+--          guarantee_honoured_ratio, over_quota_share_ratio, capped_seconds, starved_seconds, violated_seconds, longest_starvation_seconds,
+--          starvation_count, reclaim_seconds_avg, reclaim_seconds_max, evicted_count, lost_gpu_hours, allocated_idle_gpu_hours,
+--          over_quota_gpu_hours, borrowed_idle_gpu_hours, guaranteed_native_hours, cap_native_hours, demanded_native_hours,
+--          delivered_native_hours, borrowed_native_hours, lent_native_hours, fair_share_native_hours, entitled_native_hours,
+--          over_entitlement_native_hours, unmet_native_hours, violated_native_hours, share_source, amount_source, inferred_seconds,
+--          unknown_reasons
 --   scheduler                      quota system: nos, scheduler-plugins, koordinator, volcano, kai, kueue, or kubernetes for a ResourceQuota
 --   quota                          quota, queue or cohort
---   resource                       resource as the quota names it
---   flavor                         Kueue's flavor, or ''
---   parent                         quota that contains it, '' where none does
 --   is_parent                      it contains others: leave it out of sums
 --   native_unit                    unit of the columns in native hours
 --   observed_seconds               s in which its terms and what it held are known
@@ -24,7 +28,6 @@
 --   guaranteed_gpu_hours           GPU-h guaranteed
 --   cap_gpu_hours                  GPU-h of its hard limit
 --   demanded_gpu_hours             GPU-h asked for
---   delivered_gpu_hours            GPU-h held
 --   borrowed_gpu_hours             GPU-h held beyond its own
 --   lent_gpu_hours                 GPU-h of its own that others borrowed, inferred
 --   fair_share_gpu_hours           GPU-h that it may have by its scheduler's rules
@@ -34,9 +37,6 @@
 --   violated_gpu_hours             GPU-h of these that free GPUs that fit and others' borrowing could have covered
 --   guarantee_honoured_ratio       held of what was guaranteed and asked for
 --   over_quota_share_ratio         its part of all guarantees of its pool
---   capped_seconds                 s in which demand waited because the hard limit was reached
---   starved_seconds                s in which it was short of what it was guaranteed and asked for
---   violated_seconds               s of these in which that could have been covered
 --   longest_starvation_seconds     s of the longest time without a break in which it was short
 --   starvation_count               times in which it was short
 --   reclaim_seconds_avg            s that such a time lasted on average, of those that ended and in which others borrowed
@@ -60,7 +60,6 @@
 --   share_source                   whence the fair share: reported by the scheduler, worked out by its rules, or both
 --   amount_source                  whence what it held: its pods, or its scheduler's series or status
 --   inferred_seconds               s in which its terms are those of looks that are far apart
---   unknown_reasons                figure name → why it is null (docs/figures.md); one entry for each null figure
 with hour as (
     select *
     from facts.quota_hour

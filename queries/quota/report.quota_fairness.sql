@@ -7,20 +7,16 @@
 -- reads:  facts.quota_hour
 -- params: since_at, until_at
 -- source: facts.quota_hour
--- columns:
---   cluster               cluster name
---   scheduler             quota system
---   resource              resource as the quota names it
---   flavor                Kueue's flavor, or ''
---   quota_count           quotas that were due something
---   due_gpu_hours         GPU-h that they were due
---   delivered_gpu_hours   GPU-h that they held while that was known
---   fairness_gap_ratio    service of the best served less that of the least served
---   jain_ratio            Jain's index of their service: 1 where all are served alike, 1 ÷ n where one has all
---   best_served_quota     quota with the most of what it was due; '' where none was due anything
---   least_served_quota    quota with the least; '' likewise
---   method                derived
---   unknown_reasons       figure name → why it is null (docs/figures.md); one entry for each null figure
+-- columns: cluster, scheduler, resource, flavor, quota_count, due_gpu_hours, delivered_gpu_hours, fairness_gap_ratio, jain_ratio,
+--          best_served_quota, least_served_quota, method, unknown_reasons
+--   quota_count          quotas that were due something
+--   due_gpu_hours        GPU-h that they were due
+--   delivered_gpu_hours  GPU-h that they held while that was known
+--   fairness_gap_ratio   service of the best served less that of the least served
+--   jain_ratio           Jain's index of their service: 1 where all are served alike, 1 ÷ n where one has all
+--   best_served_quota    quota with the most of what it was due; '' where none was due anything
+--   least_served_quota   quota with the least; '' likewise
+--   method               derived
 with service as (
     select
         cluster,

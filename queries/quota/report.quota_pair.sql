@@ -4,19 +4,14 @@
 -- reads:  facts.quota_pair_hour
 -- params: since_at, until_at
 -- source: facts.quota_pair_hour
--- columns:
---   cluster                 cluster name
---   scheduler               quota system
---   resource                resource as the quota names it
---   flavor                  Kueue's flavor, or ''
+-- columns: cluster, scheduler, resource, flavor, quota, borrower, method, together_seconds, contested_gpu_hours, contested_gpus_max,
+--          contested_native_hours, native_unit
 --   quota                   quota that was short of what it was guaranteed and asked for
 --   borrower                quota that held more than its own at the same time
 --   method                  inferred: what the one lacked, shared out among borrowers by what each borrowed
---   together_seconds        s in which the one was short while the other borrowed
 --   contested_gpu_hours     GPU-h of what the quota lacked that are laid at this borrower's door
 --   contested_gpus_max      most GPUs of that at one time
 --   contested_native_hours  the same hours in the resource's own unit
---   native_unit             the resource's own unit
 select
     cluster,
     system as scheduler,

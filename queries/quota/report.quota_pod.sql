@@ -7,35 +7,27 @@
 -- reads:  facts.quota_pod_hour
 -- params: since_at, until_at
 -- source: facts.quota_pod_hour
--- columns:
---   cluster                         cluster name
---   scheduler                       quota system
---   quota                           the pod's own quota
---   resource                        resource as the quota names it
---   flavor                          Kueue's flavor, or ''
---   namespace                       namespace of the pod
---   pod                             name of the pod
---   pod_uid                         its uid
---   priority                        priority; null where unknown
---   request_gpus                    GPUs that it asks for
---   request_native                  the same in the resource's own unit
---   native_unit                     the resource's own unit
---   waiting_seconds                 s in which it waited for a node
---   held_seconds                    s in which it held it
---   delivered_gpu_hours             GPU-h that it held
---   over_quota_gpu_hours            GPU-h of these while it was over quota
---   in_quota_seconds                s in which it was in quota by nos' rules
---   over_quota_seconds              s in which it was over quota by nos' rules
---   observed_in_quota_seconds       s in which its label said in-quota
---   observed_over_quota_seconds     s in which its label said over-quota
---   label_differs_seconds           s in which the label said other than the rules
---   exposed_seconds                 s in which some waiting pod might have preempted it
---   exposed_within_min_seconds      s of these because a quota within its min asked for its own
---   exposed_fair_share_seconds      s because a quota asked for its fair share
---   exposed_same_namespace_seconds  s because a pod of its namespace with a higher priority waited
---   exposed_by                      quotas whose pods might have preempted it
---   end_reason                      why it ended, as Evicted; '' where not said
---   unknown_reasons                 figure name → why it is null (docs/figures.md); one entry for each null figure
+-- columns: cluster, scheduler, quota, resource, flavor, namespace, pod, pod_uid, priority, request_gpus, request_native, native_unit,
+--          waiting_seconds, held_seconds, delivered_gpu_hours, over_quota_gpu_hours, in_quota_seconds, over_quota_seconds,
+--          observed_in_quota_seconds, observed_over_quota_seconds, label_differs_seconds, exposed_seconds, exposed_within_min_seconds,
+--          exposed_fair_share_seconds, exposed_same_namespace_seconds, exposed_by, end_reason, unknown_reasons
+--   quota                        the pod's own quota
+--   namespace                    namespace of the pod
+--   pod                          name of the pod
+--   pod_uid                      its uid
+--   request_gpus                 GPUs that it asks for
+--   request_native               the same in the resource's own unit
+--   waiting_seconds              s in which it waited for a node
+--   held_seconds                 s in which it held it
+--   delivered_gpu_hours          GPU-h that it held
+--   over_quota_gpu_hours         GPU-h of these while it was over quota
+--   in_quota_seconds             s in which it was in quota by nos' rules
+--   over_quota_seconds           s in which it was over quota by nos' rules
+--   observed_in_quota_seconds    s in which its label said in-quota
+--   observed_over_quota_seconds  s in which its label said over-quota
+--   label_differs_seconds        s in which the label said other than the rules
+--   exposed_seconds              s in which some waiting pod might have preempted it
+--   end_reason                   why it ended, as Evicted; '' where not said
 select
     cluster,
     system as scheduler,

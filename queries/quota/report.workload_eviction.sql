@@ -4,8 +4,7 @@
 -- reads:  period.workload_run
 -- params: since_at, until_at
 -- source: Kueue's Workloads; the preemptor is named by Kueue's message
--- columns:
---   cluster            cluster name
+-- columns: cluster, cluster_queue, reason, preemption_reason, preemptor_queue, evicted_count, lost_gpu_hours
 --   cluster_queue      ClusterQueue that lost the workload
 --   reason             why: Preempted, PodsReadyTimeout, AdmissionCheck, …
 --   preemption_reason  why it was preempted: InClusterQueue, InCohortReclamation, …; '' where it was not

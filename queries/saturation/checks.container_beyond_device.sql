@@ -7,17 +7,8 @@
 -- reads:  facts.container_hour, facts.device_hour
 -- params:
 -- source: facts.container_hour, facts.device_hour
--- columns:
---   cluster           cluster name
---   namespace         workload namespace
---   pod               workload pod
---   pod_uid           its uid; '' where unknown
---   container         workload container
---   device_uuid       UUID of the physical GPU
---   gpu_instance_id   MIG instance; '' for the whole GPU
---   hour_start_at     UTC, start of the hour
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, device_seconds
 --   observed_seconds  s in which the device was seen while held
---   device_seconds    s in which the device was seen
 select
     held.cluster,
     held.namespace,

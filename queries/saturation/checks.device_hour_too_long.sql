@@ -5,11 +5,7 @@
 -- reads:  facts.device_hour
 -- params:
 -- source: facts.device_hour
--- columns:
---   cluster           cluster name
---   device_uuid       UUID of the physical GPU
---   gpu_instance_id   MIG instance; '' for the whole GPU
---   hour_start_at     UTC, start of the hour
+-- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, observed_seconds
 --   observed_seconds  s in which the device was seen
 select
     cluster,

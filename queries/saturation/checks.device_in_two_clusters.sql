@@ -7,8 +7,7 @@
 -- reads:  facts.device_hour
 -- params:
 -- source: facts.device_hour
--- columns:
---   device_uuid    UUID of the physical GPU
+-- columns: device_uuid, clusters, first_hour_at, hour_count
 --   clusters       the clusters that saw it so
 --   first_hour_at  UTC, start of the first such hour
 --   hour_count     hours in which they did

@@ -5,12 +5,8 @@
 -- reads:  day.interval_saturation
 -- params:
 -- source: day.interval_saturation
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   start_at         UTC, start of the span
---   other_start_at   UTC, start of the piece that begins within it
+-- columns: cluster, device_uuid, gpu_instance_id, start_at, other_start_at
+--   other_start_at  UTC, start of the piece that begins within it
 select
     piece.cluster,
     piece.device_uuid,

@@ -5,16 +5,7 @@
 -- reads:  facts.device_hour, facts.ownership
 -- params:
 -- source: facts.ownership, facts.device_hour
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid; '' where unknown
---   container        workload container
---   start_at         UTC, start of the span
---   end_at           UTC, its end, outside it
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at
 select
     ownership.cluster,
     ownership.device_uuid,

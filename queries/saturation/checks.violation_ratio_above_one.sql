@@ -5,11 +5,7 @@
 -- reads:  facts.device_hour
 -- params:
 -- source: facts.device_hour; counters are nanoseconds (DCGM fields 240-243)
--- columns:
---   cluster            cluster name
---   device_uuid        UUID of the physical GPU
---   gpu_instance_id    MIG instance; '' for the whole GPU
---   hour_start_at      UTC, start of the hour
+-- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, violation, violation_seconds, seen_seconds
 --   violation          which counter
 --   violation_seconds  s by which it grew
 --   seen_seconds       s over which it grew

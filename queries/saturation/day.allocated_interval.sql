@@ -7,23 +7,15 @@
 -- reads:  day.granted_share, day.ownership_interval, facts.ownership
 -- params:
 -- source: facts.ownership, day.granted_share
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid; '' where unknown
---   container        workload container
---   hour_start_at    UTC, start of the hour
---   start_at         UTC, start of the piece
---   end_at           UTC, its end, outside it
---   holder_number    number of the row: a short key
---   owner_count      holders of the GPU and of its instances in the piece
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, hour_start_at, start_at, end_at, holder_number,
+--          owner_count, instance_owner_count, pod_owner_count, hours_ratio, hours_method
+--   start_at              UTC, start of the piece
+--   holder_number         number of the row: a short key
+--   owner_count           holders of the GPU and of its instances in the piece
 --   instance_owner_count  those of the same instance, or of the whole GPU
---   pod_owner_count  those of the same pod among the latter
---   hours_ratio      0..1, its part of the hours of the GPU or instance; 1 together
---   hours_method     exclusive, granted_share or equal_share
+--   pod_owner_count       those of the same pod among the latter
+--   hours_ratio           0..1, its part of the hours of the GPU or instance; 1 together
+--   hours_method          exclusive, granted_share or equal_share
 with owned_hour as (
     select
         *,

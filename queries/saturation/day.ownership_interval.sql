@@ -8,12 +8,7 @@
 -- reads:  day.device_outage, day.fragmented_gpu, day.reservation, facts.ownership
 -- params:
 -- source: facts.ownership, day.device_outage, day.reservation, day.fragmented_gpu
--- columns:
---   cluster        cluster name
---   device_uuid    UUID of the physical GPU
---   hour_start_at  UTC, start of the hour
---   start_at       UTC, start of the span
---   end_at         UTC, its end, outside it
+-- columns: cluster, device_uuid, hour_start_at, start_at, end_at
 with change as (
     select
         cluster,

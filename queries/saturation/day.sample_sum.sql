@@ -9,125 +9,43 @@
 -- reads:  day.ownership_interval, lake.device_sample
 -- params: memory_threshold_ratio
 -- source: DCGM fields by queries/catalog/signal.csv; NVML clock event reasons for the bits (0x1, 0x2 and 0x100 are no throttling)
--- columns:
---   cluster                             cluster name
---   device_uuid                         UUID of the physical GPU
---   gpu_instance_id                     MIG instance; '' for the whole GPU
---   hour_start_at                       UTC, start of the hour
---   start_at                            UTC, start of the span
---   end_at                              UTC, end of the last row's span, outside it; the hour's where nothing is cut
---   is_whole_hour                       the hour has no change of owners
---   observed_seconds                    s in which the device was seen at all
---   inactive_seconds                    s in which its signals show no activity
---   effective_seconds                   s in which it was active with SM activity of 0.5 or more
---   ineffective_seconds                 s in which it was active with SM activity below 0.5
---   busy_seconds                        s in which it was active and SM activity is not known
---   untold_seconds                      s in which no signal tells whether it was active
---   sample_count                        scrapes, carried rows left out
---   power_seen_seconds                  s in which power was known
---   power_joules                        J, power integrated over the seconds in which it was known
---   power_watts_max                     largest power
---   power_limit_watts_max               largest enforced power limit
---   energy_seen_seconds                 s over which the growth of the energy counter is known
---   energy_joules                       J, growth of the energy counter over those seconds
---   energy_sample_count                 rows that carry the energy counter
---   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
---   counter_integral_joules             J, power over energy_seen_seconds
---   counter_active_seconds              s of energy_seen_seconds in active spans; what is not known to be inactive counts as active
---   counter_active_joules               J of energy_joules in active spans
---   counter_unknown_seconds             s of energy_seen_seconds in spans of which no signal tells whether they were active
---   begun_joules                        J, growth of the energy counter beyond power in inactive spans, of work that began within them
---   powered_seconds                     s with power and without an energy counter
---   powered_joules                      J, power over them
---   powered_active_seconds              s of powered_seconds in active spans
---   powered_active_joules               J of powered_joules in active spans
---   powered_unknown_seconds             s of powered_seconds in spans of which no signal tells whether they were active
---   active_watts_max                    largest power of an active span
---   power_watts_min                     smallest power
---   gpu_util_seen_seconds               s in which GPU utilisation was known
---   gpu_util_ratio_seconds              s x share of time with a kernel running
---   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
---   mem_copy_util_ratio_seconds         s x share of time with memory being copied
---   fb_used_seen_seconds                s in which memory in use was known
---   fb_used_byte_seconds                s x bytes of memory in use
---   fb_used_bytes_max                   largest memory in use
---   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
---   memory_seen_seconds                 s in which used / (used + free) was known
---   memory_used_ratio_seconds           s x used / (used + free)
---   memory_used_ratio_max               largest used / (used + free) of one instant
---   memory_pressure_seconds             s with used / (used + free) at or above the threshold
---   gpu_temp_seen_seconds               s in which GPU temperature was known
---   gpu_temp_celsius_seconds            s x degrees Celsius of the GPU
---   gpu_temp_celsius_max                largest GPU temperature
---   memory_temp_seen_seconds            s in which memory temperature was known
---   memory_temp_celsius_seconds         s x degrees Celsius of the memory
---   memory_temp_celsius_max             largest memory temperature
---   sm_clock_seen_seconds               s in which SM clock was known
---   sm_clock_hertz_seconds              s x Hz of the SM clock
---   sm_clock_hertz_max                  largest SM clock
---   memory_clock_seen_seconds           s in which memory clock was known
---   memory_clock_hertz_seconds          s x Hz of the memory clock
---   memory_clock_hertz_max              largest memory clock
---   gr_engine_active_seen_seconds       s in which engine activity was known
---   gr_engine_active_ratio_seconds      s x engine activity, 0..1
---   sm_active_seen_seconds              s in which SM activity was known
---   sm_active_ratio_seconds             s x SM activity, 0..1
---   sm_active_ratio_max                 largest SM activity
---   sm_occupancy_seen_seconds           s in which SM occupancy was known
---   sm_occupancy_ratio_seconds          s x SM occupancy, 0..1
---   tensor_active_seen_seconds          s in which tensor pipe activity was known
---   tensor_active_ratio_seconds         s x tensor pipe activity, 0..1
---   fp64_active_seen_seconds            s in which FP64 pipe activity was known
---   fp64_active_ratio_seconds           s x FP64 pipe activity, 0..1
---   fp32_active_seen_seconds            s in which FP32 pipe activity was known
---   fp32_active_ratio_seconds           s x FP32 pipe activity, 0..1
---   fp16_active_seen_seconds            s in which FP16 pipe activity was known
---   fp16_active_ratio_seconds           s x FP16 pipe activity, 0..1
---   dram_active_seen_seconds            s in which memory bandwidth activity was known
---   dram_active_ratio_seconds           s x memory bandwidth activity, 0..1
---   dram_active_ratio_max               largest memory bandwidth activity
---   pcie_tx_seen_seconds                s in which the rate device to host over PCIe was known
---   pcie_tx_bytes                       bytes device to host over PCIe, the rate integrated
---   pcie_rx_seen_seconds                s in which the rate host to device over PCIe was known
---   pcie_rx_bytes                       bytes host to device over PCIe, the rate integrated
---   nvlink_tx_seen_seconds              s in which the rate sent over NVLink was known
---   nvlink_tx_bytes                     bytes sent over NVLink, the rate integrated
---   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
---   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
---   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
---   sw_power_cap_seen_seconds           s in which software power cap was known: by its counter, else by the bitmask
---   sw_power_cap_seconds                s with 0x4, software power cap
---   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
---   sync_boost_seen_seconds             s in which sync boost was known: by its counter, else by the bitmask
---   sync_boost_seconds                  s with 0x10, sync boost
---   sw_thermal_seen_seconds             s in which software thermal slowdown was known: by its counter, else by the bitmask
---   sw_thermal_seconds                  s with 0x20, software thermal slowdown
---   hw_thermal_seen_seconds             s in which hardware thermal slowdown was known: by its counter, else by the bitmask
---   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
---   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
---   hw_power_brake_seconds              s with 0x80, hardware power brake
---   any_throttle_seconds                s with any of these six bits
---   power_violation_seen_seconds        s over which the growth of the power violation counter is known
---   power_violation_seconds             s, growth of the power violation counter over those seconds
---   power_violation_sample_count        rows that carry the power violation counter
---   power_violation_gap_seconds         s, growth of the power violation counter over gaps and resets that ended here
---   thermal_violation_seen_seconds      s over which the growth of the thermal violation counter is known
---   thermal_violation_seconds           s, growth of the thermal violation counter over those seconds
---   thermal_violation_sample_count      rows that carry the thermal violation counter
---   thermal_violation_gap_seconds       s, growth of the thermal violation counter over gaps and resets that ended here
---   sync_boost_violation_seen_seconds   s over which the growth of the sync boost violation counter is known
---   sync_boost_violation_seconds        s, growth of the sync boost violation counter over those seconds
---   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
---   sync_boost_violation_gap_seconds    s, growth of the sync boost violation counter over gaps and resets that ended here
---   board_limit_violation_seen_seconds  s over which the growth of the board limit violation counter is known
---   board_limit_violation_seconds       s, growth of the board limit violation counter over those seconds
---   board_limit_violation_sample_count  rows that carry the board limit violation counter
---   board_limit_violation_gap_seconds   s, growth of the board limit violation counter over gaps and resets that ended here
---   pcie_replay_seen_seconds            s over which the growth of the PCIe replay counter is known
---   pcie_replay_count                   count, growth of the PCIe replay counter over those seconds
---   pcie_replay_sample_count            rows that carry the PCIe replay counter
---   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
---   xid_seen_seconds                    s in which the XID signal was known
+-- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at, is_whole_hour, observed_seconds, inactive_seconds,
+--          effective_seconds, ineffective_seconds, busy_seconds, untold_seconds, sample_count, power_seen_seconds, power_joules,
+--          power_watts_max, power_limit_watts_max, energy_seen_seconds, energy_joules, energy_sample_count, energy_gap_joules,
+--          counter_integral_joules, counter_active_seconds, counter_active_joules, counter_unknown_seconds, begun_joules, powered_seconds,
+--          powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds, active_watts_max, power_watts_min,
+--          gpu_util_seen_seconds, gpu_util_ratio_seconds, mem_copy_util_seen_seconds, mem_copy_util_ratio_seconds, fb_used_seen_seconds,
+--          fb_used_byte_seconds, fb_used_bytes_max, fb_total_bytes_max, memory_seen_seconds, memory_used_ratio_seconds,
+--          memory_used_ratio_max, memory_pressure_seconds, gpu_temp_seen_seconds, gpu_temp_celsius_seconds, gpu_temp_celsius_max,
+--          memory_temp_seen_seconds, memory_temp_celsius_seconds, memory_temp_celsius_max, sm_clock_seen_seconds, sm_clock_hertz_seconds,
+--          sm_clock_hertz_max, memory_clock_seen_seconds, memory_clock_hertz_seconds, memory_clock_hertz_max, gr_engine_active_seen_seconds,
+--          gr_engine_active_ratio_seconds, sm_active_seen_seconds, sm_active_ratio_seconds, sm_active_ratio_max, sm_occupancy_seen_seconds,
+--          sm_occupancy_ratio_seconds, tensor_active_seen_seconds, tensor_active_ratio_seconds, fp64_active_seen_seconds,
+--          fp64_active_ratio_seconds, fp32_active_seen_seconds, fp32_active_ratio_seconds, fp16_active_seen_seconds,
+--          fp16_active_ratio_seconds, dram_active_seen_seconds, dram_active_ratio_seconds, dram_active_ratio_max, pcie_tx_seen_seconds,
+--          pcie_tx_bytes, pcie_rx_seen_seconds, pcie_rx_bytes, nvlink_tx_seen_seconds, nvlink_tx_bytes, nvlink_rx_seen_seconds,
+--          nvlink_rx_bytes, throttle_seen_seconds, sw_power_cap_seen_seconds, sw_power_cap_seconds, hw_slowdown_seconds,
+--          sync_boost_seen_seconds, sync_boost_seconds, sw_thermal_seen_seconds, sw_thermal_seconds, hw_thermal_seen_seconds,
+--          hw_thermal_seconds, hw_power_brake_seen_seconds, hw_power_brake_seconds, any_throttle_seconds, power_violation_seen_seconds,
+--          power_violation_seconds, power_violation_sample_count, power_violation_gap_seconds, thermal_violation_seen_seconds,
+--          thermal_violation_seconds, thermal_violation_sample_count, thermal_violation_gap_seconds, sync_boost_violation_seen_seconds,
+--          sync_boost_violation_seconds, sync_boost_violation_sample_count, sync_boost_violation_gap_seconds,
+--          board_limit_violation_seen_seconds, board_limit_violation_seconds, board_limit_violation_sample_count,
+--          board_limit_violation_gap_seconds, pcie_replay_seen_seconds, pcie_replay_count, pcie_replay_sample_count, pcie_replay_gap_count,
+--          xid_seen_seconds
+--   end_at                   UTC, end of the last row's span, outside it; the hour's where nothing is cut
+--   is_whole_hour            the hour has no change of owners
+--   counter_integral_joules  J, power over energy_seen_seconds
+--   counter_active_seconds   s of energy_seen_seconds in active spans; what is not known to be inactive counts as active
+--   counter_active_joules    J of energy_joules in active spans
+--   counter_unknown_seconds  s of energy_seen_seconds in spans of which no signal tells whether they were active
+--   begun_joules             J, growth of the energy counter beyond power in inactive spans, of work that began within them
+--   powered_seconds          s with power and without an energy counter
+--   powered_joules           J, power over them
+--   powered_active_seconds   s of powered_seconds in active spans
+--   powered_active_joules    J of powered_joules in active spans
+--   powered_unknown_seconds  s of powered_seconds in spans of which no signal tells whether they were active
+--   active_watts_max         largest power of an active span
 with cut_hour as (
     select
         device_uuid,

@@ -7,124 +7,33 @@
 -- reads:  day.interval_saturation, day.ownership_interval, facts.device_hour, facts.ownership
 -- params: memory_threshold_ratio
 -- source: facts.device_hour and day.interval_saturation over facts.ownership
--- columns:
---   cluster                             cluster name
---   namespace                           workload namespace
---   pod                                 workload pod
---   pod_uid                             its uid; '' where unknown
---   container                           workload container
---   device_uuid                         UUID of the physical GPU
---   gpu_instance_id                     MIG instance; '' for the whole GPU
---   hour_start_at                       UTC, start of the hour
---   sharing_mode                        as in facts.ownership; the least exclusive of the hour
---   sharing_evidence                    what that is read from
---   certainty                           certain, inferred or ambiguous; the least certain of the hour
---   scope                               device: the figures are the device's, not the container's share
---   observed_seconds                    s in which the device was seen at all
---   sample_count                        scrapes, carried rows left out
---   fb_used_seen_seconds                s in which memory in use was known
---   fb_used_byte_seconds                s x bytes of memory in use
---   memory_seen_seconds                 s in which used / (used + free) was known
---   memory_used_ratio_seconds           s x used / (used + free)
---   memory_pressure_seconds             s with used / (used + free) at or above the threshold
---   gr_engine_active_seen_seconds       s in which engine activity was known
---   gr_engine_active_ratio_seconds      s x engine activity, 0..1
---   sm_active_seen_seconds              s in which SM activity was known
---   sm_active_ratio_seconds             s x SM activity, 0..1
---   sm_occupancy_seen_seconds           s in which SM occupancy was known
---   sm_occupancy_ratio_seconds          s x SM occupancy, 0..1
---   tensor_active_seen_seconds          s in which tensor pipe activity was known
---   tensor_active_ratio_seconds         s x tensor pipe activity, 0..1
---   fp64_active_seen_seconds            s in which FP64 pipe activity was known
---   fp64_active_ratio_seconds           s x FP64 pipe activity, 0..1
---   fp32_active_seen_seconds            s in which FP32 pipe activity was known
---   fp32_active_ratio_seconds           s x FP32 pipe activity, 0..1
---   fp16_active_seen_seconds            s in which FP16 pipe activity was known
---   fp16_active_ratio_seconds           s x FP16 pipe activity, 0..1
---   dram_active_seen_seconds            s in which memory bandwidth activity was known
---   dram_active_ratio_seconds           s x memory bandwidth activity, 0..1
---   power_seen_seconds                  s in which power was known
---   power_joules                        J, power integrated over the seconds in which it was known
---   energy_seen_seconds                 s over which the growth of the energy counter is known
---   energy_joules                       J, growth of the energy counter over those seconds
---   energy_gap_joules                   J, growth of the energy counter over gaps and resets that ended here
---   gpu_util_seen_seconds               s in which GPU utilisation was known
---   gpu_util_ratio_seconds              s x share of time with a kernel running
---   mem_copy_util_seen_seconds          s in which memory copy utilisation was known
---   mem_copy_util_ratio_seconds         s x share of time with memory being copied
---   gpu_temp_seen_seconds               s in which GPU temperature was known
---   gpu_temp_celsius_seconds            s x degrees Celsius of the GPU
---   memory_temp_seen_seconds            s in which memory temperature was known
---   memory_temp_celsius_seconds         s x degrees Celsius of the memory
---   sm_clock_seen_seconds               s in which SM clock was known
---   sm_clock_hertz_seconds              s x Hz of the SM clock
---   memory_clock_seen_seconds           s in which memory clock was known
---   memory_clock_hertz_seconds          s x Hz of the memory clock
---   pcie_tx_seen_seconds                s in which the rate device to host over PCIe was known
---   pcie_tx_bytes                       bytes device to host over PCIe, the rate integrated
---   pcie_rx_seen_seconds                s in which the rate host to device over PCIe was known
---   pcie_rx_bytes                       bytes host to device over PCIe, the rate integrated
---   nvlink_tx_seen_seconds              s in which the rate sent over NVLink was known
---   nvlink_tx_bytes                     bytes sent over NVLink, the rate integrated
---   nvlink_rx_seen_seconds              s in which the rate received over NVLink was known
---   nvlink_rx_bytes                     bytes received over NVLink, the rate integrated
---   throttle_seen_seconds               s in which the reasons bitmask was known; a negative one is none
---   sw_power_cap_seen_seconds           s in which software power cap was known: by its counter, else by the bitmask
---   sw_power_cap_seconds                s with 0x4, software power cap
---   hw_slowdown_seconds                 s with 0x8, hardware slowdown (heat, brake or external)
---   sync_boost_seen_seconds             s in which sync boost was known: by its counter, else by the bitmask
---   sync_boost_seconds                  s with 0x10, sync boost
---   sw_thermal_seen_seconds             s in which software thermal slowdown was known: by its counter, else by the bitmask
---   sw_thermal_seconds                  s with 0x20, software thermal slowdown
---   hw_thermal_seen_seconds             s in which hardware thermal slowdown was known: by its counter, else by the bitmask
---   hw_thermal_seconds                  s with 0x40, hardware thermal slowdown
---   hw_power_brake_seen_seconds         s in which hardware power brake was known: by its counter, else by the bitmask
---   hw_power_brake_seconds              s with 0x80, hardware power brake
---   any_throttle_seconds                s with any of these six bits
---   power_violation_seen_seconds        s over which the growth of the power violation counter is known
---   power_violation_seconds             s, growth of the power violation counter over those seconds
---   power_violation_gap_seconds         s, growth of the power violation counter over gaps and resets that ended here
---   thermal_violation_seen_seconds      s over which the growth of the thermal violation counter is known
---   thermal_violation_seconds           s, growth of the thermal violation counter over those seconds
---   thermal_violation_gap_seconds       s, growth of the thermal violation counter over gaps and resets that ended here
---   sync_boost_violation_seen_seconds   s over which the growth of the sync boost violation counter is known
---   sync_boost_violation_seconds        s, growth of the sync boost violation counter over those seconds
---   sync_boost_violation_gap_seconds    s, growth of the sync boost violation counter over gaps and resets that ended here
---   board_limit_violation_seen_seconds  s over which the growth of the board limit violation counter is known
---   board_limit_violation_seconds       s, growth of the board limit violation counter over those seconds
---   board_limit_violation_gap_seconds   s, growth of the board limit violation counter over gaps and resets that ended here
---   pcie_replay_seen_seconds            s over which the growth of the PCIe replay counter is known
---   pcie_replay_count                   count, growth of the PCIe replay counter over those seconds
---   pcie_replay_gap_count               count, growth of the PCIe replay counter over gaps and resets that ended here
---   xid_seen_seconds                    s in which the XID signal was known
---   energy_sample_count                 rows that carry the energy counter
---   power_violation_sample_count        rows that carry the power violation counter
---   thermal_violation_sample_count      rows that carry the thermal violation counter
---   sync_boost_violation_sample_count   rows that carry the sync boost violation counter
---   board_limit_violation_sample_count  rows that carry the board limit violation counter
---   pcie_replay_sample_count            rows that carry the PCIe replay counter
---   fb_used_bytes_max                   largest memory in use
---   fb_total_bytes_max                  largest memory in all; used + free + reserved where the total is not published
---   memory_used_ratio_max               largest used / (used + free) of one instant
---   sm_active_ratio_max                 largest SM activity
---   dram_active_ratio_max               largest memory bandwidth activity
---   power_watts_max                     largest power
---   power_limit_watts_max               largest enforced power limit
---   gpu_temp_celsius_max                largest GPU temperature
---   memory_temp_celsius_max             largest memory temperature
---   sm_clock_hertz_max                  largest SM clock
---   memory_clock_hertz_max              largest memory clock
---   xid_event_count                     XID events, a lower bound; null where the signal was not seen
---   xid_codes                           distinct codes of those events, ascending; null likewise
---   memory_threshold_ratio              threshold behind memory_pressure_seconds
---   node_name                           node, '' where unknown
---   gpu_index                           index of the GPU on its node, '' where unknown
---   gpu_device                          device name on the node, '' where unknown
---   gpu_model                           model, '' where unknown
---   gpu_instance_profile                MIG profile, '' for the whole GPU
---   pci_bus_id                          PCI address, '' where unknown
---   driver_version                      GPU driver, '' where unknown
---   make                                nvidia, amd, intel, …; '' where unknown
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, sharing_mode, sharing_evidence,
+--          certainty, scope, observed_seconds, sample_count, fb_used_seen_seconds, fb_used_byte_seconds, memory_seen_seconds,
+--          memory_used_ratio_seconds, memory_pressure_seconds, gr_engine_active_seen_seconds, gr_engine_active_ratio_seconds,
+--          sm_active_seen_seconds, sm_active_ratio_seconds, sm_occupancy_seen_seconds, sm_occupancy_ratio_seconds,
+--          tensor_active_seen_seconds, tensor_active_ratio_seconds, fp64_active_seen_seconds, fp64_active_ratio_seconds,
+--          fp32_active_seen_seconds, fp32_active_ratio_seconds, fp16_active_seen_seconds, fp16_active_ratio_seconds,
+--          dram_active_seen_seconds, dram_active_ratio_seconds, power_seen_seconds, power_joules, energy_seen_seconds, energy_joules,
+--          energy_gap_joules, gpu_util_seen_seconds, gpu_util_ratio_seconds, mem_copy_util_seen_seconds, mem_copy_util_ratio_seconds,
+--          gpu_temp_seen_seconds, gpu_temp_celsius_seconds, memory_temp_seen_seconds, memory_temp_celsius_seconds, sm_clock_seen_seconds,
+--          sm_clock_hertz_seconds, memory_clock_seen_seconds, memory_clock_hertz_seconds, pcie_tx_seen_seconds, pcie_tx_bytes,
+--          pcie_rx_seen_seconds, pcie_rx_bytes, nvlink_tx_seen_seconds, nvlink_tx_bytes, nvlink_rx_seen_seconds, nvlink_rx_bytes,
+--          throttle_seen_seconds, sw_power_cap_seen_seconds, sw_power_cap_seconds, hw_slowdown_seconds, sync_boost_seen_seconds,
+--          sync_boost_seconds, sw_thermal_seen_seconds, sw_thermal_seconds, hw_thermal_seen_seconds, hw_thermal_seconds,
+--          hw_power_brake_seen_seconds, hw_power_brake_seconds, any_throttle_seconds, power_violation_seen_seconds, power_violation_seconds,
+--          power_violation_gap_seconds, thermal_violation_seen_seconds, thermal_violation_seconds, thermal_violation_gap_seconds,
+--          sync_boost_violation_seen_seconds, sync_boost_violation_seconds, sync_boost_violation_gap_seconds,
+--          board_limit_violation_seen_seconds, board_limit_violation_seconds, board_limit_violation_gap_seconds, pcie_replay_seen_seconds,
+--          pcie_replay_count, pcie_replay_gap_count, xid_seen_seconds, energy_sample_count, power_violation_sample_count,
+--          thermal_violation_sample_count, sync_boost_violation_sample_count, board_limit_violation_sample_count, pcie_replay_sample_count,
+--          fb_used_bytes_max, fb_total_bytes_max, memory_used_ratio_max, sm_active_ratio_max, dram_active_ratio_max, power_watts_max,
+--          power_limit_watts_max, gpu_temp_celsius_max, memory_temp_celsius_max, sm_clock_hertz_max, memory_clock_hertz_max, xid_event_count,
+--          xid_codes, memory_threshold_ratio, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version,
+--          make
+--   sharing_mode  as in facts.ownership; the least exclusive of the hour
+--   certainty     certain, inferred or ambiguous; the least certain of the hour
+--   scope         device: the figures are the device's, not the container's share
+--   node_name     node, '' where unknown
 with stretch as (
     -- Every span with a constant set of owners: the hours without a change, and the pieces of the others.
     select

@@ -9,11 +9,8 @@
 -- reads:  lake.device_sample
 -- params:
 -- source: DCGM_FI_DEV_PCIE_LINK_GEN, DCGM_FI_DEV_PCIE_LINK_WIDTH; PCI Express base specification, line codes
--- columns:
---   cluster                          cluster name
---   device_uuid                      UUID of the physical GPU
---   hour_start_at                    UTC, start of the hour
---   pcie_link_bytes_per_second_max   bytes/s that the link could carry in one direction, in its fastest state
+-- columns: cluster, device_uuid, hour_start_at, pcie_link_bytes_per_second_max
+--   pcie_link_bytes_per_second_max  bytes/s that the link could carry in one direction, in its fastest state
 select
     cluster,
     device_uuid,

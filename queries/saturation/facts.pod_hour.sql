@@ -8,15 +8,9 @@
 -- reads:  facts.device_hour, facts.ownership, lake.sample, lake.series
 -- params:
 -- source: series of scope pod: DCGM_FI_DEV_GPU_UTIL and DCGM_FI_DEV_FB_USED with a pod beside a series without, hami_*
--- columns:
---   cluster                 cluster name
---   namespace               workload namespace
---   pod                     workload pod
---   pod_uid                 its uid; '' where unknown
---   container               workload container
---   device_uuid             UUID of the physical GPU
---   gpu_instance_id         MIG instance; '' for the whole GPU
---   hour_start_at           UTC, start of the hour
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, gpu_util_scope, gpu_util_metric,
+--          gpu_util_seen_seconds, gpu_util_ratio_seconds, gpu_util_ratio_max, fb_used_scope, fb_used_metric, fb_used_seen_seconds,
+--          fb_used_byte_seconds, fb_used_bytes_max, fb_total_scope, fb_total_metric, fb_total_bytes_max, is_mapped
 --   gpu_util_scope          pod or container, whose utilisation it is; '' where none was measured
 --   gpu_util_metric         metric that it was read from; several of the day are listed
 --   gpu_util_seen_seconds   s in which it was known
@@ -25,8 +19,6 @@
 --   fb_used_scope           pod or container, whose memory in use it is; '' where none was measured
 --   fb_used_metric          metric that it was read from; several of the day are listed
 --   fb_used_seen_seconds    s in which it was known
---   fb_used_byte_seconds    s x bytes of memory in use
---   fb_used_bytes_max       largest memory in use
 --   fb_total_scope          pod or container, whose memory limit it is; '' where none was measured
 --   fb_total_metric         metric that it was read from; several of the day are listed
 --   fb_total_bytes_max      largest memory limit

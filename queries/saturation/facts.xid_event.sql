@@ -7,14 +7,11 @@
 -- reads:  lake.device_sample, lake.sample, lake.series
 -- params:
 -- source: DCGM_EXP_XID_ERRORS_TOTAL, nvidia_smi_xid_errors_total; DCGM_EXP_XID_ERRORS_COUNT; DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalogue
--- columns:
---   cluster          cluster name
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   seen_at          UTC, the scrape that first showed the error
---   xid_code         the code
---   event_count      errors of that code
---   source_signal    xid_error_count, xid_error_window_count or xid_code
+-- columns: cluster, device_uuid, gpu_instance_id, seen_at, xid_code, event_count, source_signal
+--   seen_at        UTC, the scrape that first showed the error
+--   xid_code       the code
+--   event_count    errors of that code
+--   source_signal  xid_error_count, xid_error_window_count or xid_code
 --
 -- Copies of a device's series (one per sharing pod) say the same at one instant: the largest counts.
 with detail as (

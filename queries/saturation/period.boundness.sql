@@ -6,38 +6,33 @@
 -- reads:  period.figure, period.sum
 -- params: figure_min_coverage_ratio, thresholds
 -- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
--- columns:
---   cluster                        cluster name
---   namespace                      workload namespace
---   pod                            workload pod
---   pod_uid                        its uid; '' where unknown
---   container                      workload container
---   device_uuid                    UUID of the physical GPU
---   gpu_instance_id                MIG instance; '' for the whole GPU
---   node_name                      node
---   gpu_model                      model
---   sharing_mode                   as in facts.ownership
---   device_seconds                 s in which the device was seen while held
---   busy_ratio                     0..1, the larger of engine activity and GPU utilisation
---   sm_active_avg                  0..1, SM activity
---   dram_active_avg                0..1, DRAM activity
---   pcie_bytes_per_second_avg      bytes/s over PCIe, sent and received
---   power_throttle_ratio           share of time held back by the power limit: the larger of counter and reason
---   thermal_throttle_ratio         share of time held back by heat, likewise
---   hw_throttle_ratio              share of time held back by the hardware
---   memory_pressure_ratio          share of time with memory at or above the threshold
---   xid_error_count                XID errors while it held the device
---   xid_codes                      their codes
---   is_compute_bound               SM activity is at compute_sm_ratio or more
---   is_bandwidth_bound             DRAM activity is high and SM activity is not
---   is_io_bound                    PCIe carries much and SM activity is low
---   is_latency_bound               the engine is active and SM activity very low, and neither of the two before
---   is_ineffective                 busy, SM activity not high, and none of the three before
---   is_power_limited               the power limit holds it back
---   is_heat_limited                heat holds it back
---   is_hardware_limited            the hardware holds it back
---   is_memory_pressured            memory is at or above the threshold at some time
---   is_work_rejected               that, and XID errors of programs (13, 31, 43, 45)
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, node_name, gpu_model, sharing_mode, device_seconds,
+--          busy_ratio, sm_active_avg, dram_active_avg, pcie_bytes_per_second_avg, power_throttle_ratio, thermal_throttle_ratio,
+--          hw_throttle_ratio, memory_pressure_ratio, xid_error_count, xid_codes, is_compute_bound, is_bandwidth_bound, is_io_bound,
+--          is_latency_bound, is_ineffective, is_power_limited, is_heat_limited, is_hardware_limited, is_memory_pressured, is_work_rejected
+--   gpu_model                  model
+--   sharing_mode               as in facts.ownership
+--   device_seconds             s in which the device was seen while held
+--   busy_ratio                 0..1, the larger of engine activity and GPU utilisation
+--   sm_active_avg              0..1, SM activity
+--   dram_active_avg            0..1, DRAM activity
+--   pcie_bytes_per_second_avg  bytes/s over PCIe, sent and received
+--   power_throttle_ratio       share of time held back by the power limit: the larger of counter and reason
+--   thermal_throttle_ratio     share of time held back by heat, likewise
+--   hw_throttle_ratio          share of time held back by the hardware
+--   memory_pressure_ratio      share of time with memory at or above the threshold
+--   xid_error_count            XID errors while it held the device
+--   xid_codes                  their codes
+--   is_compute_bound           SM activity is at compute_sm_ratio or more
+--   is_bandwidth_bound         DRAM activity is high and SM activity is not
+--   is_io_bound                PCIe carries much and SM activity is low
+--   is_latency_bound           the engine is active and SM activity very low, and neither of the two before
+--   is_ineffective             busy, SM activity not high, and none of the three before
+--   is_power_limited           the power limit holds it back
+--   is_heat_limited            heat holds it back
+--   is_hardware_limited        the hardware holds it back
+--   is_memory_pressured        memory is at or above the threshold at some time
+--   is_work_rejected           that, and XID errors of programs (13, 31, 43, 45)
 with threshold as (
     select unnest(from_json($thresholds::json, '{
         "bandwidth_dram_ratio": "DOUBLE",

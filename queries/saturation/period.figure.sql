@@ -6,57 +6,28 @@
 -- reads:  period.link, period.source, period.sum
 -- params: figure_min_coverage_ratio, saturation_enabled
 -- source: period.sum
--- columns:
---   subject                             device, container_device (a container on one of its devices) or container (all its devices)
---   cluster                             cluster name
---   namespace                           workload namespace
---   pod                                 workload pod
---   pod_uid                             its uid; '' where unknown
---   container                           workload container
---   device_uuid                         UUID of the physical GPU
---   gpu_instance_id                     MIG instance; '' for the whole GPU
+-- columns: subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, observed_seconds, device_seconds,
+--          lifetime_seconds, gpu_usage_avg, gpu_util_ratio_avg, power_violation_ratio, thermal_violation_ratio, sync_boost_violation_ratio,
+--          board_limit_violation_ratio, sw_power_cap_ratio, hw_slowdown_ratio, sync_boost_ratio, sw_thermal_ratio, hw_thermal_ratio,
+--          hw_power_brake_ratio, any_throttle_ratio, memory_used_ratio_avg, memory_used_ratio_max, memory_pressure_ratio, xid_error_count,
+--          xid_codes, dram_active_avg, dram_active_max, sm_active_avg, sm_active_max, sm_occupancy_avg, tensor_active_avg,
+--          pcie_tx_bytes_per_second_avg, pcie_rx_bytes_per_second_avg, nvlink_tx_bytes_per_second_avg, nvlink_rx_bytes_per_second_avg,
+--          pcie_tx_ratio_avg, pcie_rx_ratio_avg, nvlink_tx_ratio_avg, nvlink_rx_ratio_avg, any_throttle_ratio_min, gpu_device, gpu_model,
+--          node_name, sharing_mode, sharing_evidence, gpu_usage_seen_seconds, gpu_util_seen_seconds, power_violation_seconds,
+--          power_violation_seen_seconds, thermal_violation_seconds, thermal_violation_seen_seconds, sync_boost_violation_seconds,
+--          sync_boost_violation_seen_seconds, board_limit_violation_seconds, board_limit_violation_seen_seconds, sw_power_cap_seconds,
+--          hw_slowdown_seconds, sync_boost_seconds, sw_thermal_seconds, hw_thermal_seconds, hw_power_brake_seconds, any_throttle_seconds,
+--          throttle_seen_seconds, memory_pressure_seconds, memory_seen_seconds, dram_active_seen_seconds, sm_active_seen_seconds,
+--          sm_occupancy_seen_seconds, tensor_active_seen_seconds, pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds,
+--          nvlink_rx_seen_seconds, source_metrics, unknown_reasons
 --   observed_seconds                    s in which any of the devices was seen
 --   device_seconds                      the same, added over devices
 --   lifetime_seconds                    s of the holder's life; null for a device, and where unknown
---   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
---   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running on the device, whoever's (NVML)
---   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
---   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
---   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
---   board_limit_violation_ratio         share of time below the wanted clock because of board limits; above 1 is a fault of the source
---   sw_power_cap_ratio                  0..1, share of time with 0x4, software power cap
---   hw_slowdown_ratio                   0..1, share of time with 0x8, hardware slowdown
---   sync_boost_ratio                    0..1, share of time with 0x10, sync boost
---   sw_thermal_ratio                    0..1, share of time with 0x20, software thermal slowdown
---   hw_thermal_ratio                    0..1, share of time with 0x40, hardware thermal slowdown
---   hw_power_brake_ratio                0..1, share of time with 0x80, hardware power brake
---   any_throttle_ratio                  0..1, share of time with any of the six reasons
---   memory_used_ratio_avg               0..1, mean of used / (used + free)
 --   memory_used_ratio_max               0..1, largest used / (used + free) of one instant
---   memory_pressure_ratio               0..1, share of time with used / (used + free) at or above the threshold
---   xid_error_count                     XID errors, a lower bound: repeats of one code cannot be seen
 --   xid_codes                           their distinct codes, ascending
---   dram_active_avg                     0..1, mean share of cycles in which device memory moved data
---   dram_active_max                     0..1, its largest sample
---   sm_active_avg                       0..1, mean share of time with a warp resident, over the SMs
---   sm_active_max                       0..1, its largest sample
---   sm_occupancy_avg                    0..1, mean of resident warps over the most an SM can hold
---   tensor_active_avg                   0..1, mean share of cycles with the tensor pipe active
---   pcie_tx_bytes_per_second_avg        bytes/s, mean device to host over PCIe
---   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
---   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
---   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
---   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
---   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
---   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
---   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
---   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
 --   gpu_device                          device name on the node
 --   gpu_model                           model
---   node_name                           node
 --   sharing_mode                        as in facts.ownership; '' for a device
---   sharing_evidence                    what that is read from
---   gpu_usage_seen_seconds              s behind gpu_usage_avg
 --   gpu_util_seen_seconds               s behind gpu_util_ratio_avg
 --   power_violation_seconds             s of violation behind power_violation_ratio
 --   power_violation_seen_seconds        s over which the counter's growth is known
@@ -84,7 +55,6 @@
 --   pcie_rx_seen_seconds                s in which pcie_rx was known
 --   nvlink_tx_seen_seconds              s in which nvlink_tx was known
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known
---   source_metrics                      signal → metric that it was read from; several are listed
 --   unknown_reasons                     figure name → why it is null (docs: queries/README.md); one entry for each null figure
 with placed as (
     select

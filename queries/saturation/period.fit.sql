@@ -9,14 +9,10 @@
 -- reads:  facts.container_day, facts.device_day, facts.ownership
 -- params: figure_min_coverage_ratio, fit_headroom_ratio, gpu_models, mig_profiles, since_at, until_at
 -- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
--- columns:
---   cluster                     cluster name
---   namespace                   workload namespace
---   pod                         workload pod
---   pod_uid                     its uid; '' where unknown
---   container                   workload container
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, node_name, gpu_model, held_gpu_hours, busiest_sm_active_ratio,
+--          busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_ratio_max, memory_used_bytes_max, memory_used_ratio_max,
+--          is_known, profile, instance_count, is_peak_within, smaller_model, first_seen_at
 --   device_uuid                 UUID of the GPU
---   node_name                   node
 --   gpu_model                   its model
 --   held_gpu_hours              h for which it was seen while the container held it
 --   busiest_sm_active_ratio     SM activity of its busiest hour; null where it is known for too little of the time
@@ -27,7 +23,6 @@
 --   memory_used_ratio_max       the same, of what it and the free memory come to
 --   is_known                    whether all that is compared is known
 --   profile                     MIG profile in which it fits; '' for none
---   instance_count              how many of the profile fit on the GPU; null for none
 --   is_peak_within              whether the largest sample of SM activity is within the profile's part too
 --   smaller_model               model of the cluster in which it fits; '' for none
 --   first_seen_at               UTC, the first hour

@@ -7,17 +7,8 @@
 -- reads:  facts.container_day, facts.device_signal
 -- params: since_at, until_at
 -- source: facts.device_signal
--- columns:
---   subject          device, container_device (a container on one of its devices) or container (all its devices)
---   cluster          cluster name
---   namespace        workload namespace
---   pod              workload pod
---   pod_uid          its uid; '' where unknown
---   container        workload container
---   device_uuid      UUID of the physical GPU
---   gpu_instance_id  MIG instance; '' for the whole GPU
---   source_metrics   signal → metric that it was read from; several are listed
---   left_out         signal → for what most of its values were left out, copies aside
+-- columns: subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, source_metrics, left_out
+--   left_out  signal → for what most of its values were left out, copies aside
 with told as (
     select
         cluster,

@@ -8,55 +8,29 @@
 -- reads:  period.figure
 -- params:
 -- source: period.figure
--- columns:
---   cluster                             cluster name
---   namespace                           workload namespace
---   pod                                 workload pod
---   pod_uid                             its uid; '' where unknown
---   container                           workload container
+-- columns: cluster, namespace, pod, pod_uid, container, observed_seconds, coverage_ratio, gpu_usage_avg, gpu_util_ratio_avg,
+--          power_violation_ratio, thermal_violation_ratio, sync_boost_violation_ratio, board_limit_violation_ratio, sw_power_cap_ratio,
+--          hw_slowdown_ratio, sync_boost_ratio, sw_thermal_ratio, hw_thermal_ratio, hw_power_brake_ratio, any_throttle_ratio,
+--          memory_used_ratio_avg, memory_used_ratio_max, memory_pressure_ratio, xid_error_count, xid_codes, dram_active_avg, dram_active_max,
+--          sm_active_avg, sm_active_max, sm_occupancy_avg, tensor_active_avg, pcie_tx_bytes_per_second_avg, pcie_rx_bytes_per_second_avg,
+--          nvlink_tx_bytes_per_second_avg, nvlink_rx_bytes_per_second_avg, pcie_tx_ratio_avg, pcie_rx_ratio_avg, nvlink_tx_ratio_avg,
+--          nvlink_rx_ratio_avg, gpu_device, gpu_model, node_name, sharing_mode, sharing_evidence, scope, throttle_scope, memory_scope,
+--          any_throttle_ratio_min, gpu_usage_seen_seconds, gpu_util_seen_seconds, power_violation_seconds, power_violation_seen_seconds,
+--          thermal_violation_seconds, thermal_violation_seen_seconds, sync_boost_violation_seconds, sync_boost_violation_seen_seconds,
+--          board_limit_violation_seconds, board_limit_violation_seen_seconds, sw_power_cap_seconds, hw_slowdown_seconds, sync_boost_seconds,
+--          sw_thermal_seconds, hw_thermal_seconds, hw_power_brake_seconds, any_throttle_seconds, throttle_seen_seconds,
+--          memory_pressure_seconds, memory_seen_seconds, dram_active_seen_seconds, sm_active_seen_seconds, sm_occupancy_seen_seconds,
+--          tensor_active_seen_seconds, pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds,
+--          device_seconds, device_count, source_metrics, unknown_reasons
 --   observed_seconds                    s in which any of its devices was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
---   gpu_usage_avg                       0..1, mean share of time with the graphics or compute engine active
 --   gpu_util_ratio_avg                  0..1, mean share of time with any kernel running on its devices, whoever's (NVML)
---   power_violation_ratio               share of time below the wanted clock because of the power limit; above 1 is a fault of the source
---   thermal_violation_ratio             share of time below the wanted clock because of heat; above 1 is a fault of the source
---   sync_boost_violation_ratio          share of time below the wanted clock because of sync boost; above 1 is a fault of the source
---   board_limit_violation_ratio         share of time below the wanted clock because of board limits; above 1 is a fault of the source
---   sw_power_cap_ratio                  0..1, share of time with 0x4, software power cap
---   hw_slowdown_ratio                   0..1, share of time with 0x8, hardware slowdown
---   sync_boost_ratio                    0..1, share of time with 0x10, sync boost
---   sw_thermal_ratio                    0..1, share of time with 0x20, software thermal slowdown
---   hw_thermal_ratio                    0..1, share of time with 0x40, hardware thermal slowdown
---   hw_power_brake_ratio                0..1, share of time with 0x80, hardware power brake
---   any_throttle_ratio                  0..1, share of time with any of the six reasons
---   memory_used_ratio_avg               0..1, mean of used / (used + free)
 --   memory_used_ratio_max               0..1, largest used / (used + free) of one instant
---   memory_pressure_ratio               0..1, share of time with used / (used + free) at or above the threshold
---   xid_error_count                     XID errors, a lower bound: repeats of one code cannot be seen
 --   xid_codes                           their distinct codes, ascending
---   dram_active_avg                     0..1, mean share of cycles in which device memory moved data
---   dram_active_max                     0..1, its largest sample
---   sm_active_avg                       0..1, mean share of time with a warp resident, over the SMs
---   sm_active_max                       0..1, its largest sample
---   sm_occupancy_avg                    0..1, mean of resident warps over the most an SM can hold
---   tensor_active_avg                   0..1, mean share of cycles with the tensor pipe active
---   pcie_tx_bytes_per_second_avg        bytes/s, mean device to host over PCIe
---   pcie_rx_bytes_per_second_avg        bytes/s, mean host to device over PCIe
---   nvlink_tx_bytes_per_second_avg      bytes/s, mean sent over NVLink
---   nvlink_rx_bytes_per_second_avg      bytes/s, mean received over NVLink
---   pcie_tx_ratio_avg                   mean device to host over PCIe, of what the link can carry; above 1 is a fault of the source
---   pcie_rx_ratio_avg                   mean host to device over PCIe, of what the link can carry; above 1 is a fault of the source
---   nvlink_tx_ratio_avg                 mean sent over NVLink, of what the links can carry; above 1 is a fault of the source
---   nvlink_rx_ratio_avg                 mean received over NVLink, of what the links can carry; above 1 is a fault of the source
 --   gpu_device                          device name on the node; several are listed
 --   gpu_model                           model; several are listed
 --   node_name                           node; several are listed
---   sharing_mode                        exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain; the least exclusive of the hours
---   sharing_evidence                    what that is read from
 --   scope                               device: the figures are the device's, not a container's share of it
---   throttle_scope                      device, or board for a MIG instance: throttling, clocks and errors are the board's
---   memory_scope                        device, or instance for a MIG instance
---   any_throttle_ratio_min              lower bound of any_throttle_ratio from the violation counters alone, their largest ratio
 --   gpu_usage_seen_seconds              s behind gpu_usage_avg, added over devices
 --   gpu_util_seen_seconds               s behind gpu_util_ratio_avg, added over devices
 --   power_violation_seconds             s of violation behind power_violation_ratio, added over devices
@@ -87,8 +61,6 @@
 --   nvlink_rx_seen_seconds              s in which nvlink_rx was known, added over devices
 --   device_seconds                      s in which its devices were seen, added over devices
 --   device_count                        devices and MIG instances that it held
---   source_metrics                      signal → metric that it was read from; several are listed
---   unknown_reasons                     figure name → why it is null (docs/figures.md); one entry for each null figure
 with part as (
     select
         cluster,
