@@ -289,10 +289,10 @@ def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lac
     queries = load()
     changed = {table: replace(query, revision=2) for table, query in queries.items() if table == "facts.power_hour"}
     made = made_with({**queries, **changed}, ComputeSettings().meaning)
-    old = two_days.partition("facts/device_hour", "c", DAY)
+    old = {table: two_days.partition(table, "c", DAY).files[0] for table in ("facts/device_hour", "facts/device_day")}
     with two_days.change() as change:
-        rows = pq.read_table(old.files[0], partitioning=None).drop_columns(["power_watts_max"])
-        change.write("facts/device_hour", "c", DAY, rows)
+        for table, file in old.items():
+            change.write(table, "c", DAY, pq.read_table(file, partitioning=None).drop_columns(["power_watts_max"]))
         change.note("c", NEXT, {**two_days.note("c", NEXT), **made.entries})
     assert differing_days(two_days, BOTH, made) == (
         "1 of 2 days were computed by another revision of facts.power_hour: 2026-03-01",

@@ -81,7 +81,10 @@ def _open_rolled_up(
     name = rolled_up.replace("facts.", "day.")
     parts = _rolled_up(con, lake, queries, rolled_up, window, clusters, before, f"{name}_before")
     if partitions:
-        create_view(con, f"{name}_kept", [str(file) for each in partitions for file in each.files], {})
+        files = [str(file) for each in partitions for file in each.files]
+        create_view(con, f"{name}_kept", files, {})
+        if lacking := [column for column in queries[rolled_up].columns if column not in con.table(f"{name}_kept").columns]:
+            create_view(con, f"{name}_kept", files, {}, lacking)
         parts.append(f"select * exclude (date) from {name}_kept")
     parts += _rolled_up(con, lake, queries, rolled_up, window, clusters, after, f"{name}_after")
     make_way(con, rolled_up)
