@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.catalog import Catalog
+from gpureport.errors import LakeError
 from gpureport.lake import Change
 from gpureport.provenance import add_tallies
 from gpureport.series import Labels, SeriesBatch
@@ -117,8 +118,14 @@ class RawDays:
             if wanted is None or day in wanted:
                 self._counts[day, slot] += part.size
                 self._series[day].update(np.unique(part["series"]).tolist())
-                with self._file(day, slot).open("ab") as file:
-                    file.write(part.tobytes())
+                self._write(self._file(day, slot), part)
+
+    def _write(self, path: Path, rows: NDArray[Any]) -> None:
+        try:
+            with path.open("ab") as file:
+                file.write(rows.tobytes())
+        except OSError as error:
+            raise LakeError(f"samples for the lake cannot wait in {path.parent}: {error.strerror}; free space there") from error
 
     def _file(self, day: int, slot: int) -> Path:
         return self._folder / f"{day}-{slot}"

@@ -84,7 +84,7 @@ def test_a_link_above_its_capacity_is_a_failed_check_on_the_first_screen(
     folder = told(GOLDEN / "links/share_of_the_links", request, tmp_path_factory).folder
     document = documents(folder)
     (failed,) = document["failed_checks"]
-    assert failed.startswith("checks.link_ratio_above_one: A link that carried more than it can")
+    assert failed.startswith("checks.link_ratio_above_one: Links that carry more than their capacity")
     assert "link=nvlink_rx, link_ratio=2.0" in failed
     assert "checks.link_ratio_above_one" in (folder / "report.html").read_text()
     assert document["settings"]["links of NVIDIA H100 80GB HBM3"]["nvlink_bytes_per_second"] == 450e9

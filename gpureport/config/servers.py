@@ -53,7 +53,7 @@ class Kubernetes(Section):
     kubeconfig: str = ""
     context: str = ""
     namespaces: tuple[Annotated[str, formed(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "the name of a namespace")], ...] = ()
-    systems: tuple[KubernetesSystem, ...] = Field(get_args(KubernetesSystem), min_length=1)
+    systems: tuple[KubernetesSystem, ...] = get_args(KubernetesSystem)
     connect_timeout_seconds: Seconds = 10.0
     read_timeout_seconds: Seconds = 60.0
     page_size: int = Field(500, gt=0, le=10_000)

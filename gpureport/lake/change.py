@@ -44,11 +44,14 @@ class Change:
     ) -> None:
         """Stage one part of a table's day, which will hold the staged parts, its snapshots and nothing else.
 
-        No rows are no file.
+        No rows are no file. A part that is staged again takes the place of the first: units were read wrongly there.
         """
-        folder = self._folder(table, cluster, day)
+        folder, label = self._folder(table, cluster, day), f"{part:04d}"
+        for first in folder.glob(f"{label}.*.parquet"):
+            if first.name.removesuffix(".parquet").rsplit(".", 2)[0] == label:
+                first.unlink()
         if rows.num_rows:
-            self._write(folder, table, rows, f"{part:04d}", metadata or {})
+            self._write(folder, table, rows, label, metadata or {})
         else:
             (folder / _SCHEMA).write_bytes(rows.schema.remove_metadata().serialize())
 

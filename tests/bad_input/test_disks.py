@@ -14,7 +14,7 @@ from full_disk import full_disk
 
 from gpureport.cli import main
 
-from .samples import DAY, FAILURE, GOOD, NOW, Refused, assert_one_sentence, digests, metrics, scrape, write
+from .samples import DAY, FAILURE, GOOD, NOW, USAGE, Refused, assert_one_sentence, digests, metrics, scrape, write
 
 CHILD = """
 import os, sys
@@ -61,8 +61,8 @@ def test_a_disk_that_fills_up_during_report_says_so(limit: int, refused: Refused
 
 def test_a_report_that_cannot_be_written_names_the_folder_and_not_the_lake(refused: Refused, tmp_path: Path) -> None:
     file = write(tmp_path / "taken", "")
-    sentence = refused(FAILURE, "report", "--since", DAY, "--out", file)
-    assert "taken is a file; give a folder with --out" in sentence
+    sentence = refused(USAGE, "report", "--since", DAY, "--out", file)
+    assert "taken is a file; give a folder for the report" in sentence
 
 
 @pytest.mark.parametrize(

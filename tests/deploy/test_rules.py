@@ -149,7 +149,7 @@ def test_the_authoriser_of_this_test_refuses(tmp_path: Path, capsys: pytest.Capt
     rules = Rules(rules_of(kustomization("base")).permitted - {("", "/pods", "list")}, is_namespaced=False)
     with api_server(held_to(rules, set())) as server:
         environ = {**FAST, "KUBECONFIG": str(kubeconfig(tmp_path, server.url)), "GPUREPORT_LAKE": str(tmp_path / "lake")}
-        assert main(["snapshot"], environ, NOW) == 0
+        assert main(["snapshot"], environ, NOW) == 5
     assert "not allowed to list pods" in capsys.readouterr().err
 
 
