@@ -32,7 +32,7 @@ device_now as (
         cluster,
         device_uuid
     from period.capacity
-    where cluster in (select cluster from previous.capacity)
+    where cluster in (select before.cluster from previous.capacity as before)
 ),
 
 device as (

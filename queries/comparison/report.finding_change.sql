@@ -28,7 +28,7 @@ with rule as (
 now as (
     select *
     from period.finding
-    where cluster in (select cluster from previous.capacity)
+    where cluster in (select before.cluster from previous.capacity as before)
 ),
 
 paired as (

@@ -110,7 +110,7 @@ capacity_now as (
         max(gpu_model) as gpu_model,
         sum(capacity_seconds) / 3600 as capacity_gpu_hours
     from period.capacity
-    where cluster in (select cluster from previous.capacity)
+    where cluster in (select before.cluster from previous.capacity as before)
     group by all
 ),
 

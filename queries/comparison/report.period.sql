@@ -39,7 +39,7 @@ with capacity as (
         count(distinct device_uuid) filter (where device_uuid != '') as device_count,
         sum(capacity_seconds) / 3600 as capacity_gpu_hours
     from period.capacity
-    where cluster in (select cluster from previous.capacity)
+    where cluster in (select before.cluster from previous.capacity as before)
     group by cluster
 ),
 

@@ -83,11 +83,10 @@ named as (
         sum(allocatable_units * epoch_ms(end_at - start_at)) as offered_units
     from sized
     group by cluster, source, node_name, name
-    qualify row_number() over (partition by cluster, source, node_name order by offered_units desc, name) = 1
+    qualify row_number() over (partition by cluster, source, node_name order by offered_units desc, name asc) = 1
 )
 
-select
-    sized.* exclude (name)
+select sized.* exclude (name)
 from sized
 inner join named
     using (cluster, source, node_name, name)

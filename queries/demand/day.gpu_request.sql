@@ -86,7 +86,7 @@ sized as (
                 sum(ask.effective_units * name.unit_gpus) filter (where not name.is_percent)
                 * least(1, max(ask.effective_units) filter (where name.is_cores) / 100),
                 sum(ask.effective_units * name.unit_gpus * if(name.unit_gpus = 1, coalesce(ratio.replica_gpus, common.replica_gpus, 1), 1))
-                    filter (where not name.is_percent)
+                filter (where not name.is_percent)
             ),
             max(ask.effective_units * name.unit_gpus) filter (where name.is_percent)
         ) as gpus,

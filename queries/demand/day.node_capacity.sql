@@ -31,6 +31,24 @@ with offered as (
     from day.gpu_allocatable
 ),
 
+koordinator_node as (
+    select distinct
+        cluster,
+        source,
+        node_name
+    from offered
+    where starts_with(resource, 'koordinator.sh/gpu')
+),
+
+extended_class as (
+    select distinct
+        cluster,
+        extended_resource,
+        device_class || '.deviceclass.resource.k8s.io/devices' as resource
+    from lake.device_class
+    where extended_resource != ''
+),
+
 -- Devices that Koordinator gives out in parts beside the device plugin's name for them.
 doubled as (
     select distinct
@@ -41,10 +59,7 @@ doubled as (
     from offered
     inner join day.accelerator_resource as name
         using (cluster, resource)
-    semi join (
-        from offered
-        where starts_with(resource, 'koordinator.sh/gpu')
-    ) as shared
+    semi join koordinator_node
         using (cluster, source, node_name)
     where name.unit_gpus = 1
 ),
@@ -129,14 +144,7 @@ held as (
         asked.start_at,
         asked.end_at
     from asked
-    inner join (
-        select distinct
-            cluster,
-            extended_resource,
-            device_class || '.deviceclass.resource.k8s.io/devices' as resource
-        from lake.device_class
-        where extended_resource != ''
-    ) as class
+    inner join extended_class as class
         on
             asked.cluster = class.cluster
             and asked.resource = class.extended_resource
