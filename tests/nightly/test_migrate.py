@@ -73,8 +73,10 @@ def test_migrated_it_holds_the_same_files(lake: Path, capsys: pytest.CaptureFixt
     assert command(lake, "migrate", "--dry-run") == 0
     assert (lake / MARKER).exists() and not (lake / ROOT).exists()
     assert command(lake, "migrate") == 0
-    assert "from schema 2 to 3: 0 files" in capsys.readouterr().err
-    assert files(lake) == before and sorted(seen(lake).values()) == sorted(before.values())
+    assert "from schema 2 to 3: 2 files" in capsys.readouterr().err
+    found = seen(lake)
+    assert files(lake).items() >= before.items()
+    assert len(found) == len(before) == len(set(found.values()) & set(before.values())) + 2  # samples and their source gain columns
     assert ask(lake, "select cluster, count(*) from lake.source group by all order by all")[0][0] == "h200-recording"
     assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
     assert command(lake, "migrate") == 0
@@ -108,7 +110,8 @@ def test_what_a_killed_writer_left_complete_is_part_of_the_lake(lake: Path) -> N
     (lake / "moved").rename(lake / ".placing" / "sample")
     (lake / "node").rename(lake / ".placing" / "node")
     assert command(lake, "migrate") == 0
-    assert files(lake) == before and sorted(seen(lake).values()) == sorted(before.values())
+    assert files(lake).items() >= before.items()  # beside what was written anew for columns that it lacked
+    assert {"sample", "node"} <= {name.partition("/")[0] for name in seen(lake)}
     assert not (lake / ".placing").exists()
 
 
