@@ -46,7 +46,6 @@ PARAMS: dict[str, Any] = {
     "prices": "{}",
     "carbon": "{}",
     "team_label": "team",
-    "scheduler_gauges": "{}",
     "added_gpus": 0.0,
     **findings.parameters(findings.Thresholds(), []),
 }

@@ -53,8 +53,6 @@ class ReportSettings:
     """The label of a namespace whose value is its team."""
     carbon: Mapping[str, Any] = field(default_factory=dict)
     """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
-    scheduler_gauges: Mapping[str, bool] = field(default_factory=dict)
-    """Which of the scheduler's gauges are told; one that is not named is."""
 
 
 def report_tables(
@@ -149,7 +147,6 @@ def _report_parameters(window: Window, earlier: Window, settings: ReportSettings
         "carbon": json.dumps(settings.carbon, sort_keys=True),
         "team_label": settings.team_label,
         "links": json.dumps(settings.links, sort_keys=True),
-        "scheduler_gauges": json.dumps(settings.scheduler_gauges, sort_keys=True),
         **settings.findings,
     }
 

@@ -132,6 +132,8 @@ change as (
         if(stage in ('bound', 'placed'), effective_units, 0) as held,
         (stage is null)::bigint as unstaged,
         (effective_units is null)::bigint as unsized,
+        (stage in ('bound', 'placed') and effective_units is null)::bigint as unsized_held,
+        (stage = 'bound' and effective_units is null)::bigint as unsized_bound,
         (stage in ('unscheduled', 'refused') and effective_units is null)::bigint as unsized_unscheduled
     from ask
     union all by name
@@ -180,6 +182,8 @@ summed as (
         sum(sign * held) as held,
         sum(sign * unstaged) as unstaged,
         sum(sign * unsized) as unsized,
+        sum(sign * unsized_held) as unsized_held,
+        sum(sign * unsized_bound) as unsized_bound,
         sum(sign * unsized_unscheduled) as unsized_unscheduled,
         sum(sign * allocatable) as allocatable,
         sum(sign * schedulable) as schedulable,
@@ -202,8 +206,8 @@ running as (
         lead(changed_at) over in_order as end_at,
         coalesce(sum(columns([
             'pending_pods', 'pending_units', 'requested', 'gated_pods', 'unscheduled_pods', 'unscheduled', 'bound_pods', 'bound', 'held',
-            'unstaged', 'unsized', 'unsized_unscheduled', 'allocatable', 'schedulable', 'cordoned', 'not_ready', 'unjudged', 'offers',
-            'pod_watches', 'node_watches'
+            'unstaged', 'unsized', 'unsized_held', 'unsized_bound', 'unsized_unscheduled', 'allocatable', 'schedulable', 'cordoned',
+            'not_ready', 'unjudged', 'offers', 'pod_watches', 'node_watches'
         ])) over in_order, 0)
     from summed
     window in_order as (partition by cluster, source, resource order by changed_at)
@@ -232,8 +236,8 @@ select
     if(running.pod_watches > 0 and running.unstaged = 0, running.unscheduled_pods, null)::bigint as unscheduled_pod_count,
     if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_unscheduled = 0, running.unscheduled, null)::double as unscheduled_units,
     if(running.pod_watches > 0 and running.unstaged = 0, running.bound_pods, null)::bigint as bound_pending_pod_count,
-    if(running.pod_watches > 0 and running.unstaged = 0, running.bound, null)::double as bound_pending_units,
-    if(running.pod_watches > 0 and running.unstaged = 0, running.held, null)::double as held_units,
+    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_bound = 0, running.bound, null)::double as bound_pending_units,
+    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_held = 0, running.held, null)::double as held_units,
     if(running.is_offer_known and running.unjudged = 0, running.schedulable, null)::double as schedulable_units,
     if(running.is_offer_known and running.unjudged = 0, running.cordoned, null)::double as cordoned_units,
     if(running.is_offer_known and running.unjudged = 0, running.not_ready, null)::double as not_ready_units

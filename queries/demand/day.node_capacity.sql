@@ -164,7 +164,7 @@ watched as (
             *,
             coalesce(lag(end_at) over (partition by cluster, source order by start_at) != start_at, true) as is_new
         from day.demand_step
-        where resource = 'gpu' and held_units is not null
+        where resource = 'gpu' and bound_pending_pod_count is not null
     ) as step
 ),
 

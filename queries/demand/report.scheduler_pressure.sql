@@ -6,7 +6,7 @@
 --
 -- grain:  cluster, resource, hour_start_at
 -- reads:  facts.scheduler_hour
--- params: scheduler_gauges, since_at, until_at
+-- params: since_at, until_at
 -- source: facts.scheduler_hour
 -- columns:
 --   cluster                                   cluster name
@@ -82,7 +82,6 @@ told as (
     select
         hour.*,
         hour.source = 'opencost' as is_own,
-        coalesce($scheduler_gauges::json ->> hour.gauge, 'true') = 'true' as is_enabled,
         chosen.observed_seconds as sense_seconds
     from hour
     left join chosen
@@ -98,14 +97,14 @@ wide as (
         bool_or(is_opencosts) as is_opencosts,
         coalesce(max(source) filter (where not is_kubernetes and not is_own), '') as source,
         coalesce(max(sense_seconds) filter (where not is_kubernetes), 0) as observed_seconds,
-        max(value_units_avg) filter (where gauge = 'pending_pod_count' and not is_own and is_enabled) as pending_pod_count_avg,
-        max(value_units_max) filter (where gauge = 'pending_pod_count' and not is_own and is_enabled) as pending_pod_count_max,
-        max(value_units_avg) filter (where gauge = 'pending_request_units' and not is_own and is_enabled) as pending_request_units_avg,
-        max(value_units_max) filter (where gauge = 'pending_request_units' and not is_own and is_enabled) as pending_request_units_max,
+        max(value_units_avg) filter (where gauge = 'pending_pod_count' and not is_own) as pending_pod_count_avg,
+        max(value_units_max) filter (where gauge = 'pending_pod_count' and not is_own) as pending_pod_count_max,
+        max(value_units_avg) filter (where gauge = 'pending_request_units' and not is_own) as pending_request_units_avg,
+        max(value_units_max) filter (where gauge = 'pending_request_units' and not is_own) as pending_request_units_max,
         max(value_units_avg) filter (where gauge = 'requested_units' and not is_own) as requested_units_avg,
         max(value_units_avg) filter (where gauge = 'allocatable_units' and not is_own) as allocatable_units_avg,
-        max(value_units_avg) filter (where gauge = 'requested_allocatable_ratio' and not is_own and is_enabled) as requested_allocatable_ratio_avg,
-        max(value_units_max) filter (where gauge = 'requested_allocatable_ratio' and not is_own and is_enabled) as requested_allocatable_ratio_max,
+        max(value_units_avg) filter (where gauge = 'requested_allocatable_ratio' and not is_own) as requested_allocatable_ratio_avg,
+        max(value_units_max) filter (where gauge = 'requested_allocatable_ratio' and not is_own) as requested_allocatable_ratio_max,
         coalesce(max(source) filter (where is_kubernetes), '') as demand_source,
         coalesce(max(sense_seconds) filter (where is_kubernetes), 0) as demand_observed_seconds,
         max(value_units_avg) filter (where gauge = 'unscheduled_pod_count' and not is_own) as unscheduled_pod_count_avg,
@@ -122,9 +121,9 @@ wide as (
         max(value_units_avg) filter (where gauge = 'not_ready_units' and not is_own) as not_ready_units_avg,
         max(value_units_avg) filter (where gauge = 'demand_schedulable_ratio' and not is_own) as demand_schedulable_ratio_avg,
         max(value_units_max) filter (where gauge = 'demand_schedulable_ratio' and not is_own) as demand_schedulable_ratio_max,
-        max(value_units_avg) filter (where gauge = 'pending_pod_count' and is_own and is_enabled) as opencost_pending_pod_count_avg,
-        max(value_units_avg) filter (where gauge = 'pending_request_units' and is_own and is_enabled) as opencost_pending_request_units_avg,
-        max(value_units_avg) filter (where gauge = 'requested_allocatable_ratio' and is_own and is_enabled) as opencost_requested_allocatable_ratio_avg
+        max(value_units_avg) filter (where gauge = 'pending_pod_count' and is_own) as opencost_pending_pod_count_avg,
+        max(value_units_avg) filter (where gauge = 'pending_request_units' and is_own) as opencost_pending_request_units_avg,
+        max(value_units_avg) filter (where gauge = 'requested_allocatable_ratio' and is_own) as opencost_requested_allocatable_ratio_avg
     from told
     group by cluster, resource, hour_start_at
 )
@@ -134,38 +133,34 @@ select
     map_from_entries([
         {
             'key': entry.name,
-            'value': case
-                when $scheduler_gauges::json ->> entry.gauge = 'false' then 'disabled'
-                when entry.divisor = 0 then 'none_allocatable'
-                else 'not_collected'
-            end
+            'value': if(entry.divisor = 0, 'none_allocatable', 'not_collected')
         }
         for entry in [
-            { 'name': 'pending_pod_count_avg', 'gauge': 'pending_pod_count', 'value': pending_pod_count_avg, 'divisor': null },
-            { 'name': 'pending_pod_count_max', 'gauge': 'pending_pod_count', 'value': pending_pod_count_max, 'divisor': null },
-            { 'name': 'pending_request_units_avg', 'gauge': 'pending_request_units', 'value': pending_request_units_avg, 'divisor': null },
-            { 'name': 'pending_request_units_max', 'gauge': 'pending_request_units', 'value': pending_request_units_max, 'divisor': null },
-            { 'name': 'requested_units_avg', 'gauge': 'requested_units', 'value': requested_units_avg, 'divisor': null },
-            { 'name': 'allocatable_units_avg', 'gauge': 'allocatable_units', 'value': allocatable_units_avg, 'divisor': null },
-            { 'name': 'requested_allocatable_ratio_avg', 'gauge': 'requested_allocatable_ratio', 'value': requested_allocatable_ratio_avg, 'divisor': allocatable_units_avg },
-            { 'name': 'requested_allocatable_ratio_max', 'gauge': 'requested_allocatable_ratio', 'value': requested_allocatable_ratio_max, 'divisor': allocatable_units_avg },
-            { 'name': 'unscheduled_pod_count_avg', 'gauge': 'unscheduled_pod_count', 'value': unscheduled_pod_count_avg, 'divisor': null },
-            { 'name': 'unscheduled_pod_count_max', 'gauge': 'unscheduled_pod_count', 'value': unscheduled_pod_count_max, 'divisor': null },
-            { 'name': 'unscheduled_units_avg', 'gauge': 'unscheduled_units', 'value': unscheduled_units_avg, 'divisor': null },
-            { 'name': 'unscheduled_units_max', 'gauge': 'unscheduled_units', 'value': unscheduled_units_max, 'divisor': null },
-            { 'name': 'gated_pod_count_avg', 'gauge': 'gated_pod_count', 'value': gated_pod_count_avg, 'divisor': null },
-            { 'name': 'bound_pending_pod_count_avg', 'gauge': 'bound_pending_pod_count', 'value': bound_pending_pod_count_avg, 'divisor': null },
-            { 'name': 'bound_pending_pod_count_max', 'gauge': 'bound_pending_pod_count', 'value': bound_pending_pod_count_max, 'divisor': null },
-            { 'name': 'bound_pending_units_avg', 'gauge': 'bound_pending_units', 'value': bound_pending_units_avg, 'divisor': null },
-            { 'name': 'held_units_avg', 'gauge': 'held_units', 'value': held_units_avg, 'divisor': null },
-            { 'name': 'schedulable_units_avg', 'gauge': 'schedulable_units', 'value': schedulable_units_avg, 'divisor': null },
-            { 'name': 'cordoned_units_avg', 'gauge': 'cordoned_units', 'value': cordoned_units_avg, 'divisor': null },
-            { 'name': 'not_ready_units_avg', 'gauge': 'not_ready_units', 'value': not_ready_units_avg, 'divisor': null },
-            { 'name': 'demand_schedulable_ratio_avg', 'gauge': 'demand_schedulable_ratio', 'value': demand_schedulable_ratio_avg, 'divisor': schedulable_units_avg },
-            { 'name': 'demand_schedulable_ratio_max', 'gauge': 'demand_schedulable_ratio', 'value': demand_schedulable_ratio_max, 'divisor': schedulable_units_avg },
-            { 'name': 'opencost_pending_pod_count_avg', 'gauge': 'pending_pod_count', 'value': opencost_pending_pod_count_avg, 'divisor': null },
-            { 'name': 'opencost_pending_request_units_avg', 'gauge': 'pending_request_units', 'value': opencost_pending_request_units_avg, 'divisor': null },
-            { 'name': 'opencost_requested_allocatable_ratio_avg', 'gauge': 'requested_allocatable_ratio', 'value': opencost_requested_allocatable_ratio_avg, 'divisor': null }
+            { 'name': 'pending_pod_count_avg', 'value': pending_pod_count_avg, 'divisor': null },
+            { 'name': 'pending_pod_count_max', 'value': pending_pod_count_max, 'divisor': null },
+            { 'name': 'pending_request_units_avg', 'value': pending_request_units_avg, 'divisor': null },
+            { 'name': 'pending_request_units_max', 'value': pending_request_units_max, 'divisor': null },
+            { 'name': 'requested_units_avg', 'value': requested_units_avg, 'divisor': null },
+            { 'name': 'allocatable_units_avg', 'value': allocatable_units_avg, 'divisor': null },
+            { 'name': 'requested_allocatable_ratio_avg', 'value': requested_allocatable_ratio_avg, 'divisor': allocatable_units_avg },
+            { 'name': 'requested_allocatable_ratio_max', 'value': requested_allocatable_ratio_max, 'divisor': allocatable_units_avg },
+            { 'name': 'unscheduled_pod_count_avg', 'value': unscheduled_pod_count_avg, 'divisor': null },
+            { 'name': 'unscheduled_pod_count_max', 'value': unscheduled_pod_count_max, 'divisor': null },
+            { 'name': 'unscheduled_units_avg', 'value': unscheduled_units_avg, 'divisor': null },
+            { 'name': 'unscheduled_units_max', 'value': unscheduled_units_max, 'divisor': null },
+            { 'name': 'gated_pod_count_avg', 'value': gated_pod_count_avg, 'divisor': null },
+            { 'name': 'bound_pending_pod_count_avg', 'value': bound_pending_pod_count_avg, 'divisor': null },
+            { 'name': 'bound_pending_pod_count_max', 'value': bound_pending_pod_count_max, 'divisor': null },
+            { 'name': 'bound_pending_units_avg', 'value': bound_pending_units_avg, 'divisor': null },
+            { 'name': 'held_units_avg', 'value': held_units_avg, 'divisor': null },
+            { 'name': 'schedulable_units_avg', 'value': schedulable_units_avg, 'divisor': null },
+            { 'name': 'cordoned_units_avg', 'value': cordoned_units_avg, 'divisor': null },
+            { 'name': 'not_ready_units_avg', 'value': not_ready_units_avg, 'divisor': null },
+            { 'name': 'demand_schedulable_ratio_avg', 'value': demand_schedulable_ratio_avg, 'divisor': schedulable_units_avg },
+            { 'name': 'demand_schedulable_ratio_max', 'value': demand_schedulable_ratio_max, 'divisor': schedulable_units_avg },
+            { 'name': 'opencost_pending_pod_count_avg', 'value': opencost_pending_pod_count_avg, 'divisor': null },
+            { 'name': 'opencost_pending_request_units_avg', 'value': opencost_pending_request_units_avg, 'divisor': null },
+            { 'name': 'opencost_requested_allocatable_ratio_avg', 'value': opencost_requested_allocatable_ratio_avg, 'divisor': null }
         ] if entry.value is null
     ]) as unknown_reasons
 from wide

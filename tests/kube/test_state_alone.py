@@ -22,5 +22,8 @@ def test_a_lake_of_snapshots_alone_computes_and_reports(tmp_path: Path) -> None:
             "select device_count, capacity_gpu_hours, unknown_gpu_hours, energy_joules, reason from report.fleet"
         ).fetchall()
     # 15 devices from the first snapshot to the end of the day, 22:13:39.
-    hours = pytest.approx(15 * (22 + 13 / 60 + 39 / 3600))
-    assert found == (15, hours, hours, None, "no_exporter")
+    hours = 15 * (22 + 13 / 60 + 39 / 3600)
+    # Three snapshots stand for 15 minutes each. Allocated: seven GPUs by claims, four quarters of a shared one, and on gpu-node-3
+    # wants-1-0's, slices of 1/7 and 3/7, and 0.5 + 2 by Koordinator. Free: gpu-6 and gpu-7 of gpu-node-1.
+    told = 3 * 0.25 * (7 + 1 + 1 + 4 / 7 + 2.5 + 2)
+    assert found == (15, pytest.approx(hours), pytest.approx(hours - told), None, "no_exporter")
