@@ -69,7 +69,7 @@ def test_a_label_may_hold_a_carriage_return(tmp_path: Path) -> None:
     """OpenMetrics escapes line feeds alone."""
     text = 'DCGM_FI_DEV_GPU_UTIL{UUID="GPU-1",pod="a\r=1+1\x0bb"} 1 1795132800\r\n# EOF\r\n'
     (tmp_path / "metrics.txt").write_bytes(text.encode())
-    batch = read_openmetrics(tmp_path / "metrics.txt")
+    [batch] = read_openmetrics(tmp_path / "metrics.txt")
     assert [dict(labels)["pod"] for labels in batch.labels] == ["a\r=1+1\x0bb"]
     assert batch.values.tolist() == [1.0]
 
