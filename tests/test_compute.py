@@ -287,7 +287,9 @@ def test_facts_of_two_versions_are_the_same_facts_and_other_settings_are_named(t
 
 def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lack_are_unknown(two_days):
     queries = load()
-    changed = {table: replace(query, revision=query.revision + 1) for table, query in queries.items() if table == "facts.power_hour"}
+    changed = {
+        table: replace(query, revision=query.revision + 1) for table, query in queries.items() if table == "facts.power_hour"
+    }
     made = made_with({**queries, **changed}, ComputeSettings().meaning)
     old = {table: two_days.partition(table, "c", DAY).files[0] for table in ("facts/device_hour", "facts/device_day")}
     with two_days.change() as change:

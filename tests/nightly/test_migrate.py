@@ -74,9 +74,9 @@ def test_migrated_it_holds_the_same_files(lake: Path, capsys: pytest.CaptureFixt
     assert (lake / MARKER).exists() and not (lake / ROOT).exists()
     assert command(lake, "migrate") == 0
     assert "from schema 2 to 3: 2 files" in capsys.readouterr().err
-    found = seen(lake)
+    found = seen(lake)  # samples and their source gained columns
     assert files(lake).items() >= before.items()
-    assert len(found) == len(before) == len(set(found.values()) & set(before.values())) + 2  # samples and their source gain columns
+    assert len(found) == len(before) == len(set(found.values()) & set(before.values())) + 2
     assert ask(lake, "select cluster, count(*) from lake.source group by all order by all")[0][0] == "h200-recording"
     assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
     assert command(lake, "migrate") == 0
