@@ -17,6 +17,7 @@ import pytest
 from lake_rows import seen
 
 from gpureport.cli import main
+from gpureport.lake.paths import ROOT
 
 from . import fleet
 from .fleet import environment, export_command
@@ -89,7 +90,7 @@ def export(server: str, lake: Path, *more: str, **settings: str) -> int:
 def partitions(lake: Path) -> dict[str, Files]:
     """The files of each partition that a reader sees."""
     found: dict[str, Files] = {}
-    for name, data in seen(lake).items():
+    for name, data in (seen(lake) if (lake / ROOT).exists() else {}).items():
         folder, _, part = name.rpartition("/")
         found.setdefault(folder, {})[part] = data
     return found
