@@ -60,6 +60,7 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: dateti
                 raise
             except SourceError as error:
                 observation.forget(kind)
+                error.with_traceback(None)  # its frames hold the last page
                 listed.append(Listed(kind.asked, server, reason=str(error)))
                 refused += [kind.asked] if isinstance(error, ForbiddenError) else []
                 failures += [] if isinstance(error, NotListedError) else [error]
