@@ -172,7 +172,14 @@ def comparable(value: Any) -> Any:
     return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
 
 
-KINDS = {"seen_at": "timestamp", "numbers": "integer[]", "elsewhere": "varchar", "left_out": "varchar"}
+KINDS = {
+    "profile": "varchar",
+    "gpu_model": "varchar",
+    "seen_at": "timestamp",
+    "numbers": "integer[]",
+    "elsewhere": "varchar",
+    "left_out": "varchar",
+}
 
 
 @pytest.mark.parametrize("name", functions())
