@@ -85,7 +85,7 @@ def test_every_path_fills_the_lake_as_the_file_does(path_and_url: tuple[str, str
 
 def test_groups_and_worker_processes_change_nothing(prometheus2: str, imported_lake: Path, tmp_path: Path) -> None:
     exported_lake(prometheus2, "auto", tmp_path, samples_per_group=1, concurrency=2)
-    assert len(list(tmp_path.glob("device_sample/**/*.parquet"))) > 1
+    assert len(list(tmp_path.glob("series/**/*.parquet"))) > 1
     for table in TABLES:
         assert_same_rows(tmp_path, imported_lake, table)
 
