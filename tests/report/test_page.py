@@ -153,7 +153,7 @@ def test_namespaces_of_one_team_share_its_page(demo: Path, tmp_path: Path) -> No
         {"observed_at": at, "namespace": name, "namespace_uid": f"u-{name}", "created_at": at, "labels": list(found.items())}
         for name, found in labels.items()
     ]
-    with open_lake(lake).observation() as change:
+    with open_lake(lake).change() as change:
         change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, NAMESPACE.schema)})
     out = tmp_path / "out"
     assert main(["report", *WINDOW, "--by", "team", "--lake", str(lake), "--out", str(out)], environ={}, now=NOW) == 0
