@@ -44,6 +44,18 @@ requested as (
     group by all
 ),
 
+told_twice as (
+    select
+        cluster,
+        node_name,
+        day
+    from seen
+    semi join named
+        using (cluster, node_name, day)
+    semi join requested
+        using (cluster, node_name, day)
+),
+
 compared as (
     select
         *,
@@ -52,11 +64,8 @@ compared as (
     from named
     full join requested
         using (cluster, node_name, day, pod)
-    semi join seen
+    semi join told_twice
         using (cluster, node_name, day)
-    where
-        (cluster, node_name, day) in (select (named.cluster, named.node_name, named.day) from named)
-        and (cluster, node_name, day) in (select (requested.cluster, requested.node_name, requested.day) from requested)
 )
 
 select
