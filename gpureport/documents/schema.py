@@ -2,72 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 
-from gpureport.documents.markdown import anchor, markdown_table
+from gpureport.documents.markdown import markdown_table
+from gpureport.figures import GROUPS
 from gpureport.query import Query
 from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, TABLES
-from gpureport.tables.table import Column, Table
+from gpureport.tables.table import Column
 
 _INTRO = f"""# Schema
 
 Every table that can be read, with its columns and units. Generated from `gpureport/tables/` and the headers of `queries/`;
 `gpureport schema` prints it. Schema version {SCHEMA_VERSION}.
 
-- `lake.*` is what was exported: `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`.
-- `facts.*` are hourly facts that add up: `<lake>/facts/<table>/cluster=<c>/date=<D>/*.parquet`.
-- `report.*` is what the reader sees: `csv/<table>.csv`, `tables/<table>.parquet`, `gpureport.duckdb`.
+- `lake.*` is exported data: `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`. `cluster` (text) and `date` (UTC day) are
+  columns of every lake table, read from the path.
+- `facts.*` are hourly and daily facts that add up: `<lake>/facts/<table>/cluster=<c>/date=<D>/*.parquet`.
+- `report.*` are the report's tables: `csv/<table>.csv`, `tables/<table>.parquet`, `gpureport.duckdb`.
 
-`cluster` (text) and `date` (UTC day) are columns of every lake table, read from the path. Instants are UTC without a zone.
-Null means unknown, never zero. What each figure means, and when it is absent, is in [figures.md](figures.md).
-
-## Contents
+Times are UTC without a zone. Null means unknown, never zero. [figures.md](figures.md) has each figure's formula.
+A column that several tables have is described once: [of the lake](#shared-columns-of-the-lake),
+[of facts and report](#shared-columns-of-facts-and-report). A table lists such columns by name only, and figures too.
 """
 _FLOORS = {"lake": "Lake", "facts": "Facts", "report": "Report"}
+_FIGURES = {name for group in GROUPS.values() for name in group}
+_LAKE_HEAD = ("column", "type", "null", "meaning")
+_HEAD = ("column", "meaning and unit")
+
+
+Columns = Mapping[str, tuple[str, ...]]
+"""Of each column the cells of its line, without the name."""
 
 
 def render_schema(queries: Mapping[str, Query]) -> str:
     """docs/schema.md."""
-    dropped = markdown_table(("reason", "meaning"), DROP_REASONS.items())
-    lake = ["## Lake\n", *map(_lake_table, TABLES), "### Reasons in device_signal.dropped\n", dropped]
-    parts = [_INTRO, *_contents(queries), *lake, "## Facts\n", *_query_tables(queries, "facts")]
-    return "\n".join([*parts, "## Report\n", *_query_tables(queries, "report")])
-
-
-def _contents(queries: Mapping[str, Query]) -> Iterable[str]:
-    """A table for each floor: every table with a link to it and its first sentence."""
-    purposes = {f"lake.{table.name}": table.doc for table in TABLES}
-    purposes |= {name: queries[name].purpose for name in sorted(queries)}
+    lake = {f"lake.{table.name}": {column.name: _cells(column) for column in table.columns} for table in TABLES}
+    read = {name: query for name, query in sorted(queries.items()) if query.life in _FLOORS}
+    others = {name: {column: (meaning,) for column, meaning in query.columns.items()} for name, query in read.items()}
+    in_lake, in_others = _shared(lake.values()), _shared(others.values())
+    texts = {f"lake.{table.name}": _text(table.doc, table.grain) for table in TABLES}
+    texts |= {name: _text(query.purpose, query.grain, query.source) for name, query in read.items()}
+    grains = {f"lake.{table.name}": table.grain for table in TABLES} | {name: query.grain for name, query in read.items()}
+    parts = [_INTRO, "## Reasons in device_signal.dropped\n", markdown_table(("reason", "meaning"), DROP_REASONS.items())]
+    parts += ["## Shared columns of the lake\n", _lines(_LAKE_HEAD, in_lake)]
+    parts += ["## Shared columns of facts and report\n", _lines(_HEAD, in_others)]
     for floor, title in _FLOORS.items():
-        rows = [f"| {_link(name)} | {_first_sentence(text)} |" for name, text in purposes.items() if name.startswith(f"{floor}.")]
-        yield "\n".join([f"**[{title}](#{floor})**\n", "| table | holds |", "|---|---|", *rows, ""])
+        parts += [f"## {title}\n"]
+        for name, columns in (lake | others).items():
+            if name.startswith(f"{floor}."):
+                head, shared = (_LAKE_HEAD, in_lake) if floor == "lake" else (_HEAD, in_others)
+                figures = _FIGURES if floor == "report" else set()
+                parts += [f"### {name}\n\n{texts[name]}", *_own(head, columns, shared, grains[name], figures)]
+    return "\n".join(parts)
 
 
-def _link(table: str) -> str:
-    return f"[{table}](#{anchor(table)})"
+def _shared(tables: Iterable[Columns]) -> Columns:
+    """Columns that several tables describe alike, with the description that most of them have."""
+    found: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for columns in tables:
+        for name, cells in columns.items():
+            found[name][cells] += 1
+    most = {name: counts.most_common(1)[0] for name, counts in found.items()}
+    return {name: most[name][0] for name in sorted(most) if most[name][1] > 1}
 
 
-def _first_sentence(text: str) -> str:
-    return f"{' '.join(text.split()).partition('. ')[0].removesuffix('.')}".replace("|", "\\|")
+def _own(
+    head: tuple[str, ...], columns: Columns, shared: Columns, grain: tuple[str, ...], figures: Collection[str]
+) -> Iterable[str]:
+    """Figures and shared columns by name, but for those of the grain, then a line for each other column."""
+    by_name = [name for name, cells in columns.items() if name not in figures and name not in grain and shared.get(name) == cells]
+    own = {name: cells for name, cells in columns.items() if name not in figures and shared.get(name) != cells}
+    for title, named in (("Shared columns", by_name), ("Figures", [name for name in columns if name in figures])):
+        if named:
+            yield f"{title}: `{', '.join(named)}`.\n"
+    if own:
+        yield _lines(head, own)
 
 
-def _type(column: Column) -> str:
-    return str(column.type) if column.decimals is None else f"{column.type}, in files decimal(18, {column.decimals})"
+def _lines(head: tuple[str, ...], columns: Columns) -> str:
+    return markdown_table(head, [(name, *cells) for name, cells in columns.items()])
 
 
-def _lake_table(table: Table) -> str:
-    rows = [(column.name, _type(column), "yes" if column.nullable else "", column.doc) for column in table.columns]
-    grain = ", ".join(f"`{name}`" for name in table.grain)
-    head = f"### lake.{table.name}\n\n{table.doc}\nOne row per {grain}.\n\n"
-    return head + markdown_table(("column", "type", "null", "meaning"), rows)
+def _text(doc: str, grain: tuple[str, ...], source: str = "") -> str:
+    """A table's purpose, grain and source."""
+    read = f" Source: {source}." if source else ""
+    return f"{' '.join(doc.split())}\nOne row per `{', '.join(grain)}`.{read}\n"
 
 
-def _query_tables(queries: Mapping[str, Query], life: str) -> Iterable[str]:
-    for name, query in sorted(queries.items()):
-        if query.life != life:
-            continue
-        grain = ", ".join(f"`{column}`" for column in query.grain)
-        source = f"\nSource: {query.source}.\n" if query.source else ""
-        rows = list(query.columns.items())
-        purpose = " ".join(query.purpose.split())
-        yield f"### {name}\n\n{purpose}\nOne row per {grain}.\n{source}\n" + markdown_table(("column", "meaning and unit"), rows)
+def _cells(column: Column) -> tuple[str, ...]:
+    kind = str(column.type) if column.decimals is None else f"{column.type}, in files decimal(18, {column.decimals})"
+    return kind, "yes" if column.nullable else "", column.doc

@@ -11,9 +11,6 @@
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
 --          start_at, end_at, start_source, end_source, end_uncertainty_seconds
---   namespace     namespace of the claim
---   claim         claim's name; names recur
---   claim_uid     claim's uid
 --   start_at      UTC, start of the allocation
 --   start_source  allocation time, pod scheduled, or first look
 --   end_source    pod finished, next allocation, next look, or last look where nothing tells of its end

@@ -9,13 +9,7 @@
 -- source: dcgm-exporter dra_claim_name, dra_driver_name, dra_pool_name, dra_device_name; kube_pod_resourceclaim_info
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, claim, driver, pool, device, node_name, profile,
 --          gpu_model, start_at, end_at
---   namespace  namespace of pod and claim
---   pod        name of the pod
---   container  its container
---   driver     DRA driver; '' where unknown
---   pool       the driver's pool; '' where unknown
 --   device     device's name in the pool, else its UUID and instance
---   node_name  node, '' where unknown
 with told as (
     select distinct
         cluster,

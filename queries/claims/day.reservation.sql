@@ -8,10 +8,7 @@
 -- params:
 -- source: facts.claim_device; ResourceClaim status.reservedFor
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, claim_uid, start_at, end_at, pod, pod_uid, share_ratio
---   namespace    namespace of the claim
---   claim_uid    uid of the claim
 --   pod          pod that reserved it; '' where none did, or a group of pods
---   pod_uid      its uid
 --   share_ratio  0..1, part of the GPU or instance that the claim has; null where its size is unknown
 with allocated as (
     select

@@ -10,10 +10,6 @@
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
 --          node_name, device_type, profile, gpu_model, device_uuid, gpu_instance_id, matched_by, share_ratio, share_source, start_at, end_at,
 --          start_source, end_source, end_uncertainty_seconds
---   namespace                namespace of the claim
---   claim                    claim's name; names recur
---   driver                   DRA driver; '' where unknown
---   pool                     the driver's pool; '' where unknown
 --   device                   device's name in the pool, else its UUID and instance
 --   request                  request of the claim that it answers; '' where unknown
 --   node_name                node of the device, '' where unknown
@@ -26,7 +22,6 @@
 --   start_at                 UTC, start of the allocation
 --   start_source             as in day.claim_allocation; labels
 --   end_source               as in day.claim_allocation; labels
---   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
 with named as (
     select label.*
     from day.claim_label as label

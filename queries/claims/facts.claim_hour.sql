@@ -11,8 +11,6 @@
 -- source: facts.claim_device, facts.claim_use, facts.claim_reservation
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at, allocated_seconds, reserved_seconds,
 --          used_seconds, idle_gpu_seconds, allocated_gpu_seconds, claim_count
---   namespace              namespace of the claim
---   share_id               share of the device, or ''
 --   request                request of the claim
 --   allocated_seconds      s in which it was allocated
 --   reserved_seconds       s of them in which a pod or group of pods had it reserved

@@ -8,7 +8,6 @@
 -- params:
 -- source: ResourceClaim status.reservedFor and the pods' own times; kube_pod_resourceclaim_info
 -- columns: cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, start_at, end_at
---   namespace          namespace of the claim
 --   claim_uid          claim's uid; '' where kube-state-metrics tells of it, which knows the name alone
 --   consumer_resource  pods, or podgroups
 --   consumer           consumer's name

@@ -10,12 +10,9 @@
 -- columns: cluster, namespace, pod, pod_uid, container, claim, claim_uid, driver, pool, device, share_id, request, device_uuid,
 --          gpu_instance_id, is_ambiguous, is_admin_access, start_at, end_at, end_uncertainty_seconds
 --   pod_uid                  its uid; '' where only labels name it, which may not bear it
---   share_id                 share of the device, or ''
 --   request                  request of the claim
 --   device_uuid              UUID of the physical GPU; '' where nothing tells
 --   gpu_instance_id          MIG instance; '' for the whole GPU; null where it cannot be told
---   is_admin_access          for watching only: it holds nothing
---   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
 with asked as (
     select distinct
         * exclude (claims),

@@ -12,10 +12,6 @@
 --          idle_seconds, allocated_gpu_hours, reserved_idle_gpu_hours, share_ratio, share_source, use, consumers, pod_count, podgroup_count,
 --          container_count, is_shared, is_admin_access, is_extended_resource, subrequest, device_uuid, gpu_instance_id, matched_by,
 --          node_name, gpu_model, profile, start_at, end_at, start_source, end_source, end_uncertainty_seconds, unknown_reasons
---   namespace                namespace of the claim
---   claim                    claim's name; names recur
---   driver                   DRA driver; '' where unknown
---   pool                     the driver's pool; '' where unknown
 --   device                   device's name in the pool, else its UUID and instance
 --   allocated_seconds        s in which it was allocated to the claim
 --   reserved_seconds         s of them in which somebody had the claim reserved
@@ -31,17 +27,13 @@
 --   podgroup_count           groups of pods that reserved it
 --   container_count          containers that ran with it
 --   is_shared                several pods or groups reserved it, or several claims had the device at once
---   is_admin_access          for watching only: takes nothing, and others hold the device beside it
---   subrequest               alternative that was taken (firstAvailable), or ''
 --   device_uuid              UUID of the physical GPU; '' where nothing tells
 --   gpu_instance_id          MIG instance; '' for the whole GPU, and where it cannot be told
 --   matched_by               how the device of the telemetry was found; '' where it was not
---   node_name                node, '' where unknown
 --   start_at                 UTC, start of the allocation in the days of the window
 --   end_at                   UTC, its end in them, outside it
 --   start_source             allocation time, pod scheduled, first look or labels
 --   end_source               pod finished, next allocation, next look, last look (nothing tells of its end) or labels
---   end_uncertainty_seconds  s, how much earlier it may have ended; null where labels tell of it
 with held as (
     select
         cluster,

@@ -9,13 +9,8 @@
 -- params:
 -- source: Pod status.containerStatuses, status.startTime
 -- columns: cluster, namespace, pod, pod_uid, container, node_name, claims, resources, start_at, end_at, end_uncertainty_seconds
---   namespace  namespace of the pod
---   pod        name of the pod
---   pod_uid    its uid
---   container  its container
 --   claims     claims that it uses
 --   resources  extended resources that it asks for, sorted
---   start_at   UTC, start of the run
 with named as (
     select distinct
         cluster,

@@ -9,9 +9,6 @@
 --   signal            name of the metric
 --   target            job and instance that it was scraped from
 --   namespace         namespace of the pod, '' of a node's
---   pod               name of the pod
---   pod_uid           its uid
---   container         its container
 --   node_name         the node that it speaks of, '' where none
 --   phase             phase of the pod
 --   resource          name of the resource

@@ -7,7 +7,6 @@
 -- params:
 -- source: Namespace metadata.labels; kube_namespace_labels
 -- columns: cluster, namespace, labels
---   namespace  namespace
 --   labels     label → value
 with looked as (
     select

@@ -5,9 +5,6 @@
 -- params:
 -- source: Pod metadata.ownerReferences; kube_pod_info (created_by_kind, created_by_name)
 -- columns: cluster, namespace, pod, pod_uid, maker_kind, maker
---   namespace   namespace of the pod
---   pod         name of the pod
---   pod_uid     its uid
 --   maker_kind  Job, ReplicaSet, StatefulSet, …; Pod of one that nobody made
 --   maker       its name
 with told as (

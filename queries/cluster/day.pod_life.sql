@@ -11,14 +11,10 @@
 -- params:
 -- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp)
 -- columns: cluster, namespace, pod, pod_uid, created_at, listed_from_at, listed_until_at, bound_at, started_at, ended_at, end_source
---   namespace        namespace of the pod
---   pod              name of the pod; names recur
---   pod_uid          its uid
 --   created_at       UTC, creation; null where unknown
 --   listed_until_at  UTC, end of the last look at which it was listed; null where kube_pod_info was not collected
 --   bound_at         UTC, when it was bound to a node; null where it was not, or unknown
 --   started_at       UTC, when it began to run; null where it did not, or unknown
---   ended_at         UTC, when it ended; null where it did not, or unknown
 --   end_source       completion time, phase, series end, or '' without an end
 with series as (
     select *

@@ -5,10 +5,6 @@
 -- params:
 -- source: kube-state-metrics kube_pod_container_resource_requests, whose names have '_' for '.', '/' and '-'
 -- columns: cluster, namespace, pod, pod_uid, container, resources
---   namespace  namespace of the pod
---   pod        name of the pod
---   pod_uid    its uid
---   container  its container
 --   resources  names of the resources, sorted
 select
     cluster,

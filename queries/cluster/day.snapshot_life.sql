@@ -8,12 +8,8 @@
 -- params:
 -- source: Pod metadata and status by looks
 -- columns: cluster, namespace, pod, pod_uid, created_at, listed_from_at, listed_until_at, started_at, ended_at
---   namespace        namespace of the pod
---   pod              name of the pod; names recur
---   pod_uid          its uid
 --   listed_until_at  UTC, until when the last look at which it was listed stands
 --   started_at       UTC, when it began to run; null where it did not
---   ended_at         UTC, when it ended; null where it did not, or unknown
 with look as (
     select
         cluster,

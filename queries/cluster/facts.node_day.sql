@@ -13,7 +13,6 @@
 --          hardware_make, driver_version
 --   node_name              node, as Kubernetes names it
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
---   end_at                 UTC, until when, itself outside
 --   accelerator_count      accelerators by its capacity, replicas of a shared one among them; 0 where it lists none
 --   accelerator_resources  their resource names, as kube-state-metrics writes them; of slices the names of their drivers
 --   device_count           physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices; null where neither tells

@@ -6,7 +6,6 @@
 -- params:
 -- source: report.gpu_hour_bridge
 -- columns: cluster, gpu_model, measure, difference_gpu_hours
---   gpu_model             model; '' where unknown
 --   difference_gpu_hours  h, the steps less what is there after them
 select
     cluster,

@@ -11,7 +11,6 @@
 --   resource             what each of them asked for
 --   requested_units      units of it by each of them
 --   placed_pod_count     pods that were given a place; null where there were none
---   placing_seconds_p95  s from created to placed, nineteen of twenty of them waited no longer; null likewise
 with commonest as (
     select
         cluster,

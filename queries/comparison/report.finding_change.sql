@@ -8,7 +8,6 @@
 -- source: period.finding of both windows; rules: queries/catalog/finding.csv
 -- columns: code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail, change, title, severity,
 --          evidence, earlier_gpu_hours, gpu_hours, unknown_reasons
---   code               which finding; docs/findings.md lists them
 --   namespace          namespace of the workload; '' where it is about a node or GPU
 --   pod                its pod; '' likewise
 --   pod_uid            its uid; '' likewise, and where unknown
@@ -18,7 +17,6 @@
 --   change             new, resolved or stayed
 --   evidence           the numbers, as a sentence; of what is resolved those of the window before
 --   earlier_gpu_hours  h of whole GPUs at stake in the window before, not scaled
---   gpu_hours          h of whole GPUs at stake
 with rule as (
     select unnest(from_json(
         $finding_rules::json, '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR"}]'

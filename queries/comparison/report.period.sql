@@ -23,7 +23,6 @@
 --   placing_resource         what each of them asked for; '' where none was placed
 --   placing_requested_units  units of it by each of them
 --   placed_pod_count         pods of that request that were given a node; null where there were none
---   placing_seconds_p95      s from created to placed, nineteen of twenty of them waited no longer
 with capacity as (
     select
         'before' as period,

@@ -13,7 +13,6 @@
 -- source: facts.device_hour; first and last samples by facts.device_signal; nodes by facts.node_day
 -- columns: cluster, device_uuid, gpu_instance_id, day, node_name, gpu_model, driver_version, has_instances, last_seen_at, expected_seconds,
 --          observed_seconds, unknown_seconds
---   node_name         node, '' where unknown
 --   has_instances     whether the GPU is cut into MIG instances on that day
 --   last_seen_at      UTC, its last sample of the day; null where it was not seen
 --   expected_seconds  s, observed and unknown together

@@ -13,7 +13,6 @@
 -- columns: cluster, device_uuid, gpu_instance_id, day, signal, node_name, gpu_model, driver_version, device_seconds, observed_seconds,
 --          unseen_seconds, lacking_seconds, source_metric, exporter, series_count, device_series_count, sample_count, dropped,
 --          left_out_count, sibling_count, profiling_count, peer_count, other_count, cause
---   node_name            node, '' where unknown
 --   observed_seconds     s in which the signal was known
 --   unseen_seconds       s in which the device was expected and not seen at all
 --   lacking_seconds      s in which the device was seen and the signal not known

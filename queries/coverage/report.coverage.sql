@@ -14,7 +14,6 @@
 -- columns: cluster, signal, node_name, day, coverage_ratio, reason, evidence, source_metrics, expected_device_count, observed_device_count,
 --          expected_series_count, observed_series_count, expected_device_seconds, observed_device_seconds, unknown_device_seconds, dropped
 --   signal                   canonical signal; any: the device at all; workload: who held it
---   node_name                node, '' where unknown
 --   reason                   most likely reason of what is unknown, a code; '' where at most 1 % is
 --   evidence                 what the reason was read from
 --   source_metrics           metrics that were read; several are listed

@@ -14,7 +14,6 @@
 --          held_units, schedulable_units, cordoned_units, not_ready_units
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   is_opencosts             OpenCost itself would count it
---   start_at                 UTC, start of the step
 --   pending_pod_count        pods of phase Pending that ask for it
 --   pending_request_units    units that their containers ask for
 --   requested_units          units that containers of pending and running pods ask for

@@ -11,7 +11,6 @@
 --   state              schedulable, cordoned, not_ready or tainted; null where unknown
 --   allocatable_units  GPUs that may be given out
 --   start_at           UTC, since when it was seen so
---   end_at             UTC, until when, itself outside
 with offered as (
     select
         'snapshot' as source,

@@ -17,7 +17,6 @@
 --   stage            gated, unscheduled, refused, bound or placed; null where unknown
 --   effective_units  GPUs; null where that is not known
 --   start_at         UTC, since when it was seen so
---   end_at           UTC, until when, itself outside
 with ratio as (
     select
         cluster,

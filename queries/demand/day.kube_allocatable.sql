@@ -11,7 +11,6 @@
 --   resource  extended resource
 --   state     schedulable, cordoned or not_ready; null where unknown
 --   start_at  UTC, since when it was seen so
---   end_at    UTC, until when, itself outside
 with told as (
     select
         series.cluster,

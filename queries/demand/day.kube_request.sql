@@ -9,16 +9,12 @@
 -- source: kube_pod_status_phase, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
 -- columns: cluster, namespace, pod, pod_uid, resource, is_opencosts, node_name, phase, stage, container_units, effective_units, start_at,
 --          end_at
---   namespace        namespace of the pod
---   pod              name of the pod; names recur
---   pod_uid          its uid
 --   resource         extended resource
 --   node_name        node that it is bound to, '' while it is to none, or unknown
 --   stage            unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed; null where unknown
 --   container_units  what its containers ask for; null where only its init containers do
 --   effective_units  what the scheduler reckons with, as far as it can be told
 --   start_at         UTC, since when it was seen so
---   end_at           UTC, until when, itself outside
 with told as (
     select
         series.*,

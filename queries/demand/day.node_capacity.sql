@@ -11,7 +11,6 @@
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
 -- columns: cluster, source, node_name, resource, start_at, end_at, schedulable_units, free_units, unavailable_units, unavailable_state
 --   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
---   start_at           UTC, start of the step
 --   schedulable_units  units that may be given out, taken or not; 0 on a node that takes no pods
 --   free_units         what is left
 --   unavailable_units  units that nobody has and that may not be given out

@@ -11,7 +11,6 @@
 --   resource   extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
 --   start_at   UTC, since when it was seen so
---   end_at     UTC, until when, itself outside
 with look as (
     select
         cluster,

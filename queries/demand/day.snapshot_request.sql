@@ -8,9 +8,6 @@
 -- source: Pod spec and status; effective requests by the scheduler's rules
 -- columns: cluster, namespace, pod, pod_uid, resource, is_opencosts, node_name, phase, stage, container_units, effective_units, start_at,
 --          end_at
---   namespace        namespace of the pod
---   pod              name of the pod; names recur
---   pod_uid          its uid
 --   resource         extended resource
 --   node_name        node that it is bound to, '' while it is to none
 --   container_units  what its containers ask for: requests, else limits; null where only others of its parts do

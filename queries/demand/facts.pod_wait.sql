@@ -9,9 +9,6 @@
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time, kube_pod_status_phase
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, node_name, gpu_model, created_at, scheduled_at, running_at,
 --          waiting_until_at, is_refused, source, start_at, end_at
---   namespace         namespace of the pod
---   pod               name of the pod; names recur
---   pod_uid           its uid
 --   resource          what it asked for; of several the one that says most
 --   node_name         node that it was given, '' while none
 --   gpu_model         model of the GPUs there, '' while none, or unknown

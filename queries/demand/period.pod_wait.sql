@@ -9,9 +9,6 @@
 -- source: facts.pod_wait
 -- columns: cluster, namespace, pod, pod_uid, gpu_model, resource, requested_units, is_placed, is_started, is_waiting, is_refused,
 --          placing_seconds, starting_seconds, waiting_seconds
---   namespace         namespace of the pod
---   pod               name of the pod
---   pod_uid           its uid
 --   gpu_model         model of the GPUs that it was given; '' while it waits, or where unknown
 --   resource          what it asked for
 --   is_placed         it was given a place in the window

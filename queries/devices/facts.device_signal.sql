@@ -10,7 +10,6 @@
 --          sample_count, dropped, other_metrics
 --   source_metric  metric that served; several are listed
 --   exporter       exporter that prints it
---   node_name      node, '' where unknown
 --   start_at       UTC, first sample that came in the day; the day's start where one came in the minutes before
 --   end_at         UTC, last sample that came in the day
 --   series_count   label sets that carried it, copies among them

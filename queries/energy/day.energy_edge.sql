@@ -11,7 +11,6 @@
 -- columns: cluster, device_uuid, start_at, end_at, gap_joules, told_joules, is_within_gap, is_active, gap_count
 --   start_at       UTC, the sample
 --   end_at         UTC, until when it is in force, outside it
---   gap_joules     J, growth over the gap or reset that ended here; null where none did
 --   told_joules    J, energy of the sample's time by power; null where the counter tells it, or nothing does
 --   is_within_gap  a gap or reset ends at a later sample, and began before or here
 --   is_active      some signal of the GPU shows activity; null where none is known

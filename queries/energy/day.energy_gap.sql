@@ -9,7 +9,6 @@
 -- columns: cluster, device_uuid, ended_at, hour_start_at, gap_joules, told_joules, unexplained_joules
 --   ended_at            UTC, the first sample after the gap or reset
 --   hour_start_at       UTC, start of its hour
---   gap_joules          J, growth over the gap
 --   told_joules         J of it, or over a reset, by power
 --   unexplained_joules  J, the growth beyond that
 with bridge as (

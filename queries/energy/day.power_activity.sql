@@ -17,7 +17,6 @@
 --          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds,
 --          activity_unknown_seconds, equal_seconds, active_watts_max, clamped_count, spans, method
 --   gpu_instance_id           MIG instance
---   start_at                  UTC, start of the piece
 --   instance_owner_count      its holders; 0 of an instance that nobody holds
 --   slice_count               its compute slices
 --   gpu_ratio                 0..1, its part of the GPU: compute slices of 7 (of 4 on an A30)
@@ -26,7 +25,6 @@
 --   active_joules_unweighted  J, the same by activity alone
 --   held_joules               J above idle in spans without activity
 --   active_seconds            s of active spans of the GPU
---   activity_unknown_seconds  s of spans that count as active because no signal says otherwise
 --   equal_seconds             s of active spans whose activity tells no shares
 --   active_watts_max          largest power above idle of the instance in an active span
 --   clamped_count             spans in which its activity was outside 0..1

@@ -12,7 +12,6 @@
 -- columns: cluster, device_uuid, hour_start_at, start_at, end_at, piece_number, owner_count, share, layout, slice_count, idle_watts,
 --          idle_source, observed_seconds, measured_seconds, measured_joules, counter_joules, integral_joules, idle_joules, active_joules,
 --          held_joules, active_seconds, activity_unknown_seconds, active_watts_max, power_watts_min, power_watts_max
---   start_at          UTC, start of the piece
 --   piece_number      number of the row: a short key
 --   owner_count       holders of the GPU or of its instances
 --   share             none, alone, equal; util or activity where it is shared out sample by sample

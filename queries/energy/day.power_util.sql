@@ -15,7 +15,6 @@
 --   active_joules             J above idle in active spans
 --   held_joules               J above idle in spans without activity
 --   active_seconds            s of active spans
---   activity_unknown_seconds  s of spans that count as active because no signal says otherwise
 --   equal_seconds             s of active spans shared equally
 --   active_watts_max          largest power above idle in an active span
 --   scope                     pod or container

@@ -9,8 +9,6 @@
 --          idle_known_count
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
---   attributed_joules     J to holders: above idle, active or merely held
---   closing_error_joules  J, measured less the other three, to the microjoule: sums of doubles differ by less
 --   held_seconds          s of them in which somebody held it
 --   measured_known_count  hours whose energy is known
 with hour as (

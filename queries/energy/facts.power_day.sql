@@ -16,9 +16,6 @@
 --   observed_seconds      s in which the GPU was seen while held
 --   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
 --   measured_seconds      s of them whose energy is known; null where none is
---   active_joules         J above idle in active time; null where no energy is known
---   active_joules_kepler  J by Kepler's shares, active or not
---   held_joules           J above idle while merely held; null where no energy is known
 --   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown
 --   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known
 --   idle_watt_seconds     s x W at idle

@@ -8,8 +8,6 @@
 -- params:
 -- source: day.power_interval in the spans of day.reservation
 -- columns: cluster, device_uuid, namespace, claim_uid, hour_start_at, reserved_joules, reserved_seconds
---   namespace         namespace of the claim
---   claim_uid         uid of the claim
 --   reserved_joules   J, all that was measured of the GPU meanwhile; null where its energy is unknown
 --   reserved_seconds  s in which the GPU was seen meanwhile
 with reserved as (

@@ -9,7 +9,6 @@
 --          equal_seconds, active_watts_max, clamped_count, idle_watts, idle_source, method, hours_method, scope
 --   observed_seconds  s in which the GPU was seen while held
 --   measured_seconds  s of them whose energy is known; null where none is
---   held_joules       J above idle while merely held
 --   idle_joules       J, its part of the idle baseline; null where the baseline is unknown at some time
 --   idle_watts        the whole GPU's power at idle, mean over the time held
 --   idle_source       where that comes from; several are listed

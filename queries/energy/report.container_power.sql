@@ -11,7 +11,6 @@
 --          active_joules_unweighted, charged_joules, active_watts_max, sm_active_watts, measured_seconds, active_seconds, held_seconds,
 --          activity_unknown_seconds, equal_seconds, clamped_count, unknown_reasons
 --   active_joules             J above idle in active time: its share of the device's
---   held_joules               J above idle while held and not active: equal parts for all holders
 --   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
 --   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
 --   active_watts_avg          W, active_joules over the seconds whose energy is known
@@ -21,13 +20,9 @@
 --   method                    exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share or equal_share; several are listed
 --   hours_method              how idle_joules are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; none
 --   scope                     whose activity was measured to share by: device, pod or container
---   active_joules_unweighted  J, active_joules with MIG activity not weighted by compute slices (activity_share)
 --   charged_joules            J that count for it by --idle-policy: active and held, with its part of idle (holder) or of the pool's (pool)
---   active_watts_max          W, its largest share of the power above idle in active time
 --   sm_active_watts           W above idle per unit of SM activity: active_joules over the seconds of full SM activity
 --   active_seconds            s of active time of the device
---   equal_seconds             s of active time shared equally because nothing tells the shares
---   clamped_count             samples in which the MIG instance's activity was outside 0..1
 with device as (
     select
         power.cluster,

@@ -14,7 +14,6 @@
 --   value                 which of them; workloads as namespace/kind/name, pods as namespace/pod, containers as namespace/pod/container
 --   energy_joules         J in all: active, held, idle and unattributed
 --   idle_joules           J of the idle baseline; unknown counts as 0
---   unattributed_joules   J above idle that nobody can be told to have used
 --   power_watts_avg       W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
 --   hour_power_watts_max  W, the largest of its hours
 --   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known

@@ -7,14 +7,8 @@
 -- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
 --          confidence, evidence, first_seen_at
 --   detail         ''
---   namespace      namespace of the workload
---   pod            its pod
---   pod_uid        its uid
---   container      its container
 --   device_uuid    UUID of the GPU on which it is named
---   gpu_model      model
 --   gpu_hours      h for which it was named there
---   first_seen_at  UTC, the first hour of the window that has it
 with place as (
     select
         cluster,

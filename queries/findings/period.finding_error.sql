@@ -15,7 +15,6 @@
 --   node_name    node; several are listed; '' where it is about more
 --   device_uuid  UUID of the physical GPU; '' where it is about several
 --   gpu_model    model; several are listed
---   severity     info, warning or critical, as the code's
 with class as (
     select
         entry.code::integer as xid_code,

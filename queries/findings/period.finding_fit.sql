@@ -7,13 +7,8 @@
 -- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
 --          confidence, evidence, first_seen_at
 --   detail           what more tells it from others of its code: the profile, else the model
---   namespace        namespace of the workload
---   pod              its pod
---   container        its container
 --   gpu_instance_id  ''
---   gpu_model        model
 --   gpu_hours        h of whole GPUs that others of the profile could have used; null for another model, whose hours are others
---   first_seen_at    UTC, the first hour of the window that has it
 select
     'GR210' as code,
     coalesce(nullif(profile, ''), smaller_model) as detail,

@@ -6,7 +6,6 @@
 -- source: facts.overallocation
 -- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
 --          confidence, evidence, first_seen_at
---   code         which finding; docs/findings.md lists them
 --   namespace    namespace of the workload; '' where it is about a node or GPU
 --   pod          its pod; '' likewise
 --   pod_uid      its uid; '' likewise, and where unknown

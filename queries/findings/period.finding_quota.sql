@@ -6,7 +6,6 @@
 -- source: facts.quota_hour, period.quota_pod
 -- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
 --          confidence, evidence, first_seen_at
---   code             which finding; docs/findings.md lists them
 --   detail           scheduler, quota, resource and flavor
 --   namespace        namespace that the quota concerns; '' where it is not one
 --   pod              ''
@@ -16,8 +15,6 @@
 --   device_uuid      ''
 --   gpu_instance_id  ''
 --   gpu_model        ''
---   gpu_hours        h of whole GPUs at stake
---   first_seen_at    UTC, the first hour of the window that has it
 with hour as (
     select
         *,

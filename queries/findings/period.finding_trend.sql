@@ -14,7 +14,6 @@
 --   node_name        ''
 --   device_uuid      ''
 --   gpu_instance_id  ''
---   gpu_model        model
 --   gpu_hours        h by which expected demand exceeds what there is, over the horizon of the forecast
 --   first_seen_at    UTC, the end of the window: it is to come
 select

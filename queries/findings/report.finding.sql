@@ -10,7 +10,6 @@
 -- columns: code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail, title, severity, confidence,
 --          evidence, gpu_hours, at_stake_cost, owner, gpu_model, rule, thresholds, action, first_seen_at, suppressed_until, suppression, sql,
 --          unknown_reasons
---   code              which finding; docs/findings.md lists them
 --   namespace         namespace of the workload; '' where it is about a node or GPU
 --   pod               its pod; '' likewise
 --   pod_uid           its uid; '' likewise, and where unknown
@@ -18,7 +17,6 @@
 --   node_name         node; several are listed; '' where it is about more
 --   device_uuid       UUID of the physical GPU; '' where it is about several
 --   detail            what more tells it from others of its code, as the XID or the signal; '' mostly
---   gpu_hours         h of whole GPUs at stake
 --   at_stake_cost     gpu_hours x the model's price; null without one, or where models of several prices are meant
 --   owner             the namespace; platform where it is about a node or GPU, throttling among it
 --   gpu_model         model; several are listed

@@ -8,7 +8,6 @@
 -- source: period.demand_day, period.demand_forecast
 -- columns: cluster, gpu_model, day, kind, held_gpu_hours, usable_gpu_hours, low_gpu_hours, expected_gpu_hours, high_gpu_hours,
 --          unknown_reasons
---   gpu_model           model; '' where unknown
 --   kind                observed, left out or forecast
 --   held_gpu_hours      h held; of an observed day
 --   usable_gpu_hours    h usable; of an observed day

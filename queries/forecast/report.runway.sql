@@ -9,7 +9,6 @@
 -- columns: cluster, gpu_model, sentence, day_count, left_out_count, daily_held_gpu_hours, daily_usable_gpu_hours, weekly_change_gpu_hours,
 --          runway_day_count, early_runway_day_count, short_gpu_hours, horizon_day_count, backtest_day_count, backtest_error_ratio,
 --          naive_error_ratio, backtest_within_ratio, unknown_reasons
---   gpu_model             model; '' where unknown
 --   sentence              what it comes to, in words
 --   day_count             days of data that count
 --   daily_held_gpu_hours  h held a day, mean of the last week

@@ -22,7 +22,6 @@
 --   duty_cycle_percent          0..100, mean share of time with any work on the accelerator
 --   observed_seconds            s in which the device was seen while held
 --   memory_total_scope          whose memory_total_bytes: device, instance, pod or container
---   memory_scope                whose memory_used_bytes: device, instance, pod or container
 --   duty_cycle_scope            whose duty_cycle_percent: device, instance, pod or container
 --   sharing_mode                exclusive, mig, time-sliced; see facts.ownership
 --   memory_total_source_metric  metric behind memory_total_bytes; several are listed; '' where unknown

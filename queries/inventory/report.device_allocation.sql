@@ -19,16 +19,11 @@
 --   granted_by             who says that it had it: dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, …; several are listed
 --   certainty              certain; inferred or ambiguous as in facts.ownership; '' where the device is not known
 --   sharing_mode           as in facts.ownership; several are listed; '' where the device is not known
---   is_admin_access        for watching only: it takes nothing
---   node_name              node; '' where unknown
---   gpu_model              model; '' where unknown
 --   allocated_seconds      s in which the container had it
 --   observed_seconds       s of them in which the device was seen
 --   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
 --   hours_method           how hours are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; '' where not known
 --   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
---   sm_active_avg          0..1, mean SM activity
---   memory_used_ratio_avg  0..1, mean memory in use
 --   memory_used_bytes      mean memory in use
 with owned as (
     select

@@ -22,9 +22,7 @@
 --   used_memory_bytes_max   largest framebuffer in use of one instant
 --   memory_total_bytes      memory of the device
 --   core_scope              whose used_core_percent: device, instance, pod or container
---   memory_scope            whose used memory: device, instance, pod or container
 --   observed_seconds        s in which the device was seen while held
---   unknown_reasons         figure name → why it is null
 with request as (
     select *
     from facts.device_request

@@ -9,8 +9,6 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, node_name, gpu_model, verdict, profile, smaller_model, instance_count,
 --          freed_gpu_hours, held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
 --          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
---   device_uuid                 UUID of the GPU
---   gpu_model                   its model
 --   verdict                     fits, needs it all, too short (held for less than fit_hours_min), or unknown
 --   profile                     MIG profile in which it fits; '' for none
 --   smaller_model               smaller model of the cluster in which it fits; '' for none
@@ -19,7 +17,6 @@
 --   busiest_sm_active_ratio     SM activity of its busiest hour
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour
---   sm_active_max               largest sample of SM activity
 --   memory_used_bytes_max       largest memory in use
 --   memory_used_ratio_max       the same, of what it and the free memory come to
 select

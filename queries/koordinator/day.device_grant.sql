@@ -9,9 +9,6 @@
 -- source: Pod annotation scheduling.koordinator.sh/device-allocated; Device spec.devices[].resources
 -- columns: cluster, namespace, pod, pod_uid, node_name, device_type, minor, device_id, core_percent, memory_bytes, memory_ratio_percent,
 --          problem, start_at, end_at
---   namespace             namespace of the pod
---   pod                   name of the pod
---   pod_uid               its uid
 --   device_id             UUID of a GPU, PCI address of others; '' where neither pod nor node says
 --   core_percent          computing power; of rdma and fpga the percent of the device
 --   memory_bytes          memory

@@ -10,7 +10,6 @@
 -- columns: cluster, node_name, device_type, minor, device_id, is_healthy, health_reason, socket_id, numa_node, pcie_id, pci_bus_id,
 --          partition_minors, core_percent, memory_bytes, memory_ratio_percent, held_core_percent, held_memory_bytes,
 --          held_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, start_at, end_at
---   pci_bus_id         PCI address
 --   core_percent       computing power in all, 100; of rdma and fpga the percent of the device
 --   free_core_percent  what may still be given; 0 where the device is not fit
 --   start_at           UTC, first look at which it was so

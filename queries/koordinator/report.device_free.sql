@@ -12,7 +12,6 @@
 --          held_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, observed_seconds,
 --          healthy_seconds, free_core_percent_avg, free_memory_bytes_avg
 --   seen_until_at          UTC, until when the last look stands; what follows is of that look
---   pci_bus_id             PCI address
 --   core_percent           computing power in all; of rdma and fpga the percent of the device
 --   free_core_percent      what may still be given
 --   observed_seconds       s in which it was looked at

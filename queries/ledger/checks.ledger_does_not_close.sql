@@ -6,7 +6,6 @@
 -- params:
 -- source: period.capacity, period.ledger
 -- columns: cluster, node_name, device_uuid, day, capacity_gpu_hours, gpu_hours, difference_gpu_hours
---   node_name             node, '' where unknown
 --   device_uuid           UUID of the physical GPU; '' of those that no exporter tells of
 --   capacity_gpu_hours    h there were
 --   gpu_hours             h in the buckets

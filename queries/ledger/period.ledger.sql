@@ -19,7 +19,6 @@
 -- source: facts.ledger_day; what was not seen: period.capacity, period.unseen_allocation; missing labels: period.holder_day
 -- columns: cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid, gpu_model, first_hour_at,
 --          hours_method, gpu_hours
---   node_name        node, '' where unknown
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); of what is free without telemetry why; '' else
@@ -27,7 +26,6 @@
 --   pod              holder's pod; '' likewise
 --   first_hour_at    UTC, the first hour of the day that has any; null for what was not seen
 --   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where nobody holds it
---   gpu_hours        h of whole GPUs
 -- Time that was neither seen nor usable is part of what was expected and not seen.
 with lost as (
     select

@@ -12,7 +12,6 @@
 --          allocated_idle_gpu_hours
 --   usable_gpu_hours     h seen in which the GPU could be used
 --   active_gpu_hours     h held and active
---   effective_gpu_hours  h held and active with SM activity of 0.5 or more; null where none of the active time has SM activity
 with model as (
     select
         cluster,

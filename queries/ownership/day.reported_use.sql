@@ -12,8 +12,6 @@
 -- source: Koordinator's device-allocated annotation, kubelet device checkpoint, PodResources
 -- columns: cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at, end_at
 --   source    koordinator, kubelet-checkpoint or pod-resources
---   pod_uid   its uid
---   start_at  UTC, start of the run
 with run as (
     select
         *,

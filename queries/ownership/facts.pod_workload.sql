@@ -9,7 +9,6 @@
 -- source: day.pod_controller, day.namespace_label
 -- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, namespace_labels
 --   workload_kind     Deployment, StatefulSet, Job, …; Pod of one that nobody made; '' where unknown
---   workload          its name; '' where unknown
 --   namespace_labels  label → value
 with holder as (
     select distinct

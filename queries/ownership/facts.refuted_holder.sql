@@ -9,8 +9,6 @@
 -- params:
 -- source: workload labels and instance of the devices' series; kube_pod_info (pod_ip, host_ip), requests of pods, resource claims of pods
 -- columns: cluster, namespace, pod, evidence, device_count, named_seconds
---   namespace      namespace of the pod
---   pod            its name
 --   evidence       scraped_address or no_request
 --   device_count   devices on which it is named
 --   named_seconds  s for which it is named, over all of them

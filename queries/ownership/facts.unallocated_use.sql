@@ -9,7 +9,6 @@
 -- source: exporter labels against resource claims, Koordinator's annotation and the kubelet's word
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, given_devices
 --   device_uuid    UUID of the physical GPU on which it is named
---   pod_uid        its uid
 --   start_at       UTC, start of the span in which it was named there and given others
 --   source         what says which devices it was given
 --   given_devices  UUIDs of those, sorted

@@ -8,7 +8,6 @@
 -- source: facts.pod_workload
 -- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, team
 --   workload_kind  Deployment, StatefulSet, Job, …; '' where unknown
---   workload       its name; '' where unknown
 --   team           value of the label; '' where the namespace bears none, or its labels are unknown
 with named as (
     select

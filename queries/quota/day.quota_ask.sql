@@ -10,7 +10,6 @@
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
 -- columns: cluster, system, quota, resource, flavor, ask, is_own, created_at, bound_at, ended_at, priority, amount_native, pod_native,
 --          pod_gpus
---   quota       quota that governs it
 --   ask         uid, of a workload with the number of its attempt
 --   is_own      it is its own quota, not one that contains that
 --   created_at  UTC, from when it asks

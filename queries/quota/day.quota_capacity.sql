@@ -5,7 +5,6 @@
 -- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns: cluster, system, resource, start_at, end_at, capacity_native
---   start_at         UTC, start of the stretch
 --   capacity_native  all nodes' in the resource's own unit
 with system as (
     select distinct

@@ -8,7 +8,6 @@
 -- source: day.quota_node less the pods that were bound
 -- columns: cluster, request_gpus, start_at, end_at, free_gpus
 --   request_gpus  size of a request that waited some time
---   start_at      UTC, start of the stretch
 --   free_gpus     GPUs that such requests could have been given
 with gpus as (
     select

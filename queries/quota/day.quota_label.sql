@@ -5,8 +5,6 @@
 -- params:
 -- source: kube_pod_labels (label_nos_nebuly_com_capacity); Pod label nos.nebuly.com/capacity
 -- columns: cluster, pod_uid, start_at, end_at, label
---   pod_uid   uid of the pod
---   start_at  UTC, start of the stretch
 --   label     in-quota or over-quota
 with told as (
     select

@@ -10,10 +10,6 @@
 -- params:
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns: cluster, system, quota, flavor, namespace, pod, pod_uid, is_own, resources
---   quota      quota that governs it
---   namespace  namespace of the pod
---   pod        name of the pod
---   pod_uid    its uid
 --   resources  Kueue: resources for which the flavor holds; none elsewhere, where it holds for all
 with quota as (
     select

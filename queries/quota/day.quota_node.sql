@@ -6,7 +6,6 @@
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns: cluster, node_name, resource, start_at, end_at, offered_native
 --   resource        resource
---   start_at        UTC, start of the stretch
 --   offered_native  how much of it, in base units
 with offer as (
     select

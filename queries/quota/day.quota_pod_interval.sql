@@ -6,13 +6,8 @@
 -- source: day.quota_member, day.quota_pod; day.quota_native
 -- columns: cluster, system, quota, resource, flavor, namespace, pod, pod_uid, is_own, node_name, created_at, bound_at, running_at, ended_at,
 --          end_reason, priority, amount_native, amount_gpus
---   quota        quota that governs it
---   namespace    namespace of the pod
---   pod          name of the pod
---   pod_uid      its uid
 --   node_name    node; '' while it has none
 --   created_at   UTC, from when it asks
---   running_at   UTC, from when it runs; null where it did not, or unknown
 --   amount_gpus  the same in GPUs; null where the resource is none
 select
     member.cluster,

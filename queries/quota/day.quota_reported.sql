@@ -8,7 +8,6 @@
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; status of quota objects, annotations of Koordinator's
 -- columns: cluster, system, quota, resource, flavor, field, start_at, end_at, amount_native, source
 --   field          delivered, demanded, pending or fair_share
---   start_at       UTC, start of the stretch
 --   amount_native  amount in the resource's own unit
 --   source         series or status
 with status as (

@@ -9,10 +9,8 @@
 -- params:
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; kube-state-metrics of custom resources
 -- columns: cluster, system, quota, resource, flavor, field, parent, is_parent, start_at, end_at, amount_native
---   quota          quota, by the name that its system knows it by
 --   field          guaranteed, cap, weight, borrowing_limit, lending_limit, delivered, demanded, pending, fair_share or evicted
 --   parent         quota that contains it, '' where not said
---   start_at       UTC, start of the stretch
 --   amount_native  value in the resource's own unit; of a weight and of evicted a number
 with shown_as as (
     select

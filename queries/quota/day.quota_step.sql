@@ -14,7 +14,6 @@
 --          guaranteed_native, cap_native, demanded_native, delivered_native, borrowed_native, lendable_native, lent_native,
 --          fair_share_native, share_source, share_reason, entitled_native, over_entitlement_native, unmet_native, free_native,
 --          others_borrowed_native, violated_native, is_capped, amount_source, certainty
---   start_at                 UTC, start of the step
 --   pool                     quotas of one pool lend to each other
 --   guaranteed_native        what it has before others may take it back; infinite where all is; null where the system has no such notion
 --   demanded_native          asked for; null where unknown

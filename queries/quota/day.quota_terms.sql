@@ -11,8 +11,6 @@
 -- columns: cluster, system, quota, resource, flavor, start_at, end_at, parent, is_parent, tree, namespaces, priority, may_lend, uid,
 --          created_at, guaranteed_native, cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native,
 --          source, certainty
---   quota                   quota, by the name that its system knows it by
---   start_at                UTC, start of the stretch
 --   is_parent               it is said to contain others
 --   priority                priority among quotas; null where none is given
 --   uid                     uid of the object; '' where it was not looked at

@@ -7,7 +7,6 @@
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
 -- columns: cluster, watched, start_at, end_at
 --   watched   pods, or workloads of Kueue
---   start_at  UTC, start of the stretch
 with span as (
     select distinct
         sample.cluster,

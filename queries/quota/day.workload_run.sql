@@ -9,7 +9,6 @@
 -- source: Workload and LocalQueue objects
 -- columns: cluster, namespace, workload, workload_uid, attempt, owner_kind, owner_name, local_queue, cluster_queue, priority, priority_class,
 --          queued_at, reserved_at, admitted_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, requests
---   namespace        namespace of the workload
 --   attempt          1, 2, …
 --   owner_kind       kind of what it was made for: Job, JobSet, RayJob, …
 --   owner_name       name of that
@@ -20,7 +19,6 @@
 --   admitted_at      UTC, from when it may run; null where it was not, or unknown
 --   ended_at         UTC, when it finished, lost its quota or was gone; null where it goes on
 --   end_reason       Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
---   waiting_message  why it has no quota, in Kueue's words
 --   requests         what it asks for or has, by pod set and resource
 with seen as (
     select

@@ -14,7 +14,6 @@
 --          shared_delivered_native_hours, due_native_hours, due_delivered_native_hours, entitled_native_hours, over_entitlement_native_hours,
 --          unmet_native_hours, violated_native_hours, honourable_native_hours, honoured_native_hours, share_reason, share_source,
 --          amount_source, inferred_seconds
---   hour_start_at                  UTC hour
 --   pool                           quotas of one pool lend to each other
 --   parent                         quota that contains it at the end of the hour, '' where none does
 --   observed_seconds               s in which its terms and what it held were known

@@ -10,7 +10,6 @@
 --          contested_native_hours, contested_native_max
 --   quota                   quota that was short
 --   borrower                quota that borrowed
---   hour_start_at           UTC hour
 --   contested_native_hours  ∫ the borrower's part of what the quota was short of
 --   contested_native_max    largest part at one instant
 with starved as (

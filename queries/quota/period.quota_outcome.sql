@@ -19,8 +19,6 @@
 --   unmet_gpu_hours             GPU-h guaranteed, asked for and not held; null where unknown
 --   violated_gpu_hours          GPU-h of these that free GPUs and others' borrowing could have covered; null where not decided
 --   guarantee_honoured_ratio    0..1, held of what was guaranteed and asked for; null where that was nothing, or unknown
---   starved_seconds             s in which it was short of what it was guaranteed and asked for; null where unknown
---   capped_seconds              s in which demand waited because the hard limit was reached; null where unknown
 --   over_quota_gpu_hours        GPU-h of its pods while they were over quota by nos' rules; null for other systems
 --   exposed_pod_count           pods that waiting pods might have preempted; null but for nos and scheduler-plugins
 with hour as (

@@ -7,7 +7,6 @@
 -- params:
 -- source: day.quota_pod less day.quota_member
 -- columns: cluster, system, start_at, end_at, held_gpus
---   start_at   UTC, start of the stretch
 --   held_gpus  GPUs held by pods outside its quotas
 with system as (
     select distinct

@@ -7,7 +7,6 @@
 -- params: added_gpus
 -- source: day.quota_capacity, period.quota_outside, day.quota_amount
 -- columns: cluster, system, resource, start_at, end_at, capacity_native
---   start_at         UTC, start of the stretch
 --   capacity_native  what there is to share, in the resource's own unit
 with offered as (
     select distinct

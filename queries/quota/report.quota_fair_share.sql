@@ -20,7 +20,6 @@
 --   scheduler                      quota system: nos, scheduler-plugins, koordinator, volcano, kai, kueue, or kubernetes for a ResourceQuota
 --   quota                          quota, queue or cohort
 --   is_parent                      it contains others: leave it out of sums
---   native_unit                    unit of the columns in native hours
 --   observed_seconds               s in which its terms and what it held are known
 --   coverage_ratio                 the same over the window
 --   demand_seconds                 s of these in which what was asked for is known

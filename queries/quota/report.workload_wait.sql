@@ -10,7 +10,6 @@
 -- columns: cluster, cluster_queue, namespace, local_queue, priority_class, attempt_count, reserved_count, waiting_count, wait_seconds_p50,
 --          wait_seconds_p90, wait_seconds_p95, waiting_seconds_max, start_seconds_p50, pending_gpu_hours, unknown_reasons
 --   namespace            namespace of the LocalQueue
---   priority_class       priority class; '' for none
 --   attempt_count        times that a workload asked
 --   reserved_count       of these, that got quota in the window
 --   waiting_count        of these, that wait still at the window's end

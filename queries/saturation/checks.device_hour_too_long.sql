@@ -6,7 +6,6 @@
 -- params:
 -- source: facts.device_hour
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, observed_seconds
---   observed_seconds  s in which the device was seen
 select
     cluster,
     device_uuid,

@@ -33,7 +33,6 @@
 --   sharing_mode  as in facts.ownership; the least exclusive of the hour
 --   certainty     certain, inferred or ambiguous; the least certain of the hour
 --   scope         device: the figures are the device's, not the container's share
---   node_name     node, '' where unknown
 with stretch as (
     -- Every span with a constant set of owners: the hours without a change, and the pieces of the others.
     select

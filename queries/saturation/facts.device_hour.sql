@@ -28,7 +28,6 @@
 --          board_limit_violation_seconds, board_limit_violation_sample_count, board_limit_violation_gap_seconds, pcie_replay_seen_seconds,
 --          pcie_replay_count, pcie_replay_sample_count, pcie_replay_gap_count, xid_seen_seconds, xid_event_count, xid_codes,
 --          memory_threshold_ratio, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
---   node_name  node, '' where unknown
 -- What only energy reads stays behind.
 with part as (
     select

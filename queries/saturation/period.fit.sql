@@ -12,20 +12,16 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, node_name, gpu_model, held_gpu_hours, busiest_sm_active_ratio,
 --          busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_ratio_max, memory_used_bytes_max, memory_used_ratio_max,
 --          is_known, profile, instance_count, is_peak_within, smaller_model, first_seen_at
---   device_uuid                 UUID of the GPU
---   gpu_model                   its model
 --   held_gpu_hours              h for which it was seen while the container held it
 --   busiest_sm_active_ratio     SM activity of its busiest hour; null where it is known for too little of the time
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour; null likewise
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour; null likewise
---   sm_active_ratio_max         largest sample of SM activity
 --   memory_used_bytes_max       largest memory in use; null where unknown
 --   memory_used_ratio_max       the same, of what it and the free memory come to
 --   is_known                    whether all that is compared is known
 --   profile                     MIG profile in which it fits; '' for none
 --   is_peak_within              whether the largest sample of SM activity is within the profile's part too
 --   smaller_model               model of the cluster in which it fits; '' for none
---   first_seen_at               UTC, the first hour
 with profile as (
     select
         entry.gpu_model,

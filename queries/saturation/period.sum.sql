@@ -24,7 +24,6 @@
 --          sharing_evidence, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make,
 --          observed_seconds, lifetime_seconds
 --   device_seconds        s in which devices were seen, added over devices
---   xid_event_count       XID events, a lower bound; null where the signal was not seen on the node
 --   xid_codes             distinct codes, ascending; null likewise
 --   sharing_mode          the least exclusive of the hours; '' for a device
 --   node_name             node; several are listed

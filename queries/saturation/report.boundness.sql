@@ -7,7 +7,6 @@
 -- params: boundness_seconds_min
 -- source: period.boundness
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, node_name, gpu_model, bound_by, boundness, scope
---   gpu_model  model
 --   bound_by   compute, bandwidth, io, latency, ineffective, power, heat, hardware, rejected, memory: those that hold; unclear where none does
 --   boundness  the same as a sentence
 --   scope      device: on a device that others hold too, the numbers are everybody's

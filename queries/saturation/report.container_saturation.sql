@@ -20,37 +20,7 @@
 --          pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds, source_metrics, unknown_reasons
 --   observed_seconds                    s in which the device was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
---   memory_used_ratio_max               0..1, largest used / (used + free) of one instant
---   xid_codes                           their distinct codes, ascending
---   node_name                           node, '' where unknown
 --   scope                               device: the figures are the device's, not a container's share of it
---   gpu_util_seen_seconds               s behind gpu_util_ratio_avg
---   power_violation_seconds             s of violation behind power_violation_ratio
---   power_violation_seen_seconds        s over which the counter's growth is known
---   thermal_violation_seconds           s of violation behind thermal_violation_ratio
---   thermal_violation_seen_seconds      s over which the counter's growth is known
---   sync_boost_violation_seconds        s of violation behind sync_boost_violation_ratio
---   sync_boost_violation_seen_seconds   s over which the counter's growth is known
---   board_limit_violation_seconds       s of violation behind board_limit_violation_ratio
---   board_limit_violation_seen_seconds  s over which the counter's growth is known
---   sw_power_cap_seconds                s behind sw_power_cap_ratio
---   hw_slowdown_seconds                 s behind hw_slowdown_ratio
---   sync_boost_seconds                  s behind sync_boost_ratio
---   sw_thermal_seconds                  s behind sw_thermal_ratio
---   hw_thermal_seconds                  s behind hw_thermal_ratio
---   hw_power_brake_seconds              s behind hw_power_brake_ratio
---   any_throttle_seconds                s behind any_throttle_ratio
---   throttle_seen_seconds               s in which the reasons were known
---   memory_pressure_seconds             s behind memory_pressure_ratio
---   memory_seen_seconds                 s in which the memory ratio was known
---   dram_active_seen_seconds            s in which dram_active was known
---   sm_active_seen_seconds              s in which sm_active was known
---   sm_occupancy_seen_seconds           s in which sm_occupancy was known
---   tensor_active_seen_seconds          s in which tensor_active was known
---   pcie_tx_seen_seconds                s in which pcie_tx was known
---   pcie_rx_seen_seconds                s in which pcie_rx was known
---   nvlink_tx_seen_seconds              s in which nvlink_tx was known
---   nvlink_rx_seen_seconds              s in which nvlink_rx was known
 select
     cluster,
     namespace,
