@@ -43,9 +43,7 @@ said as (
     inner join lake.claim
         using (cluster, namespace, claim_uid, observed_at)
     inner join look
-        on
-            device.cluster = look.cluster
-            and device.observed_at = look.observed_at
+        using (cluster, observed_at)
     group by all
 ),
 

@@ -81,19 +81,13 @@ named as (
         '' as device
     from day.owner_run as run
     inner join sole
-        on
-            run.cluster = sole.cluster
-            and run.namespace = sole.namespace
-            and run.pod = sole.pod
-            and run.pod_uid in ('', sole.pod_uid)
-            and run.start_at < sole.end_at
-            and run.end_at > sole.start_at
+        using (cluster, namespace, pod)
     anti join exporter
-        on
-            run.cluster = exporter.cluster
-            and run.device_uuid = exporter.device_uuid
-            and run.namespace = exporter.namespace
-            and run.pod = exporter.pod
+        using (cluster, device_uuid, namespace, pod)
+    where
+        run.pod_uid in ('', sole.pod_uid)
+        and run.start_at < sole.end_at
+        and run.end_at > sole.start_at
 ),
 
 place as (

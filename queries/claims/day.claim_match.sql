@@ -116,13 +116,12 @@ sole as (
         min(run.gpu_instance_id) as gpu_instance_id
     from held
     inner join lake.device_label as run
-        on
-            held.cluster = run.cluster
-            and held.device_uuid = run.device_uuid
-            and held.profile = run.gpu_instance_profile
-            and run.start_at < held.end_at
-            and run.end_at > held.start_at
-    where held.device_type = 'mig' and run.gpu_instance_id != ''
+        using (cluster, device_uuid)
+    where
+        held.profile = run.gpu_instance_profile
+        and run.start_at < held.end_at
+        and run.end_at > held.start_at
+        and held.device_type = 'mig' and run.gpu_instance_id != ''
     group by held.cluster, held.claim_uid, held.device, held.share_id, held.request, held.start_at
     having count(distinct run.gpu_instance_id) = 1
 ),
@@ -138,10 +137,7 @@ named as (
         min(instance.gpu_instance_id) as gpu_instance_id
     from held
     inner join lake.claim_consumer as consumer
-        on
-            held.cluster = consumer.cluster
-            and held.claim_uid = consumer.claim_uid
-            and consumer.consumer_resource = 'pods'
+        using (cluster, claim_uid)
     inner join lake.owner_label as owner
         on
             held.cluster = owner.cluster
@@ -157,7 +153,9 @@ named as (
             and owner.device_uuid = instance.device_uuid
             and owner.gpu_instance_id = instance.gpu_instance_id
             and held.profile = instance.profile
-    where held.device_type = 'mig'
+    where
+        consumer.consumer_resource = 'pods'
+        and held.device_type = 'mig'
     group by held.cluster, held.claim_uid, held.device_uuid, held.profile
     having count(distinct instance.gpu_instance_id) = 1 and count(distinct held.device) = 1
 ),
@@ -276,19 +274,9 @@ from held
 left join sole
     using (cluster, claim_uid, device, share_id, request, start_at)
 left join named
-    on
-        held.cluster = named.cluster
-        and held.claim_uid = named.claim_uid
-        and held.device_uuid = named.device_uuid
-        and held.profile = named.profile
+    using (cluster, claim_uid, device_uuid, profile)
 left join ordered_device
-    on
-        held.cluster = ordered_device.cluster
-        and held.driver = ordered_device.driver
-        and held.pool = ordered_device.pool
-        and held.device = ordered_device.device
-        and held.device_uuid = ordered_device.device_uuid
-        and held.profile = ordered_device.profile
+    using (cluster, driver, pool, device, device_uuid, profile)
 left join ordered_instance
     on
         held.cluster = ordered_instance.cluster

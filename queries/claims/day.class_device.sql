@@ -39,12 +39,11 @@ member as (
         ) as is_countable
     from class
     inner join lake.device as device
-        on
-            class.cluster = device.cluster
-            and class.observed_at = device.observed_at
-            and class.asked.driver = device.driver
-            and class.asked.device_type in ('', device.device_type)
-    where class.asked.driver != ''
+        using (cluster, observed_at)
+    where
+        class.asked.driver = device.driver
+        and class.asked.device_type in ('', device.device_type)
+        and class.asked.driver != ''
 )
 
 select

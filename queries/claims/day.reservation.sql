@@ -81,14 +81,12 @@ consumer as (
         min({ 'pod': reservation.consumer, 'pod_uid': reservation.consumer_uid }) as first
     from stretch
     inner join facts.claim_reservation as reservation
-        on
-            stretch.cluster = reservation.cluster
-            and stretch.namespace = reservation.namespace
-            and stretch.claim = reservation.claim
-            and reservation.claim_uid in ('', stretch.claim_uid)
-            and reservation.consumer_resource = 'pods'
-            and reservation.start_at < stretch.end_at
-            and reservation.end_at > stretch.start_at
+        using (cluster, namespace, claim)
+    where
+        reservation.claim_uid in ('', stretch.claim_uid)
+        and reservation.consumer_resource = 'pods'
+        and reservation.start_at < stretch.end_at
+        and reservation.end_at > stretch.start_at
     group by all
 )
 

@@ -59,11 +59,8 @@ change as (
         unnest([reservation.start_at, reservation.end_at]) as cut_at
     from allocation
     inner join facts.claim_reservation as reservation
-        on
-            allocation.cluster = reservation.cluster
-            and allocation.namespace = reservation.namespace
-            and allocation.claim = reservation.claim
-            and reservation.claim_uid in ('', allocation.claim_uid)
+        using (cluster, namespace, claim)
+    where reservation.claim_uid in ('', allocation.claim_uid)
 ),
 
 piece as (
@@ -87,13 +84,10 @@ placed as (
         ) as claim_count
     from piece
     inner join allocation
-        on
-            piece.cluster = allocation.cluster
-            and piece.driver = allocation.driver
-            and piece.pool = allocation.pool
-            and piece.device = allocation.device
-            and piece.cut_at >= allocation.start_at
-            and piece.next_at <= allocation.end_at
+        using (cluster, driver, pool, device)
+    where
+        piece.cut_at >= allocation.start_at
+        and piece.next_at <= allocation.end_at
 ),
 
 sized as (
@@ -111,31 +105,21 @@ used as (
     select distinct placed.piece_number
     from placed
     inner join facts.claim_use as use
-        on
-            placed.cluster = use.cluster
-            and placed.namespace = use.namespace
-            and placed.claim = use.claim
-            and placed.claim_uid = use.claim_uid
-            and placed.driver = use.driver
-            and placed.pool = use.pool
-            and placed.device = use.device
-            and placed.share_id = use.share_id
-            and placed.request = use.request
-            and placed.cut_at >= use.start_at
-            and placed.cut_at < use.end_at
+        using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
+    where
+        placed.cut_at >= use.start_at
+        and placed.cut_at < use.end_at
 ),
 
 reserved as (
     select distinct placed.piece_number
     from placed
     inner join facts.claim_reservation as reservation
-        on
-            placed.cluster = reservation.cluster
-            and placed.namespace = reservation.namespace
-            and placed.claim = reservation.claim
-            and reservation.claim_uid in ('', placed.claim_uid)
-            and placed.cut_at >= reservation.start_at
-            and placed.cut_at < reservation.end_at
+        using (cluster, namespace, claim)
+    where
+        reservation.claim_uid in ('', placed.claim_uid)
+        and placed.cut_at >= reservation.start_at
+        and placed.cut_at < reservation.end_at
 ),
 
 looked as (

@@ -42,14 +42,13 @@ select distinct
     if(asked.end_at <= held.end_at, asked.end_uncertainty_seconds, held.end_uncertainty_seconds) as end_uncertainty_seconds
 from asked
 inner join facts.claim_device as held
-    on
-        asked.cluster = held.cluster
-        and asked.namespace = held.namespace
-        and asked.asked.claim = held.claim
-        and asked.asked.request in ('', held.request)
-        and asked.start_at < held.end_at
-        and asked.end_at > held.start_at
-where held.matched_by != 'labels'
+    using (cluster, namespace)
+where
+    asked.asked.claim = held.claim
+    and asked.asked.request in ('', held.request)
+    and asked.start_at < held.end_at
+    and asked.end_at > held.start_at
+    and held.matched_by != 'labels'
 union all by name
 select
     label.cluster,
@@ -73,12 +72,8 @@ select
     null as end_uncertainty_seconds
 from day.claim_label as label
 inner join facts.claim_device as held
-    on
-        label.cluster = held.cluster
-        and label.namespace = held.namespace
-        and label.claim = held.claim
-        and label.device_uuid = held.device_uuid
-        and label.gpu_instance_id = held.gpu_instance_id
-        and label.start_at >= held.start_at
-        and label.end_at <= held.end_at
-where held.matched_by = 'labels'
+    using (cluster, namespace, claim, device_uuid, gpu_instance_id)
+where
+    label.start_at >= held.start_at
+    and label.end_at <= held.end_at
+    and held.matched_by = 'labels'

@@ -102,14 +102,12 @@ consumer as (
         count(distinct reservation.consumer_uid) filter (where reservation.consumer_resource != 'pods') as podgroup_count
     from held
     inner join facts.claim_reservation as reservation
-        on
-            held.cluster = reservation.cluster
-            and held.namespace = reservation.namespace
-            and held.claim = reservation.claim
-            and reservation.claim_uid in ('', held.claim_uid)
-            and reservation.start_at < held.end_at
-            and reservation.end_at > held.start_at
-    where reservation.start_at < $until_at and reservation.end_at > $since_at
+        using (cluster, namespace, claim)
+    where
+        reservation.claim_uid in ('', held.claim_uid)
+        and reservation.start_at < held.end_at
+        and reservation.end_at > held.start_at
+        and reservation.start_at < $until_at and reservation.end_at > $since_at
     group by held.cluster, held.namespace, held.claim, held.claim_uid
 ),
 
@@ -191,20 +189,7 @@ from held
 inner join hour
     using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
 left join consumer
-    on
-        held.cluster = consumer.cluster
-        and held.namespace = consumer.namespace
-        and held.claim = consumer.claim
-        and held.claim_uid = consumer.claim_uid
+    using (cluster, namespace, claim, claim_uid)
 left join container
-    on
-        held.cluster = container.cluster
-        and held.namespace = container.namespace
-        and held.claim = container.claim
-        and held.claim_uid = container.claim_uid
-        and held.driver = container.driver
-        and held.pool = container.pool
-        and held.device = container.device
-        and held.share_id = container.share_id
-        and held.request = container.request
+    using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
 order by all

@@ -60,12 +60,10 @@ seen as (
     inner join lake.pod
         using (cluster, pod_uid, observed_at)
     inner join day.state_snapshot as look
-        on
-            container.cluster = look.cluster
-            and look.kind = 'pods'
-            and container.observed_at = look.observed_at
+        using (cluster, observed_at)
     where
-        container.state in ('running', 'terminated')
+        look.kind = 'pods'
+        and container.state in ('running', 'terminated')
         and (
             len(container.claims) > 0
             or len(container.resources) > 0

@@ -114,11 +114,10 @@ shown as (
         )) as device_count
     from lake.device
     inner join look
-        on
-            device.cluster = look.cluster
-            and look.kind = 'resourceslices.resource.k8s.io'
-            and device.observed_at = look.observed_at
-    where device.node_name != '' and regexp_matches(device.driver, '^(gpu|gaudi|tpu)\.')
+        using (cluster, observed_at)
+    where
+        look.kind = 'resourceslices.resource.k8s.io'
+        and device.node_name != '' and regexp_matches(device.driver, '^(gpu|gaudi|tpu)\.')
     group by all
 ),
 
@@ -185,17 +184,8 @@ from named
 left join listed
     using (cluster, node_name, day)
 left join offer
-    on
-        named.cluster = offer.cluster
-        and named.node_name = offer.node_name
-        and named.day = offer.day
+    using (cluster, node_name, day)
 left join sliced
-    on
-        named.cluster = sliced.cluster
-        and named.node_name = sliced.node_name
-        and named.day = sliced.day
+    using (cluster, node_name, day)
 left join pod
-    on
-        named.cluster = pod.cluster
-        and named.node_name = pod.node_name
-        and named.day = pod.day
+    using (cluster, node_name, day)

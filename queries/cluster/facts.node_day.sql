@@ -217,12 +217,6 @@ from node
 left join capacity
     using (cluster, day, node_name)
 left join label
-    on
-        node.cluster = label.cluster
-        and node.day = label.day
-        and node.node_name = label.node_name
+    using (cluster, day, node_name)
 left join day.node_snapshot as look
-    on
-        node.cluster = look.cluster
-        and node.day = look.day
-        and node.node_name = look.node_name
+    using (cluster, day, node_name)

@@ -144,18 +144,10 @@ from capacity
 inner join bucket
     using (period, cluster)
 left join energy
-    on
-        capacity.period = energy.period
-        and capacity.cluster = energy.cluster
+    using (period, cluster)
 left join cost
-    on
-        capacity.period = cost.period
-        and capacity.cluster = cost.cluster
+    using (period, cluster)
 left join period.demand_change as demand
-    on
-        capacity.period = demand.period
-        and capacity.cluster = demand.cluster
+    using (period, cluster)
 left join period.wait_change as wait
-    on
-        capacity.period = wait.period
-        and capacity.cluster = wait.cluster
+    using (period, cluster)

@@ -154,9 +154,7 @@ bounded as (
     left join node
         using (cluster, node_name, day)
     left join listing
-        on
-            filled.cluster = listing.cluster
-            and filled.day = listing.day
+        using (cluster, day)
 ),
 
 measured as (

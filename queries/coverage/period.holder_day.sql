@@ -96,19 +96,14 @@ judged as (
     left join activity
         using (cluster, device_uuid, day)
     left join named
-        on
-            gpu.cluster = named.cluster
-            and gpu.device_uuid = named.device_uuid
-            and gpu.day = named.day
+        using (cluster, device_uuid, day)
     left join named_node
         on
             gpu.cluster = named_node.cluster
             and gpu.node_name = named_node.node_name
             and gpu.day = named_node.day
     left join named_cluster
-        on
-            gpu.cluster = named_cluster.cluster
-            and gpu.day = named_cluster.day
+        using (cluster, day)
     left join node
         on
             gpu.cluster = node.cluster

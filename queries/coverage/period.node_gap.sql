@@ -80,14 +80,9 @@ silent as (
     inner join listing
         using (cluster, day)
     anti join stranger
-        on
-            node.cluster = stranger.cluster
-            and node.day = stranger.day
+        using (cluster, day)
     left join host
-        on
-            node.cluster = host.cluster
-            and node.node_name = host.node_name
-            and node.day = host.day
+        using (cluster, node_name, day)
     where node.accelerator_count > 0 or node.hardware_make != ''
 )
 

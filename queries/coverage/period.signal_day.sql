@@ -248,10 +248,7 @@ joined as (
     left join told
         using (cluster, device_uuid, gpu_instance_id, day, signal)
     left join gpu
-        on
-            expected.cluster = gpu.cluster
-            and expected.device_uuid = gpu.device_uuid
-            and expected.day = gpu.day
+        using (cluster, device_uuid, day)
     left join peer
         on
             expected.cluster = peer.cluster

@@ -144,12 +144,10 @@ edge as (
         unnest([pod_turn.turn.first, pod_turn.turn.last + 1]) as look_number
     from claim_turn
     inner join pod_turn
-        on
-            claim_turn.cluster = pod_turn.cluster
-            and claim_turn.namespace = pod_turn.namespace
-            and claim_turn.claim = pod_turn.claim
-            and claim_turn.turn.first <= pod_turn.turn.last
-            and claim_turn.turn.last >= pod_turn.turn.first
+        using (cluster, namespace, claim)
+    where
+        claim_turn.turn.first <= pod_turn.turn.last
+        and claim_turn.turn.last >= pod_turn.turn.first
 ),
 
 stretch as (
@@ -297,13 +295,8 @@ asked as (
         if(count(*) = count(used.units), sum(used.units), null)::double as claim_units
     from pod_stretch
     inner join used
-        on
-            pod_stretch.cluster = used.cluster
-            and pod_stretch.namespace = used.namespace
-            and pod_stretch.pod = used.pod
-            and pod_stretch.pod_uid = used.pod_uid
-            and pod_stretch.device_class = used.device_class
-            and pod_stretch.first_number between used.first_number and used.last_number
+        using (cluster, namespace, pod, pod_uid, device_class)
+    where pod_stretch.first_number between used.first_number and used.last_number
     group by all
 )
 

@@ -98,17 +98,15 @@ wanted as (
         coalesce(arg_min(said.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
     from span
     inner join refused
-        on
-            span.cluster = refused.cluster
-            and span.source = refused.source
-            and span.resource = refused.resource
-            and span.start_at >= refused.start_at
-            and span.start_at < refused.end_at
+        using (cluster, source, resource)
     left join said
         on
             refused.cluster = said.cluster
             and refused.pod_uid = said.pod_uid
-    where span.start_at < span.end_at and refused.effective_units > 0
+    where
+        span.start_at >= refused.start_at
+        and span.start_at < refused.end_at
+        and span.start_at < span.end_at and refused.effective_units > 0
     group by all
 ),
 
@@ -176,15 +174,10 @@ select
     room.free_units
 from day.node_capacity as room
 inner join stretch as wanted
-    on
-        room.cluster = wanted.cluster
-        and room.source = wanted.source
-        and room.resource = wanted.resource
-        and room.start_at < wanted.end_at
-        and room.end_at > wanted.start_at
+    using (cluster, source, resource)
 inner join largest
-    on
-        room.cluster = largest.cluster
-        and room.source = largest.source
-        and room.resource = largest.resource
-where room.free_units > 0
+    using (cluster, source, resource)
+where
+    room.start_at < wanted.end_at
+    and room.end_at > wanted.start_at
+    and room.free_units > 0

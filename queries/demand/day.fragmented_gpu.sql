@@ -55,12 +55,11 @@ caused as (
         min(told.cause) as cause
     from step
     inner join told
-        on
-            step.cluster = told.cluster
-            and step.device_uuid = told.device_uuid
-            and step.start_at >= told.start_at
-            and step.start_at < told.end_at
-    where step.end_at is not null
+        using (cluster, device_uuid)
+    where
+        step.start_at >= told.start_at
+        and step.start_at < told.end_at
+        and step.end_at is not null
     group by all
 ),
 

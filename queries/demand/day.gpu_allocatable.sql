@@ -67,9 +67,7 @@ sized as (
     inner join unit
         using (cluster, resource)
     left join ratio
-        on
-            offered.cluster = ratio.cluster
-            and offered.node_name = ratio.node_name
+        using (cluster, node_name)
     where offered.node_name != ''
 ),
 

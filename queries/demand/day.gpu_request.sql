@@ -95,11 +95,9 @@ sized as (
     inner join name
         using (cluster, resource)
     left join ratio
-        on
-            ask.cluster = ratio.cluster
-            and ask.node_name = ratio.node_name
+        using (cluster, node_name)
     left join common
-        on ask.cluster = common.cluster
+        using (cluster)
     group by all
 )
 

@@ -85,13 +85,11 @@ valued as (
         max(offered.allocatable_units) as allocatable_units
     from piece
     inner join offered
-        on
-            piece.cluster = offered.cluster
-            and piece.node_name = offered.node_name
-            and piece.resource = offered.resource
-            and piece.start_at >= offered.start_at
-            and piece.start_at < offered.end_at
-    where piece.end_at is not null
+        using (cluster, node_name, resource)
+    where
+        piece.start_at >= offered.start_at
+        and piece.start_at < offered.end_at
+        and piece.end_at is not null
     group by all
 ),
 

@@ -96,11 +96,7 @@ state as (
     inner join look
         using (cluster, observed_at)
     left join container
-        on
-            effective.cluster = container.cluster
-            and effective.observed_at = container.observed_at
-            and effective.pod_uid = container.pod_uid
-            and effective.resource = container.resource
+        using (cluster, observed_at, pod_uid, resource)
     group by all
 ),
 

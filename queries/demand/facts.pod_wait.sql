@@ -173,25 +173,15 @@ timed as (
     inner join sized
         using (cluster, pod_uid, resource)
     left join looked
-        on
-            pod.cluster = looked.cluster
-            and pod.pod_uid = looked.pod_uid
+        using (cluster, pod_uid)
     left join told
-        on
-            pod.cluster = told.cluster
-            and pod.pod_uid = told.pod_uid
+        using (cluster, pod_uid)
     left join staged
-        on
-            pod.cluster = staged.cluster
-            and pod.pod_uid = staged.pod_uid
+        using (cluster, pod_uid)
     left join model
-        on
-            pod.cluster = model.cluster
-            and pod.node_name = model.node_name
+        using (cluster, node_name)
     left join labelled
-        on
-            pod.cluster = labelled.cluster
-            and pod.node_name = labelled.node_name
+        using (cluster, node_name)
     where coalesce(looked.created_at, told.created_at) is not null
 )
 

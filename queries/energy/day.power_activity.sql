@@ -203,13 +203,12 @@ reading as (
         if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
     from lake.device_sample as sample
     inner join instance
-        on
-            sample.device_uuid = instance.device_uuid
-            and sample.gpu_instance_id = instance.gpu_instance_id
-            and date_trunc('hour', sample.seen_at::timestamp) = instance.hour_start_at
-            and sample.seen_at < instance.end_at
-            and held_until(sample.seen_at, sample.held_seconds) > instance.start_at
-    where sample.gpu_instance_id != ''
+        using (device_uuid, gpu_instance_id)
+    where
+        date_trunc('hour', sample.seen_at::timestamp) = instance.hour_start_at
+        and sample.seen_at < instance.end_at
+        and held_until(sample.seen_at, sample.held_seconds) > instance.start_at
+        and sample.gpu_instance_id != ''
 ),
 
 -- Nearly all instances are scraped together with their GPU: then their readings begin where its spans do.

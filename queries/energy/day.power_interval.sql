@@ -108,15 +108,9 @@ based as (
     left join holder
         using (cluster, device_uuid, start_at)
     left join told
-        on
-            piece.cluster = told.cluster
-            and piece.device_uuid = told.device_uuid
-            and piece.start_at = told.start_at
+        using (cluster, device_uuid, start_at)
     left join day.device_layout
-        on
-            piece.cluster = device_layout.cluster
-            and piece.device_uuid = device_layout.device_uuid
-            and piece.hour_start_at = device_layout.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     left join day.idle_baseline as baseline
         on
             piece.cluster = baseline.cluster
@@ -196,12 +190,10 @@ placed as (
         ) as part_ratio
     from based
     inner join segment
-        on
-            based.cluster = segment.cluster
-            and based.device_uuid = segment.device_uuid
-            and based.hour_start_at = segment.hour_start_at
-            and segment.start_at < based.end_at
-            and segment.end_at > based.start_at
+        using (cluster, device_uuid, hour_start_at)
+    where
+        segment.start_at < based.end_at
+        and segment.end_at > based.start_at
 ),
 
 summed as (

@@ -78,12 +78,10 @@ placed as (
         ) as part_ratio
     from board
     inner join piece
-        on
-            board.cluster = piece.cluster
-            and board.device_uuid = piece.device_uuid
-            and board.hour_start_at = piece.hour_start_at
-            and board.seen_at < piece.end_at
-            and board.until_at > piece.start_at
+        using (cluster, device_uuid, hour_start_at)
+    where
+        board.seen_at < piece.end_at
+        and board.until_at > piece.start_at
 ),
 
 measured as (

@@ -43,9 +43,7 @@ sharer as (
     inner join day.power_interval as piece
         using (cluster, device_uuid, start_at)
     inner join named
-        on
-            held.device_uuid = named.device_uuid
-            and held.start_at = named.start_at
+        using (device_uuid, start_at)
     where piece.share = 'util'
 ),
 

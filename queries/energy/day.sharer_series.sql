@@ -48,14 +48,10 @@ by_utilisation as (
         if(measured.scope = 'pod', held.pod_owner_count, 1) as pod_owner_count
     from sharer as held
     inner join measured
-        on
-            held.cluster = measured.cluster
-            and held.device_uuid = measured.device_uuid
-            and held.gpu_instance_id = measured.gpu_instance_id
-            and held.namespace = measured.namespace
-            and held.pod = measured.pod
-            and (measured.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
-            and measured.container in ('', held.container)
+        using (cluster, device_uuid, gpu_instance_id, namespace, pod)
+    where
+        (measured.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
+        and measured.container in ('', held.container)
     qualify measured.scope = min(measured.scope) over (partition by held.holder_number)
 ),
 
@@ -97,11 +93,8 @@ by_kepler as (
     semi join pod_of_one_gpu
         using (cluster, namespace, pod, pod_uid, hour_start_at)
     inner join day.kepler_series as kepler
-        on
-            held.cluster = kepler.cluster
-            and held.namespace = kepler.namespace
-            and held.pod = kepler.pod
-            and (kepler.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
+        using (cluster, namespace, pod)
+    where (kepler.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
 ),
 
 holder_by_utilisation as (

@@ -107,20 +107,11 @@ split as (
         using (cluster, device_uuid, hour_start_at)
     left join day.claim_snapshot as look on seen.cluster = look.cluster
     left join reserved
-        on
-            seen.cluster = reserved.cluster
-            and seen.device_uuid = reserved.device_uuid
-            and seen.hour_start_at = reserved.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     left join held
-        on
-            seen.cluster = held.cluster
-            and seen.device_uuid = held.device_uuid
-            and seen.hour_start_at = held.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     left join bystander
-        on
-            seen.cluster = bystander.cluster
-            and seen.device_uuid = bystander.device_uuid
-            and seen.hour_start_at = bystander.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
 )
 
 select

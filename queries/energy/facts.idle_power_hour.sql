@@ -137,6 +137,4 @@ from binned
 left join day.device_layout
     using (cluster, device_uuid, hour_start_at)
 left join model
-    on
-        binned.cluster = model.cluster
-        and binned.device_uuid = model.device_uuid
+    using (cluster, device_uuid)

@@ -26,12 +26,11 @@ with reserved as (
     -- Pieces are cut where a reservation begins or ends.
     from day.power_interval as piece
     inner join day.reservation
-        on
-            piece.cluster = reservation.cluster
-            and piece.device_uuid = reservation.device_uuid
-            and piece.start_at >= reservation.start_at
-            and piece.end_at <= reservation.end_at
-    where piece.owner_count = 0 and reservation.gpu_instance_id = ''
+        using (cluster, device_uuid)
+    where
+        piece.start_at >= reservation.start_at
+        and piece.end_at <= reservation.end_at
+        and piece.owner_count = 0 and reservation.gpu_instance_id = ''
     window same_piece as (partition by piece.cluster, piece.piece_number)
 )
 

@@ -60,15 +60,7 @@ holder as (
     inner join board
         using (cluster, device_uuid, hour_start_at)
     left join facts.container_hour as activity
-        on
-            power.cluster = activity.cluster
-            and power.namespace = activity.namespace
-            and power.pod = activity.pod
-            and power.pod_uid = activity.pod_uid
-            and power.container = activity.container
-            and power.device_uuid = activity.device_uuid
-            and power.gpu_instance_id = activity.gpu_instance_id
-            and power.hour_start_at = activity.hour_start_at
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)
 ),
 
 held as (

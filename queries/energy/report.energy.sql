@@ -125,8 +125,6 @@ from summed
 left join team
     using (cluster, namespace)
 left join looked
-    on
-        summed.cluster = looked.cluster
-        and summed.day = looked.day
+    using (cluster, day)
 where summed.measured_seconds > 0 or summed.energy_joules > 0 or summed.seen_reserved_joules > 0
 order by all

@@ -38,12 +38,8 @@ ours as (
         max(power.measured_seconds) as measured_seconds
     from shown
     inner join facts.power_hour as power
-        on
-            shown.cluster = power.cluster
-            and shown.namespace = power.namespace
-            and shown.pod = power.pod
-            and shown.hour_start_at = power.hour_start_at
-            and (shown.pod_uid in ('', power.pod_uid) or power.pod_uid = '')
+        using (cluster, namespace, pod, hour_start_at)
+    where (shown.pod_uid in ('', power.pod_uid) or power.pod_uid = '')
     group by all
 ),
 

@@ -82,6 +82,4 @@ from recent
 left join ahead
     using (cluster, gpu_model)
 left join backtest
-    on
-        recent.cluster = backtest.cluster
-        and recent.gpu_model = backtest.gpu_model
+    using (cluster, gpu_model)

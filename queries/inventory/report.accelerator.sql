@@ -122,10 +122,7 @@ chosen as (
     left join own
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     left join origin
-        on
-            held.cluster = origin.cluster
-            and held.device_uuid = origin.device_uuid
-            and held.gpu_instance_id = origin.gpu_instance_id
+        using (cluster, device_uuid, gpu_instance_id)
     where held.subject = 'container_device'
 ),
 

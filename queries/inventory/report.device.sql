@@ -301,10 +301,7 @@ from period.figure as figure
 inner join total
     using (cluster, device_uuid, gpu_instance_id)
 inner join health
-    on
-        figure.cluster = health.cluster
-        and figure.device_uuid = health.device_uuid
-        and figure.gpu_instance_id = health.gpu_instance_id
+    using (cluster, device_uuid, gpu_instance_id)
 left join period.device_power as power
     on
         figure.cluster = power.cluster
@@ -316,13 +313,8 @@ left join period.link as link
         and figure.device_uuid = link.device_uuid
         and figure.gpu_instance_id = ''
 left join held
-    on
-        figure.cluster = held.cluster
-        and figure.device_uuid = held.device_uuid
-        and figure.gpu_instance_id = held.gpu_instance_id
+    using (cluster, device_uuid, gpu_instance_id)
 left join unnamed
-    on
-        figure.cluster = unnamed.cluster
-        and figure.device_uuid = unnamed.device_uuid
+    using (cluster, device_uuid)
 where figure.subject = 'device'
 order by all

@@ -274,18 +274,9 @@ joined as (
             and granted.pod = named_ask.pod
             and granted.container = named_ask.container
     left join place
-        on
-            granted.cluster = place.cluster
-            and granted.device_uuid = place.device_uuid
+        using (cluster, device_uuid)
     left join hour
-        on
-            granted.cluster = hour.cluster
-            and granted.namespace = hour.namespace
-            and granted.pod = hour.pod
-            and granted.pod_uid = hour.pod_uid
-            and granted.container = hour.container
-            and granted.device_uuid = hour.device_uuid
-            and granted.gpu_instance_id = hour.gpu_instance_id
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     left join period.figure as figure
         on
             figure.subject = 'container_device'

@@ -72,12 +72,10 @@ matched as (
         ) as requested_memory_bytes
     from used
     inner join request
-        on
-            used.cluster = request.cluster
-            and used.namespace = request.namespace
-            and used.pod = request.pod
-            and used.pod_uid in (request.pod_uid, '')
-            and request.container in (used.container, '')
+        using (cluster, namespace, pod)
+    where
+        used.pod_uid in (request.pod_uid, '')
+        and request.container in (used.container, '')
     qualify row_number() over (
         partition by used.cluster, used.namespace, used.pod, used.pod_uid, used.container, used.device_uuid
         order by request.container desc, request.end_at desc

@@ -43,17 +43,13 @@ given as (
         max(look.stands_until_at) as end_at
     from lake.pod_device as granted
     inner join lake.pod
-        on
-            granted.cluster = pod.cluster
-            and granted.pod_uid = pod.pod_uid
-            and granted.observed_at = pod.observed_at
-            and pod.phase not in ('Succeeded', 'Failed')
+        using (cluster, pod_uid, observed_at)
     inner join day.state_snapshot as look
-        on
-            granted.cluster = look.cluster
-            and look.kind = 'pods'
-            and granted.observed_at = look.observed_at
-    where granted.source = 'koordinator'
+        using (cluster, observed_at)
+    where
+        look.kind = 'pods'
+        and pod.phase not in ('Succeeded', 'Failed')
+        and granted.source = 'koordinator'
     group by all
 ),
 

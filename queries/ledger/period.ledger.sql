@@ -76,10 +76,7 @@ placed as (
     left join capacity
         using (cluster, device_uuid, day)
     left join period.holder_day as holder_day
-        on
-            daily.cluster = holder_day.cluster
-            and daily.device_uuid = holder_day.device_uuid
-            and daily.day = holder_day.day
+        using (cluster, device_uuid, day)
     union all by name
     select
         cluster,

@@ -27,19 +27,11 @@ select
     max(use.end_at) as end_at
 from facts.claim_use as use
 inner join facts.claim_device as held
-    on
-        use.cluster = held.cluster
-        and use.namespace = held.namespace
-        and use.claim = held.claim
-        and use.claim_uid = held.claim_uid
-        and use.driver = held.driver
-        and use.pool = held.pool
-        and use.device = held.device
-        and use.share_id = held.share_id
-        and use.request = held.request
-        and use.start_at < held.end_at
-        and use.end_at > held.start_at
-where use.claim_uid != '' and not use.is_admin_access and use.device_uuid != '' and use.gpu_instance_id is not null
+    using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
+where
+    use.start_at < held.end_at
+    and use.end_at > held.start_at
+    and use.claim_uid != '' and not use.is_admin_access and use.device_uuid != '' and use.gpu_instance_id is not null
 group by
     use.cluster, use.device_uuid, use.gpu_instance_id, use.namespace, use.pod, use.pod_uid, use.container,
     use.claim_uid, use.share_id, use.request
@@ -59,9 +51,8 @@ select
     max(use.end_at) as end_at
 from day.authoritative_use as use
 inner join day.device_grant as part
-    on
-        use.cluster = part.cluster
-        and use.pod_uid = part.pod_uid
-        and use.device_uuid = part.device_id
-where use.source = 'koordinator' and use.gpu_instance_id = '' and part.device_type = 'gpu'
+    using (cluster, pod_uid)
+where
+    use.device_uuid = part.device_id
+    and use.source = 'koordinator' and use.gpu_instance_id = '' and part.device_type = 'gpu'
 group by use.cluster, use.device_uuid, use.gpu_instance_id, use.namespace, use.pod, use.pod_uid, use.container

@@ -123,11 +123,7 @@ from node
 left join labelled
     using (cluster, node_name)
 left join offered
-    on
-        node.cluster = offered.cluster
-        and node.node_name = offered.node_name
+    using (cluster, node_name)
 left join owned
-    on
-        node.cluster = owned.cluster
-        and node.node_name = owned.node_name
+    using (cluster, node_name)
 where node.node_name != '' and (labelled.strategy is not null or owned.owned_count is not null)

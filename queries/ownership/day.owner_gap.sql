@@ -45,12 +45,10 @@ replaced as (
         absence.end_at
     from absence
     inner join day.owner_label_run as other
-        on
-            absence.cluster = other.cluster
-            and absence.device_uuid = other.device_uuid
-            and absence.gpu_instance_id = other.gpu_instance_id
-            and absence.start_at < other.end_at
-            and absence.end_at > other.start_at
+        using (cluster, device_uuid, gpu_instance_id)
+    where
+        absence.start_at < other.end_at
+        and absence.end_at > other.start_at
 ),
 
 -- Half an hour: no exporter is scraped less often than every ten minutes.
@@ -131,16 +129,9 @@ judged as (
     left join replaced
         using (cluster, device_uuid, gpu_instance_id, start_at, end_at)
     left join step
-        on
-            absence.cluster = step.cluster
-            and absence.device_uuid = step.device_uuid
+        using (cluster, device_uuid)
     left join silence
-        on
-            absence.cluster = silence.cluster
-            and absence.device_uuid = silence.device_uuid
-            and absence.gpu_instance_id = silence.gpu_instance_id
-            and absence.start_at = silence.start_at
-            and absence.end_at = silence.end_at
+        using (cluster, device_uuid, gpu_instance_id, start_at, end_at)
 ),
 
 held as (
@@ -174,12 +165,10 @@ seen as (
         least(held.end_at, other.end_at) as end_at
     from held
     inner join day.owner_label_run as other
-        on
-            held.cluster = other.cluster
-            and held.device_uuid = other.device_uuid
-            and held.gpu_instance_id = other.gpu_instance_id
-            and held.start_at < other.end_at
-            and held.end_at > other.start_at
+        using (cluster, device_uuid, gpu_instance_id)
+    where
+        held.start_at < other.end_at
+        and held.end_at > other.start_at
 ),
 
 opened as (

@@ -45,13 +45,11 @@ met as (
         stated.end_at as stated_end_at
     from labelled
     inner join stated
-        on
-            labelled.cluster = stated.cluster
-            and labelled.namespace = stated.namespace
-            and labelled.pod = stated.pod
-            and labelled.pod_uid in ('', stated.pod_uid)
-            and labelled.start_at < stated.end_at
-            and labelled.end_at > stated.start_at
+        using (cluster, namespace, pod)
+    where
+        labelled.pod_uid in ('', stated.pod_uid)
+        and labelled.start_at < stated.end_at
+        and labelled.end_at > stated.start_at
 ),
 
 -- What is left of a run: before, between and after what is stated.
@@ -76,16 +74,8 @@ open_end as (
         coalesce(bool_or(met.stated_start_at <= cut.start_at and met.stated_end_at > cut.start_at) over piece, false) as is_stated
     from cut
     inner join met
-        on
-            cut.cluster = met.cluster
-            and cut.device_uuid = met.device_uuid
-            and cut.gpu_instance_id = met.gpu_instance_id
-            and cut.namespace = met.namespace
-            and cut.pod = met.pod
-            and cut.pod_uid = met.pod_uid
-            and cut.container = met.container
-            and cut.run_start_at = met.start_at
-            and cut.is_absence = met.is_absence
+        using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, is_absence)
+    where cut.run_start_at = met.start_at
     window piece as (
         partition by
             cut.cluster, cut.device_uuid, cut.gpu_instance_id, cut.namespace, cut.pod, cut.pod_uid, cut.container, cut.run_start_at,

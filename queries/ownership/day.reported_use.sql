@@ -54,13 +54,11 @@ met as (
         run.* exclude (cluster)
     from told
     inner join run
-        on
-            told.cluster = run.cluster
-            and told.namespace = run.namespace
-            and told.pod = run.pod
-            and told.named_at >= run.start_at
-            and told.named_at < run.end_at
-    where told.pod_uid = ''
+        using (cluster, namespace, pod)
+    where
+        told.named_at >= run.start_at
+        and told.named_at < run.end_at
+        and told.pod_uid = ''
 ),
 
 given as (

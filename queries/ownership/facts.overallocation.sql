@@ -87,19 +87,11 @@ given as (
     left join run
         using (cluster, pod_uid)
     left join replica
-        on
-            use.cluster = replica.cluster
-            and use.pod_uid = replica.pod_uid
+        using (cluster, pod_uid)
     left join named_replica
-        on
-            use.cluster = named_replica.cluster
-            and use.namespace = named_replica.namespace
-            and use.pod = named_replica.pod
+        using (cluster, namespace, pod)
     left join part
-        on
-            use.cluster = part.cluster
-            and use.pod_uid = part.pod_uid
-            and use.device_uuid = part.device_uuid
+        using (cluster, pod_uid, device_uuid)
     where use.source != 'dra-claim'
     group by use.cluster, use.device_uuid, use.gpu_instance_id, use.pod_uid, use.source, use.namespace, use.pod
 ),
@@ -147,12 +139,10 @@ taken as (
         unnest(map_entries(unit.capacity_ratios), recursive := true)
     from piece
     inner join unit
-        on
-            piece.cluster = unit.cluster
-            and piece.device_uuid = unit.device_uuid
-            and piece.gpu_instance_id = unit.gpu_instance_id
-            and piece.start_at >= unit.start_at
-            and piece.end_at <= unit.end_at
+        using (cluster, device_uuid, gpu_instance_id)
+    where
+        piece.start_at >= unit.start_at
+        and piece.end_at <= unit.end_at
 ),
 
 -- By capacity, '' is the whole: several requests of one claim have it once.

@@ -83,9 +83,7 @@ node as (
     left join day.node_sharing as sharing
         using (cluster, node_name)
     left join virtual
-        on
-            place.cluster = virtual.cluster
-            and place.node_name = virtual.node_name
+        using (cluster, node_name)
 ),
 
 request as (
@@ -118,15 +116,9 @@ judged as (
     left join shared
         using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at)
     left join node
-        on
-            run.cluster = node.cluster
-            and run.device_uuid = node.device_uuid
+        using (cluster, device_uuid)
     left join request
-        on
-            run.cluster = request.cluster
-            and run.namespace = request.namespace
-            and run.pod = request.pod
-            and run.container = request.container
+        using (cluster, namespace, pod, container)
 ),
 
 told as (

@@ -40,10 +40,7 @@ made as (
     left join day.pod_controller as own
         using (cluster, namespace, pod, pod_uid)
     left join named
-        on
-            holder.cluster = named.cluster
-            and holder.namespace = named.namespace
-            and holder.pod = named.pod
+        using (cluster, namespace, pod)
 )
 
 select

@@ -28,13 +28,11 @@ with met as (
         list_sort(list(distinct stated.device_uuid)) as given_devices
     from day.owner_label_run as run
     inner join day.authoritative_use as stated
-        on
-            run.cluster = stated.cluster
-            and run.namespace = stated.namespace
-            and run.pod = stated.pod
-            and run.pod_uid in ('', stated.pod_uid)
-            and run.start_at < stated.end_at
-            and run.end_at > stated.start_at
+        using (cluster, namespace, pod)
+    where
+        run.pod_uid in ('', stated.pod_uid)
+        and run.start_at < stated.end_at
+        and run.end_at > stated.start_at
     group by
         run.cluster, run.device_uuid, run.gpu_instance_id, run.namespace, run.pod, stated.pod_uid, run.container, run.start_at, run.end_at
 )

@@ -107,9 +107,7 @@ way as (
     left join reported
         using (cluster, system, resource, flavor)
     left join by_pods
-        on
-            known.cluster = by_pods.cluster
-            and known.system = by_pods.system
+        using (cluster, system)
     group by known.cluster, known.system, known.resource, known.flavor, by_pods.cluster
 ),
 
@@ -191,13 +189,10 @@ step as (
     select followed.*
     from followed
     inner join since
-        on
-            followed.cluster = since.cluster
-            and followed.system = since.system
-            and followed.resource = since.resource
-            and followed.flavor = since.flavor
-            and followed.end_at > since.first_at
-    where followed.end_at is not null
+        using (cluster, system, resource, flavor)
+    where
+        followed.end_at > since.first_at
+        and followed.end_at is not null
 ),
 
 before as (
@@ -329,15 +324,11 @@ waiting as (
         min(stretch.pod_native) as waiting_pod_native
     from summed
     inner join waiting_stretch as stretch
-        on
-            summed.cluster = stretch.cluster
-            and summed.system = stretch.system
-            and summed.resource = stretch.resource
-            and summed.flavor = stretch.flavor
-            and summed.quota = stretch.quota
-            and summed.start_at >= stretch.start_at
-            and summed.start_at < stretch.end_at
-    where summed.demanded > summed.delivered and stretch.pod_count > 0
+        using (cluster, system, resource, flavor, quota)
+    where
+        summed.start_at >= stretch.start_at
+        and summed.start_at < stretch.end_at
+        and summed.demanded > summed.delivered and stretch.pod_count > 0
     group by all
 ),
 
@@ -358,14 +349,10 @@ report as (
         max(amount_native) filter (where field = 'fair_share') as fair_share
     from summed
     inner join reported
-        on
-            summed.cluster = reported.cluster
-            and summed.system = reported.system
-            and summed.resource = reported.resource
-            and summed.flavor = reported.flavor
-            and summed.quota = reported.quota
-            and summed.start_at >= reported.start_at
-            and summed.start_at < reported.end_at
+        using (cluster, system, resource, flavor, quota)
+    where
+        summed.start_at >= reported.start_at
+        and summed.start_at < reported.end_at
     group by all
 )
 
@@ -414,20 +401,11 @@ from summed
 inner join way
     using (cluster, system, resource, flavor)
 left join shown
-    on summed.cluster = shown.cluster
+    using (cluster)
 left join pod_queue
-    on
-        summed.cluster = pod_queue.cluster
-        and summed.quota = pod_queue.quota
+    using (cluster, quota)
 inner join term
-    on
-        summed.cluster = term.cluster
-        and summed.system = term.system
-        and summed.resource = term.resource
-        and summed.flavor = term.flavor
-        and summed.quota = term.quota
-        and summed.start_at >= term.start_at
-        and summed.start_at < term.end_at
+    using (cluster, system, resource, flavor, quota)
 left join waiting
     on
         summed.cluster = waiting.cluster
@@ -450,4 +428,7 @@ left join day.quota_watch as watch
         and watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
         and summed.start_at >= watch.start_at
         and summed.start_at < watch.end_at
-where if(way.amount_source in ('pods', 'workloads'), watch.cluster is not null, report.delivered is not null)
+where
+    summed.start_at >= term.start_at
+    and summed.start_at < term.end_at
+    and if(way.amount_source in ('pods', 'workloads'), watch.cluster is not null, report.delivered is not null)

@@ -73,10 +73,7 @@ group_seen as (
         if(arg_max(look.is_followed, look.observed_at), max(look.stands_until_at), null) as gone_at
     from lake.quota as object
     inner join day.state_snapshot as look
-        on
-            object.cluster = look.cluster
-            and object.kind = look.kind
-            and object.observed_at = look.observed_at
+        using (cluster, kind, observed_at)
     where object.kind = 'podgroups.scheduling.volcano.sh'
     group by all
 ),
@@ -116,11 +113,10 @@ claim_seen as (
         if(arg_max(look.is_followed, look.observed_at), max(look.stands_until_at), null) as gone_at
     from lake.claim as claim
     inner join day.state_snapshot as look
-        on
-            claim.cluster = look.cluster
-            and look.kind = 'resourceclaims.resource.k8s.io'
-            and claim.observed_at = look.observed_at
-    where not claim.is_extended_resource
+        using (cluster, observed_at)
+    where
+        look.kind = 'resourceclaims.resource.k8s.io'
+        and not claim.is_extended_resource
     group by all
 ),
 

@@ -14,9 +14,7 @@ with term as (
     select span.*
     from day.quota_terms as span
     semi join day.quota_unit as unit
-        on
-            span.system = unit.system
-            and span.resource = unit.resource
+        using (system, resource)
 ),
 
 subject as (
@@ -56,7 +54,7 @@ told as (
         watch.end_at
     from subject
     inner join day.quota_watch as watch
-        on subject.cluster = watch.cluster
+        using (cluster)
     union
     select
         report.cluster,

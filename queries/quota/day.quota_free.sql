@@ -136,7 +136,7 @@ fitting as (
         floor(node_free.free::double / size.request_gpus + 1e-6) * size.request_gpus as fit
     from node_free
     inner join size
-        on node_free.cluster = size.cluster
+        using (cluster)
 ),
 
 grown as (

@@ -28,11 +28,10 @@ looked as (
         look.stands_until_at as end_at
     from lake.pod
     inner join day.state_snapshot as look
-        on
-            pod.cluster = look.cluster
-            and look.kind = 'pods'
-            and pod.observed_at = look.observed_at
-    where coalesce(label, '') != '' and (pod.cluster, pod.pod_uid) not in (select (told.cluster, told.pod_uid) from told)
+        using (cluster, observed_at)
+    where
+        look.kind = 'pods'
+        and coalesce(label, '') != '' and (pod.cluster, pod.pod_uid) not in (select (told.cluster, told.pod_uid) from told)
 ),
 
 span as (

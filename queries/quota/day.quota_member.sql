@@ -193,9 +193,7 @@ flavored as (
     inner join day.quota_pod as pod
         using (cluster, pod_uid)
     inner join day.quota_flavor as flavor
-        on
-            own.cluster = flavor.cluster
-            and own.quota = flavor.quota
+        using (cluster, quota)
     left join day.quota_placement as placed
         on
             own.cluster = placed.cluster

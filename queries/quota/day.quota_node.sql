@@ -46,11 +46,10 @@ looked as (
         look.stands_until_at as end_at
     from lake.node
     inner join day.state_snapshot as look
-        on
-            node.cluster = look.cluster
-            and look.kind = 'nodes'
-            and node.observed_at = look.observed_at
-    where node.cluster not in (select told.cluster from told)
+        using (cluster, observed_at)
+    where
+        look.kind = 'nodes'
+        and node.cluster not in (select told.cluster from told)
 ),
 
 span as (

@@ -51,11 +51,10 @@ with looked as (
         arg_max(annotations, pod.observed_at) as annotations
     from lake.pod
     inner join day.state_snapshot as look
-        on
-            pod.cluster = look.cluster
-            and look.kind = 'pods'
-            and pod.observed_at = look.observed_at
-    where pod_uid != ''
+        using (cluster, observed_at)
+    where
+        look.kind = 'pods'
+        and pod_uid != ''
     group by pod.cluster, pod_uid
 ),
 
@@ -103,9 +102,7 @@ container_request as (
     inner join day.kube_series as series
         using (cluster, series_id)
     inner join lake.sample
-        on
-            asked.cluster = sample.cluster
-            and asked.series_id = sample.series_id
+        using (cluster, series_id)
     group by all
 ),
 

@@ -58,21 +58,9 @@ with joined as (
     inner join day.quota_unit as unit
         using (system, resource)
     left join day.quota_share as share
-        on
-            moment.cluster = share.cluster
-            and moment.system = share.system
-            and moment.resource = share.resource
-            and moment.flavor = share.flavor
-            and moment.quota = share.quota
-            and moment.start_at = share.start_at
+        using (cluster, system, resource, flavor, quota, start_at)
     left join day.quota_lending as lending
-        on
-            moment.cluster = lending.cluster
-            and moment.system = lending.system
-            and moment.resource = lending.resource
-            and moment.flavor = lending.flavor
-            and moment.quota = lending.quota
-            and moment.start_at = lending.start_at
+        using (cluster, system, resource, flavor, quota, start_at)
     left join day.quota_capacity as capacity
         on
             moment.cluster = capacity.cluster

@@ -122,14 +122,10 @@ told as (
         max(amount_native) filter (where field = 'lending_limit') as lending_limit
     from slice
     inner join series
-        on
-            slice.cluster = series.cluster
-            and slice.system = series.system
-            and slice.quota = series.quota
-            and slice.resource = series.resource
-            and slice.flavor = series.flavor
-            and slice.start_at >= series.start_at
-            and slice.start_at < series.end_at
+        using (cluster, system, quota, resource, flavor)
+    where
+        slice.start_at >= series.start_at
+        and slice.start_at < series.end_at
     group by all
 ),
 

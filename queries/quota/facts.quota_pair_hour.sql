@@ -26,14 +26,7 @@ borrowed as (
         borrower.borrowed_native as part_native
     from starved
     inner join day.quota_step as borrower
-        on
-            starved.cluster = borrower.cluster
-            and starved.system = borrower.system
-            and starved.resource = borrower.resource
-            and starved.flavor = borrower.flavor
-            and starved.pool = borrower.pool
-            and starved.start_at = borrower.start_at
-            and starved.quota != borrower.quota
+        using (cluster, system, resource, flavor, pool, start_at)
     anti join day.quota_lending as lending
         on
             starved.cluster = lending.cluster
@@ -42,7 +35,9 @@ borrowed as (
             and starved.flavor = lending.flavor
             and starved.quota = lending.quota
             and starved.start_at = lending.start_at
-    where borrower.borrowed_native > 0 and not borrower.is_parent
+    where
+        starved.quota != borrower.quota
+        and borrower.borrowed_native > 0 and not borrower.is_parent
     union all by name
     select
         starved.*,

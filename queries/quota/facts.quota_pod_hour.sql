@@ -50,11 +50,8 @@ state as (
         { 'what': label.label, 'from_at': label.start_at::timestamp, 'until_at': label.end_at::timestamp, 'whose': '' } as span
     from own
     inner join day.quota_pod_label as label
-        on
-            own.cluster = label.cluster
-            and own.system = 'nos'
-            and own.quota = label.quota
-            and own.pod_uid = label.pod_uid
+        using (cluster, quota, pod_uid)
+    where own.system = 'nos'
     union all
     select
         own.cluster,
@@ -259,15 +256,6 @@ from summed
 inner join own
     using (cluster, system, quota, resource, flavor, pod_uid)
 inner join day.quota_unit as unit
-    on
-        summed.system = unit.system
-        and summed.resource = unit.resource
+    using (system, resource)
 left join exposed_sum
-    on
-        summed.cluster = exposed_sum.cluster
-        and summed.pod_uid = exposed_sum.pod_uid
-        and summed.system = exposed_sum.system
-        and summed.quota = exposed_sum.quota
-        and summed.resource = exposed_sum.resource
-        and summed.flavor = exposed_sum.flavor
-        and summed.hour_start_at = exposed_sum.hour_start_at
+    using (cluster, pod_uid, system, quota, resource, flavor, hour_start_at)

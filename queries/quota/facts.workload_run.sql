@@ -52,12 +52,10 @@ ran as (
         min(pod.running_at)::timestamp as running_at
     from day.workload_run as run
     inner join lake.pod as pod
-        on
-            run.cluster = pod.cluster
-            and run.namespace = pod.namespace
-            and run.owner_name = pod.owner_name
-            and pod.running_at >= run.reserved_at
-            and (run.ended_at is null or pod.running_at < run.ended_at)
+        using (cluster, namespace, owner_name)
+    where
+        pod.running_at >= run.reserved_at
+        and (run.ended_at is null or pod.running_at < run.ended_at)
     group by all
 )
 

@@ -25,7 +25,7 @@ outside as (
         max(native.amount_gpus) as held_gpus
     from day.quota_pod as pod
     inner join system
-        on pod.cluster = system.cluster
+        using (cluster)
     -- Kubernetes' own words: what quotas make of a request does not matter to pods that they do not govern. A GPU that
     -- is asked for by several names is one.
     inner join day.quota_native as native

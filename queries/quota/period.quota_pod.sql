@@ -52,11 +52,8 @@ named as (
         pod.pod_uid as uid
     from held
     inner join pod
-        on
-            held.cluster = pod.cluster
-            and held.namespace = pod.namespace
-            and held.pod = pod.pod
-            and held.pod_uid in ('', pod.pod_uid)
+        using (cluster, namespace, pod)
+    where held.pod_uid in ('', pod.pod_uid)
     qualify
         held.pod_uid != ''
         or count(*) over (

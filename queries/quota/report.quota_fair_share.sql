@@ -368,15 +368,7 @@ from shared
 left join starved
     using (cluster, system, resource, flavor, quota)
 left join evicted
-    on
-        shared.cluster = evicted.cluster
-        and shared.system = evicted.system
-        and shared.quota = evicted.quota
+    using (cluster, system, quota)
 left join period.quota_pod as pod
-    on
-        shared.cluster = pod.cluster
-        and shared.system = pod.system
-        and shared.resource = pod.resource
-        and shared.flavor = pod.flavor
-        and shared.quota = pod.quota
+    using (cluster, system, resource, flavor, quota)
 order by all

@@ -22,10 +22,7 @@ select
     sum(device_hour.observed_seconds) as device_seconds
 from facts.container_hour as held
 inner join facts.device_hour
-    on
-        held.cluster = device_hour.cluster
-        and held.device_uuid = device_hour.device_uuid
-        and device_hour.gpu_instance_id in (held.gpu_instance_id, '')
-        and held.hour_start_at = device_hour.hour_start_at
+    using (cluster, device_uuid, hour_start_at)
+where device_hour.gpu_instance_id in (held.gpu_instance_id, '')
 group by all
 having held.observed_seconds > sum(device_hour.observed_seconds) + 0.001

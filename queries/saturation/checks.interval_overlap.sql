@@ -15,10 +15,7 @@ select
     other.start_at as other_start_at
 from day.interval_saturation as piece
 inner join day.interval_saturation as other
-    on
-        piece.cluster = other.cluster
-        and piece.device_uuid = other.device_uuid
-        and piece.gpu_instance_id = other.gpu_instance_id
-        and piece.hour_start_at = other.hour_start_at
-        and piece.start_at < other.start_at
-        and piece.end_at > other.start_at
+    using (cluster, device_uuid, gpu_instance_id, hour_start_at)
+where
+    piece.start_at < other.start_at
+    and piece.end_at > other.start_at

@@ -46,12 +46,10 @@ with part as (
         end as share_ratio
     from day.sample_sum as segment
     inner join day.ownership_interval
-        on
-            segment.cluster = ownership_interval.cluster
-            and segment.device_uuid = ownership_interval.device_uuid
-            and segment.hour_start_at = ownership_interval.hour_start_at
-            and segment.start_at < ownership_interval.end_at
-            and (segment.end_at > ownership_interval.start_at or segment.start_at >= ownership_interval.start_at)
+        using (cluster, device_uuid, hour_start_at)
+    where
+        segment.start_at < ownership_interval.end_at
+        and (segment.end_at > ownership_interval.start_at or segment.start_at >= ownership_interval.start_at)
 ),
 
 event as (

@@ -88,12 +88,10 @@ run as (
         run.make
     from summed
     inner join day.device_run as run
-        on
-            summed.cluster = run.cluster
-            and summed.device_uuid = run.device_uuid
-            and summed.gpu_instance_id = run.gpu_instance_id
-            and run.start_at < summed.hour_start_at + interval 1 hour
-            and run.end_at > summed.hour_start_at
+        using (cluster, device_uuid, gpu_instance_id)
+    where
+        run.start_at < summed.hour_start_at + interval 1 hour
+        and run.end_at > summed.hour_start_at
 ),
 
 -- What the labels said last in the hour, each for itself: an exporter that leaves a label out takes nothing from one that has it.
@@ -132,8 +130,4 @@ from summed
 left join labelled
     using (cluster, device_uuid, gpu_instance_id, hour_start_at)
 left join event
-    on
-        summed.cluster = event.cluster
-        and summed.device_uuid = event.device_uuid
-        and summed.gpu_instance_id = event.gpu_instance_id
-        and summed.hour_start_at = event.hour_start_at
+    using (cluster, device_uuid, gpu_instance_id, hour_start_at)

@@ -57,14 +57,10 @@ holder as (
         measured.scope
     from facts.ownership
     inner join measured
-        on
-            ownership.cluster = measured.cluster
-            and ownership.device_uuid = measured.device_uuid
-            and ownership.gpu_instance_id = measured.gpu_instance_id
-            and ownership.namespace = measured.namespace
-            and ownership.pod = measured.pod
-            and (measured.pod_uid in ('', ownership.pod_uid) or ownership.pod_uid = '')
-            and measured.container in ('', ownership.container)
+        using (cluster, device_uuid, gpu_instance_id, namespace, pod)
+    where
+        (measured.pod_uid in ('', ownership.pod_uid) or ownership.pod_uid = '')
+        and measured.container in ('', ownership.container)
 ),
 
 -- One line of time per holder and signal: the container's own series before the pod's.

@@ -81,11 +81,7 @@ step as (
     left join first_seen
         using (cluster, device_uuid)
     left join handed_over
-        on
-            detail.cluster = handed_over.cluster
-            and detail.device_uuid = handed_over.device_uuid
-            and detail.signal = handed_over.signal
-            and detail.xid_code = handed_over.xid_code
+        using (cluster, device_uuid, signal, xid_code)
     where not detail.is_carried
 ),
 

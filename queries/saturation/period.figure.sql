@@ -43,15 +43,7 @@ with placed as (
     left join period.link as link
         using (cluster, device_uuid)
     left join period.source as source
-        on
-            total.subject = source.subject
-            and total.cluster = source.cluster
-            and total.namespace = source.namespace
-            and total.pod = source.pod
-            and total.pod_uid = source.pod_uid
-            and total.container = source.container
-            and total.device_uuid = source.device_uuid
-            and total.gpu_instance_id = source.gpu_instance_id
+        using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 ),
 
 judged as (

@@ -217,12 +217,6 @@ from judged
 left join fitting
     using (cluster, namespace, pod, pod_uid, container, device_uuid)
 left join smaller
-    on
-        judged.cluster = smaller.cluster
-        and judged.namespace = smaller.namespace
-        and judged.pod = smaller.pod
-        and judged.pod_uid = smaller.pod_uid
-        and judged.container = smaller.container
-        and judged.device_uuid = smaller.device_uuid
+    using (cluster, namespace, pod, pod_uid, container, device_uuid)
 -- What never worked is idle, not large; what is unknown stays, and says so.
 where coalesce(judged.busiest_sm_active_ratio, 1) >= 0.001

@@ -60,11 +60,7 @@ of_board as (
         told.left_out
     from instance
     inner join told
-        on
-            instance.cluster = told.cluster
-            and instance.device_uuid = told.device_uuid
-            and instance.day = told.day
-            and told.gpu_instance_id = ''
+        using (cluster, device_uuid, day)
     anti join told as own
         on
             instance.cluster = own.cluster
@@ -72,6 +68,7 @@ of_board as (
             and instance.gpu_instance_id = own.gpu_instance_id
             and instance.day = own.day
             and told.signal = own.signal
+    where told.gpu_instance_id = ''
 ),
 
 own as (
@@ -110,11 +107,7 @@ held as (
     left join own
         using (cluster, device_uuid, gpu_instance_id, day)
     left join from_board
-        on
-            holder.cluster = from_board.cluster
-            and holder.device_uuid = from_board.device_uuid
-            and holder.gpu_instance_id = from_board.gpu_instance_id
-            and holder.day = from_board.day
+        using (cluster, device_uuid, gpu_instance_id, day)
 ),
 
 reading as (

@@ -288,9 +288,4 @@ from summed
 left join lifetime
     using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 left join united
-    on
-        summed.cluster = united.cluster
-        and summed.namespace = united.namespace
-        and summed.pod = united.pod
-        and summed.pod_uid = united.pod_uid
-        and summed.container = united.container
+    using (cluster, namespace, pod, pod_uid, container)
