@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from gpureport import pipeline
 from gpureport.commands.options import FORMAT, LAKE, PLACE, Invocation, period
 from gpureport.errors import UsageError
 from gpureport.row_printing import Output
@@ -44,12 +43,14 @@ def sql(
 
     Example: gpureport sql "select namespace, bucket, sum(gpu_hours) from report.gpu_hour_ledger group by all order by all"
     """
+    from gpureport.pipeline import asking
+
     config = invocation.config(**flags)
     if until and not since:
         raise UsageError("--until needs --since")
     start = parse_instant(since) if since else None
     window = Window(start, parse_instant(until) if until else start + timedelta(days=1)) if start else None
-    pipeline.sql(config, statement, output, window, rows_at_most, allow_files)
+    asking.sql(config, statement, output, window, rows_at_most, allow_files)
 
 
 @click.command()
@@ -77,15 +78,17 @@ def diff(
 
     Example: gpureport diff --since 2026-11-08 --until 2026-11-15
     """
+    from gpureport.pipeline import comparing
+
     config = invocation.config(lake=lake)
     if reports:
         if len(reports) != 2 or any(times.values()):
             raise UsageError("give two reports, the earlier first, or the windows of a lake with --since; not both")
         first, second = (config.reached_place(each, invocation.environ) for each in reports)
-        pipeline.diff_reports(config, first, second, show, output, invocation.say)
+        comparing.diff_reports(config, first, second, show, output, invocation.say)
         return
     window, earlier = _compared_windows(times)
-    pipeline.diff_windows(config, window, earlier, show, output)
+    comparing.diff_windows(config, window, earlier, show, output)
 
 
 def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window | None]:
@@ -117,11 +120,16 @@ def top(
 
     Example: gpureport top teams --since 7d
     """
+    from gpureport.pipeline import asking
+
     config = invocation.config(**flags)
-    pipeline.top(config, what, period(invocation, config, since, until), output, count)
+    asking.top(config, what, period(invocation, config, since, until), output, count)
 
 
 @click.command()
 def schema() -> None:
     """Print every table, column and unit, as Markdown."""
-    click.echo(pipeline.schema(), nl=False)
+    from gpureport.documents.schema import render_schema
+    from gpureport.query import load
+
+    click.echo(render_schema(load()), nl=False)

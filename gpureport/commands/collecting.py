@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from gpureport import pipeline
 from gpureport.commands.options import (
     CLUSTER,
     DATE,
@@ -50,18 +49,20 @@ def export(invocation: Invocation, /, day: str | None, no_kubernetes: bool, bloc
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
     """
+    from gpureport.pipeline import collecting, observing
+
     config = invocation.config(**flags)
     chosen = finished_day(invocation, day)
     if blocks:
-        for line in pipeline.export_blocks(config, blocks, invocation.environ, chosen):
+        for line in collecting.export_blocks(config, blocks, invocation.environ, chosen):
             invocation.say(line)
         click.echo(str(config.lake))
         return
-    for each in pipeline.each_source(config, invocation.environ, chosen):
+    for each in collecting.each_source(config, invocation.environ, chosen):
         with_state = each.kubernetes.enabled and not no_kubernetes
-        beside = pipeline.snapshot_beside(each, invocation.environ, invocation.now) if with_state else pipeline.Beside()
-        exported = pipeline.export(each, invocation.environ, chosen)
-        for line in pipeline.describe_export(exported):
+        beside = observing.snapshot_beside(each, invocation.environ, invocation.now) if with_state else observing.Beside()
+        exported = collecting.export(each, invocation.environ, chosen)
+        for line in collecting.describe_export(exported):
             invocation.say(line)
         beside.conclude(invocation.say)
     click.echo(str(config.lake))
@@ -80,11 +81,13 @@ def snapshot(invocation: Invocation, /, **flags: Any) -> None:
 
     Example: gpureport snapshot --kubeconfig ~/.kube/config --context prod --cluster prod --lake lake
     """
+    from gpureport.pipeline.observing import take_snapshots
+
     config = invocation.config(**flags)
     chosen = [each for each in config.each_cluster() if each.kubernetes.enabled]
     if not chosen:
         raise UsageError("no cluster of the configuration has a [kubernetes] section; add kubernetes.kubeconfig to one")
-    pipeline.take_snapshots(chosen, invocation.environ, invocation.now, invocation.say)
+    take_snapshots(chosen, invocation.environ, invocation.now, invocation.say)
     click.echo(str(config.lake))
 
 
@@ -106,12 +109,14 @@ def import_(
 
     Example: gpureport import metrics.openmetrics.txt.gz --kubernetes state --cluster lab --lake lake
     """
+    from gpureport.pipeline import observing
+
     if not files and not kubernetes:
         raise UsageError("nothing to import; name files of OpenMetrics text, or a folder of list replies with --kubernetes")
     config = invocation.config(**flags)
     if kubernetes:
         at = parse_instant(observed_at) if observed_at else None
-        for line in pipeline.describe_snapshot(pipeline.import_state(config, kubernetes, at, invocation.now)):
+        for line in observing.describe_snapshot(observing.import_state(config, kubernetes, at, invocation.now)):
             invocation.say(line)
     if files:
         _import_samples(invocation, config, files)
@@ -119,12 +124,15 @@ def import_(
 
 
 def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path]) -> None:
-    imported = pipeline.import_files(config, files, invocation.now)
+    from gpureport.pipeline.collecting import describe_unread
+    from gpureport.pipeline.observing import import_files
+
+    imported = import_files(config, files, invocation.now)
     days = ", ".join(map(str, imported.days))
     invocation.say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
     for metric, count in imported.nameless.items():
         invocation.say(f"warning: {count:,} values of {metric} have no UUID label, so they are nobody's and were left out")
-    for line in pipeline.describe_unread(imported.unread):
+    for line in describe_unread(imported.unread):
         invocation.say(line)
 
 
@@ -155,7 +163,9 @@ def simulate(invocation: Invocation, /, out: Path | None, lake: Place | None, cl
 
     Example: gpureport simulate --gpus 64 --days 1 --out out/simulated
     """
+    from gpureport.pipeline import rehearsing
+
     if out is None and lake is None:
         raise UsageError("nothing to write; give --out for files, --lake for a lake, or both")
     config = invocation.config(cluster=cluster, lake=lake)
-    print_paths(pipeline.simulate(config, plan, out, config.lake if lake else None, invocation.now.date()))
+    print_paths(rehearsing.simulate(config, plan, out, config.lake if lake else None, invocation.now.date()))

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from gpureport import pipeline
 from gpureport.commands.options import (
     CLUSTER,
     FORMAT,
@@ -59,6 +58,8 @@ def doctor(
 
     Example: gpureport doctor --prometheus-url http://prometheus:9090 --kubeconfig ~/.kube/config
     """
+    from gpureport.pipeline import examining
+
     if flags["lake"] and flags["prometheus__url"]:
         raise UsageError("give --prometheus-url or --lake, not both")
     if repair and (day or not flags["lake"]):
@@ -68,9 +69,9 @@ def doctor(
         raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
     config = invocation.config(cluster=cluster, **flags)
     if flags["lake"] and not day:
-        invocation.say(pipeline.examine_files(config, repair, output, invocation.say))
+        invocation.say(examining.examine_files(config, repair, output, invocation.say))
         return
-    lake_day = pipeline.LakeDay(finished_day(invocation, day), cluster) if flags["lake"] else None
+    lake_day = examining.LakeDay(finished_day(invocation, day), cluster) if flags["lake"] else None
     at = min(invocation.now, day_start(finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
-    look = pipeline.Look(at, lake_day, with_state=not (is_past or no_kubernetes))
-    invocation.say(pipeline.doctor(config, invocation.environ, look, output))
+    look = examining.Look(at, lake_day, with_state=not (is_past or no_kubernetes))
+    invocation.say(examining.doctor(config, invocation.environ, look, output))

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from gpureport import nightly
 from gpureport.commands.options import (
     CLUSTER,
     DATE,
@@ -25,10 +24,6 @@ from gpureport.commands.options import (
     report_options,
 )
 from gpureport.errors import UsageError
-from gpureport.lake import open_lake
-from gpureport.lake.migrate import migrate as migrate_lake
-from gpureport.lake.retention import describe_pruned
-from gpureport.lake.retention import prune as prune_lake
 
 
 def retention_options(command: Any) -> Any:
@@ -70,6 +65,8 @@ def run(invocation: Invocation, /, day: str | None, no_kubernetes: bool, **flags
 
     Example: gpureport run --prometheus-url http://prometheus:9090 --keep-samples 30d --keep-facts 2y
     """
+    from gpureport import nightly
+
     try:
         config = invocation.config(**flags)
     except UsageError as error:
@@ -94,6 +91,10 @@ def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
 
     Example: gpureport prune --lake lake --keep-samples 30d --keep-facts 2y --dry-run
     """
+    from gpureport.lake import open_lake
+    from gpureport.lake.retention import describe_pruned
+    from gpureport.lake.retention import prune as prune_lake
+
     config = invocation.config(**flags)
     if not (config.retention.keep_samples or config.retention.keep_facts):
         raise UsageError("nothing says for how long to keep what; give --keep-samples 30d, --keep-facts 2y or both")
@@ -117,6 +118,8 @@ def migrate(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
 
     Example: gpureport migrate --lake /var/lib/gpureport
     """
+    from gpureport.lake.migrate import migrate as migrate_lake
+
     config = invocation.config(**flags)
     done = migrate_lake(config.lake, dry_run)
     if done.from_version == done.to_version:

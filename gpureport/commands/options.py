@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpureport import pipeline
 from gpureport.config import Config, load_config
 from gpureport.errors import UsageError
 from gpureport.log import Log
@@ -19,7 +18,7 @@ from gpureport.store import Place, parse_place
 from gpureport.window import Window, parse_date, parse_period
 
 if TYPE_CHECKING:
-    from gpureport.pipeline import Reported
+    from gpureport.pipeline.reporting import Reported
 
 _SALT_CHARACTERS = 16
 
@@ -194,7 +193,9 @@ def period(invocation: Invocation, /, config: Config, since: str | None, until: 
     if since is None:
         if until:
             raise UsageError("--until needs --since. Give both, or neither for the last complete week.")
-        return pipeline.default_window(config)
+        from gpureport.pipeline.reporting import default_window
+
+        return default_window(config)
     named = parse_period(since, invocation.now)
     return Window(named.start_at, parse_period(until, invocation.now).start_at) if until else named
 

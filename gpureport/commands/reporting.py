@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from gpureport import pipeline
 from gpureport.commands.options import (
     DATE,
     FOLDER,
@@ -40,14 +39,16 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
 
     Example: gpureport demo --simulated --out out/demo
     """
+    from gpureport.pipeline import rehearsing
+
     config = invocation.config()
     if not simulated and (days or gpus):
         raise UsageError("--days and --gpus are of the simulated cluster; give them with --simulated")
     if not simulated:
-        print_report(invocation, pipeline.demo(config, out or Path("out/demo-h200"), invocation.now))
+        print_report(invocation, rehearsing.demo(config, out or Path("out/demo-h200"), invocation.now))
         return
     folder = out or Path("out/demo")
-    print_report(invocation, pipeline.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56, invocation.say))
+    print_report(invocation, rehearsing.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56, invocation.say))
     for line in ("top teams", "report --by team --out out/teams", "whatif --since 2026-10-25 --until 2026-11-01 --add-nodes 1"):
         invocation.say(f"next: gpureport {line} --lake {folder / 'lake'}")
 
@@ -64,8 +65,10 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 
     Example: gpureport compute --date 2026-11-20
     """
+    from gpureport.pipeline import reporting
+
     config = invocation.config(**flags)
-    for line in pipeline.compute(config, finished_day(invocation, day)):
+    for line in reporting.compute(config, finished_day(invocation, day)):
         invocation.say(line)
     click.echo(f"{config.lake}/facts")
 
@@ -93,6 +96,8 @@ def report(
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
     """
+    from gpureport.pipeline import reporting
+
     config = invocation.config(**flags)
     window = period(invocation, config, since, until)
     if salt_file and not is_anonymous:
@@ -100,4 +105,4 @@ def report(
     if is_anonymous and config.report.by:
         raise UsageError("Team pages have the team's name. Use --anonymise without --by.")
     salt = read_salt(salt_file) if is_anonymous else ""
-    print_report(invocation, pipeline.report(config, window, config.out, invocation.now, salt))
+    print_report(invocation, reporting.report(config, window, config.out, invocation.now, salt))

@@ -7,12 +7,10 @@ from typing import Any
 
 import click
 
-from gpureport import pipeline
 from gpureport.commands.options import FORMAT, LAKE, Invocation
 from gpureport.row_printing import Output
 from gpureport.schedulers.change import SETTABLE
 from gpureport.store import Place
-from gpureport.whatif import parse_question
 from gpureport.window import Window, parse_instant
 
 _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
@@ -65,8 +63,11 @@ def whatif(
 
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
     """
+    from gpureport.pipeline.comparing import what_if
+    from gpureport.whatif import parse_question
+
     question = parse_question(**asked)
     config = invocation.config(lake=lake)
     start = parse_instant(since)
     window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
-    pipeline.what_if(config, window, question, output, invocation.say)
+    what_if(config, window, question, output, invocation.say)

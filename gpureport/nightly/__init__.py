@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from gpureport import pipeline
 from gpureport.config import Config
 from gpureport.errors import CoverageError, FindingError, GpureportError, SourceError, StoreError
 from gpureport.export import NoSeriesError
 from gpureport.job_metrics import Night, publish
 from gpureport.lake import LakeBusyError, exclusive_run, open_lake
 from gpureport.lake.retention import describe_pruned, prune
+from gpureport.pipeline import collecting, delivering, observing, reporting
 from gpureport.runtime.stopping import EXIT_CODE, is_terminated
 from gpureport.window import Window
 
@@ -52,7 +52,7 @@ class NightPlan:
     with_state: bool = True
 
 
-def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> pipeline.Reported | None:
+def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> reporting.Reported | None:
     """Export and compute the day, the days missing before it and the recent ones that grew; then the report of the day.
 
     Then metrics of the run are published, whatever came of it; a second run at the same time leaves at once and publishes none.
@@ -86,12 +86,12 @@ def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
     tell(0)
 
 
-def _work(plan: NightPlan, say: Say, watch: Watch) -> pipeline.Reported:
+def _work(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
     """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
-    pipeline.check(plan.config)  # hours of fetching should not come before it
+    reporting.check(plan.config)  # hours of fetching should not come before it
     failures: list[SourceError] = []
     found_day = False
-    for config in pipeline.each_source(plan.config, plan.environ, plan.last_day):
+    for config in collecting.each_source(plan.config, plan.environ, plan.last_day):
         cluster = _Cluster(replace(plan, config=config), say, watch)
         found_day = cluster.read(failures) or found_day
     if failures and not found_day:
@@ -110,11 +110,11 @@ def _work(plan: NightPlan, say: Say, watch: Watch) -> pipeline.Reported:
     return written
 
 
-def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> pipeline.Reported:
+def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
     """The report, then what becomes of old days, whatever the report says of this one."""
     try:
         with watch.stage("report"):
-            written = pipeline.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
+            written = reporting.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
     except Exception as error:
         watch.has_report = isinstance(error, CoverageError | FindingError)
         _tidy(plan, say, watch)
@@ -161,7 +161,7 @@ class _Cluster:
         if not (plan.with_state and plan.config.kubernetes.enabled):
             return
         with self.watch.stage("snapshot"):
-            beside = pipeline.snapshot_beside(plan.config, plan.environ, plan.now)
+            beside = observing.snapshot_beside(plan.config, plan.environ, plan.now)
         for line in beside.lines:
             self.say(line)
         if beside.failure:
@@ -189,7 +189,7 @@ class _Cluster:
         config = self.plan.config
         try:
             with self.watch.stage("export"):
-                exported = pipeline.export(config, self.plan.environ, day, only_if_grown=True)
+                exported = collecting.export(config, self.plan.environ, day, only_if_grown=True)
         except NoSeriesError as error:
             if day == self.plan.last_day:
                 raise
@@ -199,7 +199,7 @@ class _Cluster:
                 return False
         else:
             self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
-            for line in pipeline.describe_export(exported):
+            for line in collecting.describe_export(exported):
                 self.say(line)
         self._compute(day)
         return True
@@ -214,10 +214,10 @@ class _Cluster:
 
     def _compute(self, day: date) -> None:
         """Facts of a day where it has none of these samples; a run may have been killed between the samples and them."""
-        if pipeline.has_facts(self.plan.config, day):
+        if reporting.has_facts(self.plan.config, day):
             return
         with self.watch.stage("compute"):
-            for line in pipeline.compute(self.plan.config, day, self.plan.config.cluster):
+            for line in reporting.compute(self.plan.config, day, self.plan.config.cluster):
                 self.say(line)
 
 
@@ -236,7 +236,7 @@ def _database(plan: NightPlan, has_report: bool, say: Say) -> Iterator[Path | No
     with ExitStack() as stack:
         database = None
         try:
-            database = stack.enter_context(pipeline.report_here(plan.config.out)) / "gpureport.duckdb"
+            database = stack.enter_context(delivering.report_here(plan.config.out)) / "gpureport.duckdb"
         except StoreError as error:
             say(f"warning: the run's metrics lack what the report says: {error}")
         yield database if database and database.exists() else None

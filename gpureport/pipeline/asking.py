@@ -1,4 +1,4 @@
-"""SQL over a lake and its report, and the documented schema."""
+"""SQL over a lake and its report, and the largest of its teams, workloads and GPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from duckdb import DuckDBPyConnection
 
 from gpureport.compute import connection
 from gpureport.config import Config
-from gpureport.documents.schema import render_schema
 from gpureport.errors import LakeError
 from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, open_lake, views
@@ -109,8 +108,3 @@ def top(config: Config, what: str, window: Window, output: Output, count: int) -
         built = [*TOP_TABLES, "period.workload", *(["report.cost"] if config.prices.gpu_hour else [])]
         WindowTables(con, lake, window, report_settings(config), made_with).build(built)
         print_rows(*rows_of(con, what, window.seconds / 3600, count), output, sys.stdout)
-
-
-def schema() -> str:
-    """Every table's columns, types and meaning, as Markdown."""
-    return render_schema(load())
