@@ -1,8 +1,10 @@
 -- Allocated, free and unavailable GPUs of each node in intervals, from requests, placements and the node's state alone.
 --
 -- Known without telemetry: what a pod requests on the node is allocated from its binding on; what is left is free where the node takes
--- pods, unavailable where it does not. Time in which pods or the node were not looked at has no row. Of two sources the one that saw more.
+-- pods, unavailable where it does not. Time in which pods or the node were not looked at has no row. Of two sources of requests the one
+-- that saw more, and likewise of two sources of nodes: a snapshot a day beside kube-state-metrics that names no node's condition.
 --
+-- revision: 2
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
 -- reads:  day.gpu_request, day.node_capacity
 -- params:
@@ -20,6 +22,15 @@ with best as (
         source
     from day.node_capacity
     where resource = 'gpu'
+    group by cluster, source
+    qualify row_number() over (partition by cluster order by sum(epoch_ms(end_at - start_at)) desc, source desc) = 1
+),
+
+best_of_requests as (
+    select
+        cluster,
+        source
+    from day.gpu_request
     group by cluster, source
     qualify row_number() over (partition by cluster order by sum(epoch_ms(end_at - start_at)) desc, source desc) = 1
 ),
@@ -52,7 +63,7 @@ select
     end_at,
     effective_units as gpu_count
 from day.gpu_request
-semi join best
+semi join best_of_requests
     using (cluster, source)
 where stage in ('bound', 'placed') and node_name != '' and effective_units > 0
 union all by name

@@ -3,13 +3,15 @@
 -- Kubernetes gives these times in whole seconds. kube-state-metrics says when a pod runs only from one scrape to the next. A pod that asks for
 -- several resources at once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.claim_request, day.kube_request, day.kube_series, day.snapshot_request, lake.device_label, lake.node, lake.pod, lake.sample
+-- reads:  day.accelerator_resource, day.claim_request, day.kube_request, day.kube_series, day.snapshot_request, lake.device_label, lake.node, lake.pod, lake.sample
 -- params:
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time, kube_pod_status_phase
--- columns: cluster, namespace, pod, pod_uid, resource, requested_units, node_name, gpu_model, created_at, scheduled_at, running_at,
+-- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
 --          waiting_until_at, is_refused, source, start_at, end_at
 --   resource          what it asked for; of several the one that says most
+--   requested_gpus    the same in GPUs: percent ÷ 100, MIG slices ÷ slices of the model; null of units without a size in GPUs
 --   node_name         node that it was given, '' while none
 --   gpu_model         model of the GPUs there, '' while none, or unknown
 --   scheduled_at      UTC, when it was given a place; null while it waits
@@ -95,6 +97,15 @@ sized as (
     group by all
 ),
 
+unit as (
+    select
+        cluster,
+        resource,
+        max(unit_gpus) as unit_gpus
+    from day.accelerator_resource
+    group by all
+),
+
 looked as (
     select
         cluster,
@@ -159,6 +170,8 @@ timed as (
         pod.pod_uid,
         pod.resource,
         sized.requested_units,
+        sized.requested_units
+        * if(ends_with(pod.resource, '.deviceclass.resource.k8s.io/devices'), 1, unit.unit_gpus) as requested_gpus,
         pod.node_name,
         coalesce(model.gpu_model, labelled.gpu_model, '') as gpu_model,
         coalesce(looked.created_at, told.created_at) as created_at,
@@ -172,6 +185,10 @@ timed as (
     from pod
     inner join sized
         using (cluster, pod_uid, resource)
+    left join unit
+        on
+            pod.cluster = unit.cluster
+            and pod.resource = unit.resource
     left join looked
         using (cluster, pod_uid)
     left join told

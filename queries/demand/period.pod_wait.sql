@@ -7,10 +7,11 @@
 -- reads:  facts.pod_wait
 -- params: since_at, until_at
 -- source: facts.pod_wait
--- columns: cluster, namespace, pod, pod_uid, gpu_model, resource, requested_units, is_placed, is_started, is_waiting, is_refused,
+-- columns: cluster, namespace, pod, pod_uid, gpu_model, resource, requested_units, requested_gpus, is_placed, is_started, is_waiting, is_refused,
 --          placing_seconds, starting_seconds, waiting_seconds
 --   gpu_model         model of the GPUs that it was given; '' while it waits, or where unknown
 --   resource          what it asked for
+--   requested_gpus    the same in GPUs; null where its units have no size in GPUs
 --   is_placed         it was given a place in the window
 --   is_started        it began to run in the window, and it is known when it was placed
 --   is_waiting        it was last seen waiting for a place, at some time of the window
@@ -43,6 +44,7 @@ select
     gpu_model,
     resource,
     requested_units,
+    requested_gpus,
     is_placed,
     is_started,
     is_waiting,

@@ -54,7 +54,7 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
         );
         create table period.pod_wait (
             cluster varchar, namespace varchar, pod varchar, pod_uid varchar, gpu_model varchar, resource varchar,
-            requested_units double, placing_seconds double, waiting_seconds double
+            requested_units double, requested_gpus double, placing_seconds double, waiting_seconds double
         );
     """)
     for namespace, pod, bucket, hours in ledger:
@@ -108,13 +108,27 @@ def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConn
     assert found.detail == "1 idle on average · 0.5 by a MIG profile or smaller model · $48 for the idle ones"
 
 
+def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("""
+        create or replace table report.gpu_hour_course as select * from (values
+            ('', 'M', timestamp '2026-11-20 00:00:00', 4.0, 2.0, 0.0), ('', 'M', timestamp '2026-11-20 01:00:00', 4.0, 1.0, 1.0)
+        ) as course(team, gpu_model, hour_start_at, usable_gpu_hours, held_gpu_hours, unnamed_gpu_hours)
+    """)
+    found = _answers(con)["GPUs to return"]
+    assert found.headline == "3 of 4"  # 24 h idle over 24 h, and 2 free: 4 - 2, and 4 - 1 - 1
+    assert found.detail.startswith("1 idle on average · 2 free in every hour · ")
+
+
 def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("insert into period.pod_wait values ('lab', 'vision', 'v', '', 'M', 'nvidia.com/gpu', 2.0, 18000.0, null)")
+    con.execute("insert into period.pod_wait values ('lab', 'vision', 'v', '', 'M', 'nvidia.com/gpu', 2.0, 2.0, 18000.0, null)")
     con.execute(
-        "insert into period.pod_wait values ('lab', 'serving', 's', '', 'M', 'nvidia.com/mig-1g.10gb', 9.0, 99000.0, null)"
+        "insert into period.pod_wait values ('lab', 'serving', 's', '', 'M', 'nvidia.com/mig-1g.10gb', 2.0, 2 / 7, 18000.0, null)"
     )
     found = _answers(con)["Pending and starved"]
-    assert (found.headline, found.tone) == ("vision, 10 GPU-h pending", "bad")  # 2 GPUs x 5 h; instances are no GPUs
+    assert (found.headline, found.tone) == (
+        "vision, 10 GPU-h pending",
+        "bad",
+    )  # 2 GPUs x 5 h; serving's two instances are 2/7 GPUs x 5 h
     assert found.detail == "p95 wait 5 h (2 × M). 4 GPU-h unallocated but fragmented; 24 GPU-h idle in allocations of others."
 
 
@@ -155,7 +169,7 @@ def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyCon
 def test_a_team_has_its_own_answers(con: duckdb.DuckDBPyConnection) -> None:
     found = _answers(con, "research")
     assert found["Capacity use"].headline == "0 % effective"
-    assert found["Capacity use"].detail == "100.0 % idle · 1 GPUs on average"
+    assert found["Capacity use"].detail == "100.0 % idle · 1 GPU on average"
     assert found["GPUs to return"].headline == "1"
 
 

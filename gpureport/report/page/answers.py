@@ -94,7 +94,7 @@ class _Asked:
         parts = [] if self.team else [f"{formats.percent(allocated / hours.capacity)} allocated"]
         parts += [
             f"{formats.percent(hours.share(*names))} {word}"
-            for word, names in (("underutilized", ("underutilized",)), ("idle", IDLE), ("no data", ("unknown",)))
+            for word, names in (("underutilized", ("underutilized",)), ("idle", IDLE), ("unknown", ("unknown",)))
             if self.is_notable(hours.of(*names))
         ]
         unmeasured = hours.of("active_unmeasured", "allocated_unmeasured")
@@ -107,7 +107,12 @@ class _Asked:
         else:
             least = "≥ " if unmeasured > 0.005 * hours.capacity else ""
             headline = f"{least}{formats.percent(hours.share('effective'))} effective"
-        of = f"{_per(allocated, self.hours)} GPUs on average" if self.team else f"{formats.gpu_hours(hours.capacity)} of capacity"
+        average = _per(allocated, self.hours)
+        of = (
+            f"{average} {'GPU' if average == '1' else 'GPUs'} on average"
+            if self.team
+            else f"{formats.gpu_hours(hours.capacity)} of capacity"
+        )
         return Answer("Capacity use", headline, " · ".join([*parts, of]), "", self.confidence, "capacity", link="Capacity")
 
     def _worst(self, *buckets: str) -> Mapping[str, Any]:
@@ -153,7 +158,7 @@ class _Asked:
         )
 
     def return_(self) -> Answer:
-        """How many GPUs could be returned: idle ones on average, smaller sizes, and GPUs that were free all the time."""
+        """How many GPUs could be returned: idle ones on average, smaller sizes, and GPUs that were free in every hour."""
         whole = self.whole
         idle = whole.of(*IDLE)
         smaller = self.row("""
@@ -179,7 +184,7 @@ class _Asked:
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         if whole_spare := int((spare.get("gpus") or 0.0) + 1e-6):
             parts.append(f"{whole_spare} free in every hour")
-        gpus = (idle + freed) / self.hours if self.hours else 0.0
+        gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         cost = self.row(
             "select sum(cost) as cost from page.use where bucket in ('allocated_idle', 'reserved_idle') and $team in ('', team)"
         )
@@ -202,13 +207,13 @@ class _Asked:
         waits = self.tables.rows(
             """
             select coalesce(any_value(pod.team), namespace) as team, max_by(resource, requested_units) as resource,
-                sum(requested_units * coalesce(placing_seconds, waiting_seconds)) / 3600 as gpu_hours,
+                sum(requested_gpus * coalesce(placing_seconds, waiting_seconds)) / 3600 as gpu_hours,
                 quantile_cont(coalesce(placing_seconds, waiting_seconds), 0.95) as p95, count(*) as pods,
                 max_by(gpu_model, coalesce(placing_seconds, waiting_seconds)) as gpu_model,
                 any_value(requested_units order by coalesce(placing_seconds, waiting_seconds) desc) as units
             from period.pod_wait left join page.pod as pod using (cluster, namespace, pod, pod_uid)
-            where coalesce(placing_seconds, waiting_seconds) is not null and resource not like '%mig%'
-            group by namespace order by gpu_hours desc
+            where coalesce(placing_seconds, waiting_seconds) is not null
+            group by namespace order by gpu_hours desc nulls last
             """
         )
         waits = [each for each in waits if self.team in ("", each["team"])]
@@ -299,24 +304,25 @@ class _Asked:
     def cost(self) -> Answer:
         """What it cost, and how sure that is."""
         spent = self.row("""
-            select sum(cost) filter (where namespace != '' or bucket = 'unknown') as allocated,
+            select sum(cost) as whole, sum(cost) filter (where namespace != '') as allocated,
                 sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle,
-                sum(cost) filter (where bucket in ('free', 'fragmented', 'unavailable')) as unallocated
+                sum(cost) filter (where bucket in ('free', 'fragmented', 'unavailable')) as unallocated,
+                sum(cost) filter (where bucket = 'unknown' and namespace = '') as unknown
             from page.use where $team in ('', team)
         """)
         energy = self._energy()
         sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {self._difference()}"
-        if not spent or spent["allocated"] is None:
+        if not spent or spent["whole"] is None:
             headline = f"{energy[0]} of energy" if energy else "No prices configured"
             detail = f"Cost needs [prices] in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
-        whole = spent["allocated"] + (spent["unallocated"] or 0.0)
-        parts = [f"allocated {self.money(spent['allocated'])}"] if not self.team else []
-        parts += [f"of it idle {self.money(spent['idle'])}"] if spent["idle"] else []
-        parts += [f"unallocated {self.money(spent['unallocated'])}"] if spent["unallocated"] else []
+        words = {"allocated": "allocated", "idle": "of it idle", "unallocated": "unallocated", "unknown": "allocation unknown"}
+        parts = [
+            f"{word} {self.money(spent[name])}" for name, word in words.items() if spent[name] and spent[name] != spent["whole"]
+        ]
         return Answer(
             "Cost",
-            self.money(whole),
+            self.money(spent["whole"]),
             f"{' · '.join([*parts, *energy])}. {sure}.",
             "",
             self.confidence,
