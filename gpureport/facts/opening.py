@@ -83,7 +83,8 @@ def _open_rolled_up(
     if partitions:
         files = [str(file) for each in partitions for file in each.files]
         create_view(con, f"{name}_kept", files, {})
-        if lacking := [column for column in queries[rolled_up].columns if column not in con.table(f"{name}_kept").columns]:
+        there = {*con.table(f"{name}_kept").columns}
+        if lacking := [column for column in queries[rolled_up].columns if column not in there]:
             create_view(con, f"{name}_kept", files, {}, lacking)
         parts.append(f"select * exclude (date) from {name}_kept")
     parts += _rolled_up(con, lake, queries, rolled_up, window, clusters, after, f"{name}_after")

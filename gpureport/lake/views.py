@@ -50,7 +50,8 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[st
     known, schema, columns = TABLE_BY_NAME.get(table), lake.root.schemas.get(table), wanted.get(name, ())
     if files:
         create_view(con, name, files, _doubles(known))
-        if lacking := [column for column in columns if column not in con.table(name).columns]:
+        there = {*con.table(name).columns} if columns else set()
+        if lacking := [column for column in columns if column not in there]:
             create_view(con, name, files, {}, lacking)
     elif known or schema or columns:
         found = known.schema if known else pa.ipc.read_schema(pa.py_buffer(schema)) if schema else pa.schema([])
