@@ -1,0 +1,101 @@
+-- Kueue's Workloads that wait at the end of the window, in their queue's order: what is ahead of each, and who has the GPUs.
+--
+-- A ClusterQueue takes higher priority first, then the older request.
+--
+-- grain:  cluster, cluster_queue, position
+-- reads:  facts.quota_pair_hour, period.workload_run
+-- params: until_at
+-- source: Kueue's Workloads; facts.quota_pair_hour
+-- columns: cluster, cluster_queue, position, namespace, local_queue, workload, workload_uid, priority_class, priority, queued_at,
+--          waiting_seconds, request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message
+--   position       place in its ClusterQueue, 1 is next
+--   waiting_seconds  s since the request
+--   request_gpus     GPUs of the request; null where their part of a GPU is unknown
+--   ahead_gpus       GPUs of the requests ahead of it; null where one of them is unknown
+--   allocated_gpus   GPUs that the ClusterQueue's workloads have
+--   allocated_to     largest three of these workloads, with their GPUs
+--   borrowers        queues that borrowed in the last hour of the window while this ClusterQueue was short, largest first
+with run as (
+    select
+        *,
+        coalesce(reserved_at >= $until_at, true) as is_waiting
+    from period.workload_run
+    where queued_at < $until_at and coalesce(ended_at >= $until_at, true)
+),
+
+ordered as (
+    select
+        *,
+        row_number() over before as position,
+        count(*) over ahead as ahead_count,
+        count(request_gpus) over ahead as sized_count,
+        sum(request_gpus) over ahead as ahead_gpus
+    from run
+    where is_waiting
+    window
+        before as (partition by cluster, cluster_queue order by priority desc nulls last, queued_at asc, workload_uid asc),
+        ahead as (
+            partition by cluster, cluster_queue
+            order by priority desc nulls last, queued_at asc, workload_uid asc
+            rows between unbounded preceding and 1 preceding
+        )
+),
+
+held as (
+    select
+        cluster,
+        cluster_queue,
+        sum(request_gpus) as allocated_gpus,
+        array_to_string(list(
+            format('{}/{} {:g}', namespace, workload, request_gpus)
+            order by request_gpus desc nulls last, namespace asc, workload asc
+        )[:3], ', ') as allocated_to
+    from run
+    where not is_waiting
+    group by all
+),
+
+lent as (
+    select
+        cluster,
+        quota as cluster_queue,
+        borrower,
+        sum(contested_native_hours * gpus_per_native) as contested_gpu_hours
+    from facts.quota_pair_hour
+    where system = 'kueue' and hour_start_at >= $until_at - interval 1 hour and hour_start_at < $until_at
+    group by all
+),
+
+behind as (
+    select
+        cluster,
+        cluster_queue,
+        string_agg(borrower, ', ' order by contested_gpu_hours desc, borrower asc) as borrowers
+    from lent
+    group by all
+)
+
+select
+    cluster,
+    cluster_queue,
+    position,
+    namespace,
+    local_queue,
+    workload,
+    workload_uid,
+    priority_class,
+    priority,
+    queued_at,
+    epoch_ms($until_at - queued_at) / 1000 as waiting_seconds,
+    request_gpus,
+    if(sized_count = ahead_count, coalesce(ahead_gpus, 0), null)::double as ahead_gpus,
+    coalesce(allocated_gpus, 0)::double as allocated_gpus,
+    coalesce(allocated_to, '') as allocated_to,
+    coalesce(borrowers, '') as borrowers,
+    waiting_message
+from ordered
+left join held
+    using (cluster, cluster_queue)
+left join behind
+    using (cluster, cluster_queue)
+order by all
