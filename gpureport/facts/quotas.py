@@ -29,6 +29,7 @@ QUOTA_FACTS = (
     "facts.quota_pair_hour",
     "facts.quota_pod_hour",
     "facts.quota_eviction",
+    "facts.quota_audit_hour",
     "facts.workload_run",
 )
 """What is kept of them."""

@@ -68,7 +68,7 @@ select
         quota,
         if(
             demanded is null,
-            format(': {:.4g} {} held, what was asked for is unknown', delivered, unit),
+            format(': {:.4g} {} allocated, requests unknown', delivered, unit),
             format(': {:.4g} of {:.4g} {} requested', delivered, demanded, unit)
         ),
         if(guaranteed is null, '', format('; guaranteed {:.4g}', guaranteed)),

@@ -2,13 +2,13 @@
 --
 -- A ClusterQueue takes higher priority first, then the older request.
 --
--- grain:  cluster, cluster_queue, position
+-- grain:  cluster, cluster_queue, ahead_count
 -- reads:  facts.quota_pair_hour, period.workload_run
 -- params: until_at
 -- source: Kueue's Workloads; facts.quota_pair_hour
--- columns: cluster, cluster_queue, position, namespace, local_queue, workload, workload_uid, priority_class, priority, queued_at,
+-- columns: cluster, cluster_queue, ahead_count, namespace, local_queue, workload, workload_uid, priority_class, priority, queued_at,
 --          waiting_seconds, request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message
---   position       place in its ClusterQueue, 1 is next
+--   ahead_count      workloads of its ClusterQueue that come before it
 --   waiting_seconds  s since the request
 --   request_gpus     GPUs of the request; null where their part of a GPU is unknown
 --   ahead_gpus       GPUs of the requests ahead of it; null where one of them is unknown
@@ -26,14 +26,12 @@ with run as (
 ordered as (
     select
         *,
-        row_number() over before as position,
         count(*) over ahead as ahead_count,
         count(request_gpus) over ahead as sized_count,
         sum(request_gpus) over ahead as ahead_gpus
     from run
     where is_waiting
     window
-        before as (partition by cluster, cluster_queue order by priority desc nulls last, queued_at asc, workload_uid asc),
         ahead as (
             partition by cluster, cluster_queue
             order by priority desc nulls last, queued_at asc, workload_uid asc
@@ -78,7 +76,7 @@ behind as (
 select
     cluster,
     cluster_queue,
-    position,
+    ahead_count,
     namespace,
     local_queue,
     workload,

@@ -1,0 +1,67 @@
+-- Use and fair share that schedulers report of their quotas, beside the same from pods and rules, per hour.
+--
+-- Only the time in which both are known. A ResourceQuota is charged for pods from their creation, the others for what is allocated.
+--
+-- revision: 1
+-- grain:  cluster, system, resource, flavor, quota, measure, hour_start_at
+-- reads:  day.quota_amount, day.quota_reported, day.quota_share, day.quota_unit
+-- params:
+-- source: day.quota_reported; day.quota_amount and day.quota_share
+-- columns: cluster, system, resource, flavor, quota, measure, hour_start_at, gpus_per_native, native_unit, observed_seconds,
+--          reported_native_hours, recomputed_native_hours
+--   measure                  use or fair share
+--   observed_seconds         s in which both are known
+--   reported_native_hours    ∫ amount that the scheduler reports
+--   recomputed_native_hours  ∫ the same from requests of pods and workloads, or by the scheduler's rules
+with pair as (
+    select
+        moment.cluster,
+        moment.system,
+        moment.resource,
+        moment.flavor,
+        moment.quota,
+        if(report.field = 'delivered', 'use', 'fair share') as measure,
+        date_trunc('hour', moment.start_at) as hour_start_at,
+        overlap_ms(moment.start_at, moment.end_at, report.start_at, report.end_at) / 1000 as seconds,
+        report.amount_native as reported_native,
+        case
+            when report.field = 'fair_share' then share.fair_share_native
+            when moment.amount_source not in ('pods', 'workloads') then null
+            when moment.system = 'kubernetes' then moment.demanded_native
+            else moment.delivered_native
+        end as recomputed_native
+    from day.quota_amount as moment
+    inner join day.quota_reported as report
+        using (cluster, system, resource, flavor, quota)
+    left join day.quota_share as share
+        on
+            moment.cluster = share.cluster
+            and moment.system = share.system
+            and moment.resource = share.resource
+            and moment.flavor = share.flavor
+            and moment.quota = share.quota
+            and moment.start_at = share.start_at
+    where
+        report.field in ('delivered', 'fair_share')
+        and report.start_at < moment.end_at
+        and report.end_at > moment.start_at
+)
+
+select
+    pair.cluster,
+    pair.system,
+    pair.resource,
+    pair.flavor,
+    pair.quota,
+    pair.measure,
+    pair.hour_start_at,
+    any_value(unit.gpus_per_native) as gpus_per_native,
+    any_value(unit.native_unit) as native_unit,
+    sum(pair.seconds)::double as observed_seconds,
+    sum(pair.reported_native * pair.seconds / 3600)::double as reported_native_hours,
+    sum(pair.recomputed_native * pair.seconds / 3600)::double as recomputed_native_hours
+from pair
+inner join day.quota_unit as unit
+    using (system, resource)
+where not isinf(pair.reported_native) and not isinf(pair.recomputed_native)
+group by pair.cluster, pair.system, pair.resource, pair.flavor, pair.quota, pair.measure, pair.hour_start_at

@@ -1,0 +1,33 @@
+-- Fairness audit: use and fair share of each quota as its scheduler reports them, beside the same from the record.
+--
+-- Means over the time in which both are known, in the resource's own unit.
+--
+-- grain:  cluster, scheduler, quota, resource, flavor, measure
+-- reads:  facts.quota_audit_hour
+-- params: since_at, until_at
+-- source: facts.quota_audit_hour
+-- columns: cluster, scheduler, quota, resource, flavor, measure, native_unit, observed_seconds, reported_native_avg,
+--          recomputed_native_avg, difference_native_avg
+--   scheduler              quota system
+--   quota                  quota, queue or cohort
+--   measure                use or fair share
+--   observed_seconds       s in which both are known
+--   reported_native_avg    mean that the scheduler reports
+--   recomputed_native_avg  mean from requests of pods and workloads, or by the scheduler's rules
+--   difference_native_avg  recomputed less reported
+select
+    cluster,
+    system as scheduler,
+    quota,
+    resource,
+    flavor,
+    measure,
+    any_value(native_unit) as native_unit,
+    sum(observed_seconds)::double as observed_seconds,
+    sum(reported_native_hours) * 3600 / sum(observed_seconds) as reported_native_avg,
+    sum(recomputed_native_hours) * 3600 / sum(observed_seconds) as recomputed_native_avg,
+    recomputed_native_avg - reported_native_avg as difference_native_avg
+from facts.quota_audit_hour
+where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+group by cluster, system, quota, resource, flavor, measure
+order by all
