@@ -103,16 +103,7 @@ place as (
 )
 
 select
-    named.cluster,
-    named.device_uuid,
-    named.gpu_instance_id,
-    named.namespace,
-    named.pod,
-    named.pod_uid,
-    named.container,
-    named.claim,
-    named.driver,
-    named.pool,
+    named.* exclude (start_at, end_at, device),
     coalesce(
         nullif(named.device, ''), named.device_uuid || if(named.gpu_instance_id = '', '', '/' || named.gpu_instance_id)
     ) as device,

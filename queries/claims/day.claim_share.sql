@@ -41,14 +41,7 @@ with share as (
 -- As the slices said last before the share was seen last, else first after it.
 offered as (
     select
-        share.cluster,
-        share.namespace,
-        share.claim_uid,
-        share.driver,
-        share.pool,
-        share.device,
-        share.share_id,
-        share.request,
+        share.* exclude (last_at, consumed, requested),
         any_value(if(cardinality(share.consumed) > 0, share.consumed, share.requested)) as taken,
         if(any_value(cardinality(share.consumed)) > 0, 'consumed capacity', 'requested capacity') as share_source,
         arg_max(
@@ -72,14 +65,7 @@ part as (
 )
 
 select
-    cluster,
-    namespace,
-    claim_uid,
-    driver,
-    pool,
-    device,
-    share_id,
-    request,
+    * exclude (share_source, capacity_ratios),
     list_max(map_values(capacity_ratios)) as share_ratio,
     share_source,
     capacity_ratios

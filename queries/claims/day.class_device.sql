@@ -46,14 +46,6 @@ member as (
         and class.asked.driver != ''
 )
 
-select
-    cluster,
-    device_class,
-    driver,
-    pool,
-    device,
-    node_name,
-    is_tainted,
-    observed_at
+select * exclude (is_offered, is_countable)
 from member
 where is_countable and is_offered

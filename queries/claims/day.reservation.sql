@@ -35,28 +35,6 @@ with allocated as (
         )
 ),
 
-opened as (
-    select
-        *,
-        coalesce(start_at > max(end_at) over (
-            partition by cluster, device_uuid, gpu_instance_id, namespace, claim_uid
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
-    from allocated
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, device_uuid, gpu_instance_id, namespace, claim_uid
-            order by start_at, end_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
-),
-
 stretch as (
     select
         cluster,
@@ -68,8 +46,8 @@ stretch as (
         if(count(share_ratio) = count(*), least(1, sum(share_ratio)), null) as share_ratio,
         min(start_at) as start_at,
         max(end_at) as end_at
-    from numbered
-    group by cluster, device_uuid, gpu_instance_id, namespace, claim, claim_uid, number
+    from numbered_runs(allocated, (cluster, device_uuid, gpu_instance_id, namespace, claim_uid))
+    group by cluster, device_uuid, gpu_instance_id, namespace, claim, claim_uid, run_number
 ),
 
 consumer as (
@@ -91,13 +69,7 @@ consumer as (
 )
 
 select
-    stretch.cluster,
-    stretch.device_uuid,
-    stretch.gpu_instance_id,
-    stretch.namespace,
-    stretch.claim_uid,
-    stretch.start_at,
-    stretch.end_at,
+    stretch.* exclude (claim, share_ratio),
     coalesce(consumer.first.pod, '') as pod,
     coalesce(consumer.first.pod_uid, '') as pod_uid,
     stretch.share_ratio

@@ -32,29 +32,6 @@ with named as (
             and label.claim = match.claim
             and label.start_at < match.end_at
             and label.end_at > match.start_at
-),
-
--- Several containers may be named beside one claim.
-opened as (
-    select
-        *,
-        coalesce(start_at > max(end_at) over (
-            partition by cluster, namespace, claim, device_uuid, gpu_instance_id
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
-    from named
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, namespace, claim, device_uuid, gpu_instance_id
-            order by start_at, end_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 )
 
 select
@@ -123,5 +100,6 @@ select
     'labels' as start_source,
     'labels' as end_source,
     null as end_uncertainty_seconds
-from numbered
-group by cluster, namespace, claim, device_uuid, gpu_instance_id, number
+-- Several containers may be named beside one claim.
+from numbered_runs(named, (cluster, namespace, claim, device_uuid, gpu_instance_id))
+group by cluster, namespace, claim, device_uuid, gpu_instance_id, run_number

@@ -47,14 +47,10 @@ turn as (
 seen as (
     select
         turn.* exclude (turn),
-        first_look.observed_at,
+        first_look.observed_at as start_at,
         first_look.previous_at,
         last_look.observed_at as last_at,
-        last_look.stands_until_at,
-        coalesce(lag(last_look.stands_until_at) over (
-            partition by turn.cluster, turn.claim_uid, turn.consumer_uid
-            order by first_look.observed_at
-        ) < first_look.observed_at, true) as is_new
+        last_look.stands_until_at as end_at
     from turn
     inner join look as first_look
         on
@@ -66,17 +62,6 @@ seen as (
             and turn.turn.last = last_look.look_number
 ),
 
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, claim_uid, consumer_uid
-            order by observed_at
-            rows between unbounded preceding and current row
-        ) as number
-    from seen
-),
-
 stretch as (
     select
         cluster,
@@ -86,16 +71,16 @@ stretch as (
         consumer_resource,
         consumer,
         consumer_uid,
-        min(observed_at) as first_at,
+        min(start_at) as first_at,
         max(last_at) as last_at,
-        arg_min_null(previous_at, observed_at) as previous_at,
-        max(stands_until_at) as stands_until_at,
-        lag(max(stands_until_at)) over (
+        arg_min_null(previous_at, start_at) as previous_at,
+        max(end_at) as stands_until_at,
+        lag(max(end_at)) over (
             partition by cluster, claim_uid, consumer_uid
-            order by min(observed_at)
+            order by min(start_at)
         ) as before_until_at
-    from numbered
-    group by cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, number
+    from numbered_runs(seen, (cluster, claim_uid, consumer_uid))
+    group by cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, run_number
 ),
 
 pod as (

@@ -37,28 +37,6 @@ told as (
     from device
     inner join day.outage
         using (cluster, device_uuid)
-),
-
-opened as (
-    select
-        *,
-        coalesce(start_at > max(end_at) over (
-            partition by cluster, device_uuid
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
-    from told
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, device_uuid
-            order by start_at, end_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 )
 
 select
@@ -67,5 +45,5 @@ select
     min(start_at) as start_at,
     max(end_at) as end_at,
     string_agg(distinct cause, ', ' order by cause) as cause
-from numbered
-group by cluster, device_uuid, number
+from numbered_runs(told, (cluster, device_uuid))
+group by cluster, device_uuid, run_number

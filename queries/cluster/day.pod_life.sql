@@ -85,38 +85,15 @@ span as (
     where listing.signal = 'kube_pod_info'
 ),
 
-opened as (
-    select
-        *,
-        coalesce(start_at > max(end_at) over (
-            partition by cluster, target
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
-    from span
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, target
-            order by start_at, end_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
-),
-
 watched as (
     select
         cluster,
         target,
-        number,
         min(start_at) as start_at,
         max(end_at) as end_at,
-        lead(min(start_at)) over (partition by cluster, target order by number) as next_start_at
-    from numbered
-    group by cluster, target, number
+        lead(min(start_at)) over (partition by cluster, target order by run_number) as next_start_at
+    from numbered_runs(span, (cluster, target))
+    group by cluster, target, run_number
 ),
 
 told as (

@@ -42,12 +42,7 @@ with told as (
 
 listed as (
     select
-        told.cluster,
-        told.day,
-        told.node_name,
-        told.metric,
-        told.is_accelerator,
-        told.labels,
+        told.* exclude (series_id),
         max(sample.value) as value,
         min(sample.seen_at)::timestamp as start_at,
         max(sample.seen_at + to_milliseconds((1000 * sample.held_seconds)::bigint))::timestamp as end_at

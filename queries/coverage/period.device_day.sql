@@ -81,12 +81,7 @@ due as (
 -- What is known of a device stays known on days on which it is silent.
 filled as (
     select
-        due.cluster,
-        due.device_uuid,
-        due.gpu_instance_id,
-        due.day,
-        due.first_day,
-        due.last_day,
+        due.*,
         present.first_at,
         present.last_at,
         present.day is not null as is_present,

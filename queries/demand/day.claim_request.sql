@@ -277,13 +277,7 @@ pod_stretch as (
 
 asked as (
     select
-        pod_stretch.cluster,
-        pod_stretch.namespace,
-        pod_stretch.pod,
-        pod_stretch.pod_uid,
-        pod_stretch.device_class,
-        pod_stretch.first_number,
-        pod_stretch.last_number,
+        pod_stretch.*,
         any_value(used.node_name) as node_name,
         any_value(used.phase) as phase,
         any_value(used.stage) as stage,

@@ -170,28 +170,7 @@ summed as (
         source,
         resource,
         changed_at,
-        sum(sign * pending_pods) as pending_pods,
-        sum(sign * pending_units) as pending_units,
-        sum(sign * requested) as requested,
-        sum(sign * gated_pods) as gated_pods,
-        sum(sign * unscheduled_pods) as unscheduled_pods,
-        sum(sign * unscheduled) as unscheduled,
-        sum(sign * bound_pods) as bound_pods,
-        sum(sign * bound) as bound,
-        sum(sign * held) as held,
-        sum(sign * unstaged) as unstaged,
-        sum(sign * unsized) as unsized,
-        sum(sign * unsized_held) as unsized_held,
-        sum(sign * unsized_bound) as unsized_bound,
-        sum(sign * unsized_unscheduled) as unsized_unscheduled,
-        sum(sign * allocatable) as allocatable,
-        sum(sign * schedulable) as schedulable,
-        sum(sign * cordoned) as cordoned,
-        sum(sign * not_ready) as not_ready,
-        sum(sign * unjudged) as unjudged,
-        sum(sign * offers) as offers,
-        sum(sign * pod_watches) as pod_watches,
-        sum(sign * node_watches) as node_watches
+        sum(sign * columns(* exclude (cluster, source, resource, changed_at, sign)))
     from change
     group by all
 ),
@@ -203,11 +182,7 @@ running as (
         resource,
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
-        coalesce(sum(columns([
-            'pending_pods', 'pending_units', 'requested', 'gated_pods', 'unscheduled_pods', 'unscheduled', 'bound_pods', 'bound', 'held',
-            'unstaged', 'unsized', 'unsized_held', 'unsized_bound', 'unsized_unscheduled', 'allocatable', 'schedulable', 'cordoned',
-            'not_ready', 'unjudged', 'offers', 'pod_watches', 'node_watches'
-        ])) over in_order, 0)
+        coalesce(sum(columns(* exclude (cluster, source, resource, changed_at))) over in_order, 0)
     from summed
     window in_order as (partition by cluster, source, resource order by changed_at)
 ),

@@ -89,11 +89,7 @@ span as (
 -- The smallest that waits: if that cannot be placed, none can.
 wanted as (
     select
-        span.cluster,
-        span.source,
-        span.resource,
-        span.start_at,
-        span.end_at,
+        span.*,
         min(refused.effective_units) as wanted_units,
         coalesce(arg_min(said.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
     from span
@@ -110,31 +106,6 @@ wanted as (
     group by all
 ),
 
--- Pods come and go while what is wanted stays: a span for each of them on every node would be many times as many.
-opened as (
-    select
-        *,
-        coalesce(
-            lag(end_at) over in_order != start_at
-            or lag(wanted_units) over in_order != wanted_units
-            or lag(cause) over in_order != cause,
-            true
-        ) as is_new
-    from wanted
-    window in_order as (partition by cluster, source, resource order by start_at)
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, source, resource
-            order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
-),
-
 stretch as (
     select
         cluster,
@@ -144,8 +115,9 @@ stretch as (
         cause,
         min(start_at) as start_at,
         max(end_at) as end_at
-    from numbered
-    group by cluster, source, resource, wanted_units, cause, number
+    -- Pods come and go while what is wanted stays: a span for each of them on every node would be many times as many.
+    from numbered_runs(wanted, (cluster, source, resource, wanted_units, cause))
+    group by cluster, source, resource, wanted_units, cause, run_number
 ),
 
 largest as (

@@ -48,10 +48,7 @@ step as (
 
 caused as (
     select
-        step.cluster,
-        step.device_uuid,
-        step.start_at,
-        step.end_at,
+        step.*,
         min(told.cause) as cause
     from step
     inner join told
@@ -61,25 +58,6 @@ caused as (
         and step.start_at < told.end_at
         and step.end_at is not null
     group by all
-),
-
-opened as (
-    select
-        *,
-        not coalesce(cause = lag(cause) over in_order and start_at = lag(end_at) over in_order, false) as is_new
-    from caused
-    window in_order as (partition by cluster, device_uuid order by start_at)
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, device_uuid
-            order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 )
 
 select
@@ -87,6 +65,6 @@ select
     device_uuid,
     min(start_at) as start_at,
     max(end_at) as end_at,
-    any_value(cause) as cause
-from numbered
-group by cluster, device_uuid, number
+    cause
+from numbered_runs(caused, (cluster, device_uuid, cause))
+group by cluster, device_uuid, cause, run_number

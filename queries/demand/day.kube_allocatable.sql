@@ -76,12 +76,7 @@ piece as (
 
 valued as (
     select
-        piece.cluster,
-        piece.node_name,
-        piece.resource,
-        piece.is_opencosts,
-        piece.start_at,
-        piece.end_at,
+        piece.* exclude (changed_at),
         max(offered.allocatable_units) as allocatable_units
     from piece
     inner join offered

@@ -92,25 +92,9 @@ phase as (
         pod_uid,
         phase,
         start_at,
-        end_at,
-        coalesce(start_at > max(end_at) over (
-            partition by cluster, pod_uid, phase
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
+        end_at
     from told
     where signal = 'kube_pod_status_phase' and value = 1
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, pod_uid, phase
-            order by start_at, end_at
-            rows between unbounded preceding and current row
-        ) as number
-    from phase
 ),
 
 run as (
@@ -122,8 +106,8 @@ run as (
         max(end_at) as end_at,
         -- Another kube-state-metrics may still say Pending when one says Running.
         min(min(start_at)) filter (where phase = 'Running') over (partition by cluster, pod_uid) as running_at
-    from numbered
-    group by cluster, pod_uid, phase, number
+    from numbered_runs(phase, (cluster, pod_uid, phase))
+    group by cluster, pod_uid, phase, run_number
 ),
 
 staged as (
@@ -160,12 +144,7 @@ staged as (
 )
 
 select
-    request.cluster,
-    request.namespace,
-    request.pod,
-    request.pod_uid,
-    request.resource,
-    request.is_opencosts,
+    request.* exclude (container_units, effective_units),
     coalesce(staged.node_name, '') as node_name,
     staged.phase,
     staged.stage,

@@ -152,19 +152,9 @@ held as (
 
 -- When pods were looked at: steps that follow each other are one.
 watched as (
-    select
-        cluster,
-        source,
-        start_at,
-        end_at,
-        count(*) filter (where is_new) over (partition by cluster, source order by start_at rows unbounded preceding) as number
-    from (
-        select
-            *,
-            coalesce(lag(end_at) over (partition by cluster, source order by start_at) != start_at, true) as is_new
-        from day.demand_step
-        where resource = 'gpu' and bound_pending_pod_count is not null
-    ) as step
+    select *
+    from day.demand_step
+    where resource = 'gpu' and bound_pending_pod_count is not null
 ),
 
 watch as (
@@ -173,8 +163,8 @@ watch as (
         source,
         min(start_at) as start_at,
         max(end_at) as end_at
-    from watched
-    group by cluster, source, number
+    from numbered_runs(watched, (cluster, source))
+    group by cluster, source, run_number
 ),
 
 change as (
@@ -225,15 +215,7 @@ summed as (
         node_name,
         resource,
         changed_at,
-        sum(sign * held) as held,
-        sum(sign * unsized) as unsized,
-        sum(sign * schedulable) as schedulable,
-        sum(sign * allocatable) as allocatable,
-        sum(sign * cordoned) as cordoned,
-        sum(sign * not_ready) as not_ready,
-        sum(sign * tainted) as tainted,
-        sum(sign * offers) as offers,
-        sum(sign * watches) as watches
+        sum(sign * columns(* exclude (cluster, source, node_name, resource, changed_at, sign)))
     from change
     group by all
 ),
@@ -246,9 +228,7 @@ running as (
         resource,
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
-        coalesce(sum(columns([
-            'held', 'unsized', 'schedulable', 'allocatable', 'cordoned', 'not_ready', 'tainted', 'offers', 'watches'
-        ])) over in_order, 0)
+        coalesce(sum(columns(* exclude (cluster, source, node_name, resource, changed_at))) over in_order, 0)
     from summed
     window in_order as (partition by cluster, source, node_name, resource order by changed_at)
 )

@@ -12,13 +12,7 @@
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
 --   start_at   UTC, since when it was seen so
 with look as (
-    select
-        cluster,
-        kind,
-        observed_at,
-        stands_until_at,
-        look_number,
-        run_number
+    select * exclude (previous_at, is_followed)
     from day.state_snapshot
     where kind in ('nodes', 'resourceslices.resource.k8s.io')
 ),
@@ -107,12 +101,7 @@ turn as (
 )
 
 select
-    turn.cluster,
-    turn.node_name,
-    turn.resource,
-    turn.is_opencosts,
-    turn.state,
-    turn.allocatable_units,
+    turn.* exclude (kind, turn),
     first_look.observed_at as start_at,
     last_look.stands_until_at as end_at
 from turn

@@ -86,12 +86,7 @@ told as (
             and entry.request.key = name.written_as
     union all by name
     select
-        series.cluster,
-        series.namespace,
-        series.pod,
-        series.pod_uid,
-        series.container,
-        series.resource,
+        series.* exclude (container_count),
         min(ask.start_at) as start_at,
         max(ask.end_at) as end_at,
         if(series.container_count = 1, max(ask.container_units), null) as units,

@@ -21,16 +21,7 @@
 --   end_at            UTC, its end, as far as it is known
 with ask as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        resource,
-        effective_units,
-        node_name,
-        stage,
-        start_at,
-        end_at,
+        * exclude (is_opencosts, phase, container_units),
         'snapshot' as source
     from day.snapshot_request
     union all by name
@@ -50,16 +41,7 @@ with ask as (
     where pod != ''
     union all by name
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        resource,
-        effective_units,
-        node_name,
-        stage,
-        start_at,
-        end_at,
+        * exclude (is_opencosts, phase, container_units),
         'kube-state-metrics' as source
     from day.kube_request
 ),

@@ -132,10 +132,7 @@ whole as (
     from scraped_whole
     union all by name
     select
-        piece_number,
-        span_at,
-        all_weight,
-        is_known,
+        *,
         false as is_scraped
     from other_whole
 ),

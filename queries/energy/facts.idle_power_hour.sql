@@ -15,41 +15,19 @@ with owned as (
     select
         cluster,
         device_uuid,
-        epoch_ms(start_at) as start_ms,
-        epoch_ms(end_at) + 60000 as end_ms
+        start_at,
+        end_at + interval 1 minute as end_at
     from facts.ownership
-),
-
-opened as (
-    select
-        *,
-        coalesce(start_ms > max(end_ms) over (
-            partition by cluster, device_uuid
-            order by start_ms, end_ms
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
-    from owned
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, device_uuid
-            order by start_ms, end_ms
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 ),
 
 taken as (
     select
         cluster,
         device_uuid,
-        min(start_ms) as start_ms,
-        max(end_ms) as end_ms
-    from numbered
-    group by cluster, device_uuid, number
+        epoch_ms(min(start_at)) as start_ms,
+        epoch_ms(max(end_at)) as end_ms
+    from numbered_runs(owned, (cluster, device_uuid))
+    group by cluster, device_uuid, run_number
 ),
 
 taken_hour as (

@@ -23,11 +23,7 @@ with series as (
 
 hour as (
     select
-        series.cluster,
-        series.namespace,
-        series.pod,
-        series.pod_uid,
-        series.series_id,
+        series.*,
         date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
         count(*) as sample_count,
         sum(sample.held_seconds) as kepler_seconds,
@@ -39,15 +35,7 @@ hour as (
     group by all
 )
 
-select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    hour_start_at,
-    kepler_seconds,
-    kepler_joules,
-    kepler_watts_max
+select * exclude (series_id, sample_count)
 from hour
 qualify row_number() over (
     partition by cluster, namespace, pod, pod_uid, hour_start_at

@@ -31,12 +31,7 @@ with class as (
 
 event as (
     select
-        xid_event.cluster,
-        xid_event.device_uuid,
-        xid_event.gpu_instance_id,
-        xid_event.xid_code,
-        xid_event.seen_at,
-        xid_event.event_count,
+        xid_event.* exclude (source_signal),
         ownership.namespace || '/' || ownership.pod as holder
     from facts.xid_event
     left join facts.ownership

@@ -35,11 +35,7 @@ weekly as (
 
 known as (
     select
-        weekly.cluster,
-        weekly.gpu_model,
-        weekly.day,
-        weekly.held_gpu_hours,
-        weekly.naive_gpu_hours,
+        weekly.* exclude (change_gpu_hours),
         quantile_cont(known_then.change_gpu_hours, 0.1) as low_change_gpu_hours,
         quantile_cont(known_then.change_gpu_hours, 0.5) as change_gpu_hours,
         quantile_cont(known_then.change_gpu_hours, 0.9) as high_change_gpu_hours

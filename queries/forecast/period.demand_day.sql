@@ -49,12 +49,7 @@ daily as (
 )
 
 select
-    cluster,
-    gpu_model,
-    day,
-    device_count,
-    held_gpu_hours,
-    usable_gpu_hours,
+    * exclude (seen_gpu_hours),
     seen_gpu_hours >= (1 - $unseen_ratio) * 24 * greatest(device_count, coalesce(lag(device_count) over (
         partition by cluster, gpu_model
         order by day

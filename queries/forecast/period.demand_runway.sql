@@ -63,12 +63,7 @@ backtest as (
 )
 
 select
-    recent.cluster,
-    recent.gpu_model,
-    recent.day_count,
-    recent.left_out_count,
-    recent.daily_held_gpu_hours,
-    recent.daily_usable_gpu_hours,
+    recent.* exclude (last_day),
     backtest.weekly_change_gpu_hours,
     ahead.horizon_day_count,
     ahead.runway_day_count,

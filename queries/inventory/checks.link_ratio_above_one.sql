@@ -21,10 +21,6 @@ with link as (
     from report.device
 )
 
-select
-    cluster,
-    device_uuid,
-    link,
-    link_ratio
+select *
 from link
 where link_ratio > 1

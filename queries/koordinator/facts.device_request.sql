@@ -67,22 +67,14 @@ entry as (
     from pod_look
     union all by name
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        * exclude (requests),
         unnest(map_entries(requests)) as asked
     from container
 ),
 
 part as (
     select
-        entry.cluster,
-        entry.namespace,
-        entry.pod,
-        entry.pod_uid,
-        entry.container,
+        entry.* exclude (asked),
         case name.resource when 'koordinator.sh/rdma' then 'rdma' when 'koordinator.sh/fpga' then 'fpga' else 'gpu' end as device_type,
         name.resource,
         case

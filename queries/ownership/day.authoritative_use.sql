@@ -65,28 +65,6 @@ best as (
             and worse.end_at > better.start_at
 ),
 
-opened as (
-    select
-        *,
-        coalesce(start_at > max(end_at) over (
-            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, source
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
-    from best
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, source
-            order by start_at, end_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
-),
-
 stretch as (
     select
         cluster,
@@ -101,8 +79,8 @@ stretch as (
         source,
         list_sort(list_distinct(flatten(list(claims)))) as claims,
         bool_or(is_ambiguous) as is_ambiguous
-    from numbered
-    group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, source, number
+    from numbered_runs(best, (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, source))
+    group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, source, run_number
 )
 
 select

@@ -169,28 +169,6 @@ seen as (
     where
         held.start_at < other.end_at
         and held.end_at > other.start_at
-),
-
-opened as (
-    select
-        *,
-        coalesce(start_at > max(end_at) over (
-            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
-    from seen
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at
-            order by start_at, end_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 )
 
 select
@@ -206,5 +184,5 @@ select
     any_value(source) as source,
     any_value(life_start_at) as life_start_at,
     any_value(life_end_at) as life_end_at
-from numbered
-group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at, number
+from numbered_runs(seen, (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at))
+group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at, run_number

@@ -92,17 +92,7 @@ seen as (
 )
 
 select
-    labelled.cluster,
-    labelled.device_uuid,
-    labelled.gpu_instance_id,
-    labelled.namespace,
-    labelled.pod,
-    labelled.pod_uid,
-    labelled.container,
-    labelled.start_at,
-    labelled.end_at,
-    labelled.source,
-    labelled.is_absence,
+    labelled.* exclude (life_start_at, life_end_at),
     false as is_stated,
     false as is_ambiguous,
     cast([] as varchar[]) as claims,

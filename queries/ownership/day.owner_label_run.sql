@@ -19,15 +19,7 @@ with claimed as (
 
 life as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        created_at,
-        listed_from_at,
-        listed_until_at,
-        started_at,
-        ended_at,
+        * exclude (bound_at, end_source),
         'labels+kube-state' as source
     from day.pod_life
     union all by name
@@ -150,15 +142,7 @@ found as (
     where start_at < end_at
     union all
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        start_at,
-        end_at,
+        *,
         'labels' as source,
         null as started_at,
         null as known_until_at

@@ -128,11 +128,7 @@ piece as (
 
 taken as (
     select
-        piece.cluster,
-        piece.device_uuid,
-        piece.gpu_instance_id,
-        piece.start_at,
-        piece.end_at,
+        piece.*,
         unit.grant_key,
         unit.grant_name,
         unit.share_id,

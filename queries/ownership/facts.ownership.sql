@@ -159,32 +159,6 @@ certain as (
             else 'certain'
         end as certainty
     from told
-),
-
--- Runs and absences that follow each other and say the same are one: labels that alternate scrape by scrape make thousands.
-opened as (
-    select
-        *,
-        coalesce(start_at > lag(end_at) over (
-            partition by
-                cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
-                certainty, sharing_mode, sharing_evidence
-            order by start_at
-        ), true) as is_new
-    from certain
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by
-                cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
-                certainty, sharing_mode, sharing_evidence
-            order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 )
 
 select
@@ -203,7 +177,8 @@ select
     sharing_evidence,
     any_value(life_start_at) as life_start_at,
     any_value(life_end_at) as life_end_at
-from numbered
+-- Runs and absences that follow each other and say the same are one: labels that alternate scrape by scrape make thousands.
+from numbered_runs(certain, (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, certainty, sharing_mode, sharing_evidence))
 group by
     cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,
-    certainty, sharing_mode, sharing_evidence, number
+    certainty, sharing_mode, sharing_evidence, run_number

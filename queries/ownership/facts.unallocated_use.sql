@@ -37,17 +37,6 @@ with met as (
         run.cluster, run.device_uuid, run.gpu_instance_id, run.namespace, run.pod, stated.pod_uid, run.container, run.start_at, run.end_at
 )
 
-select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    start_at,
-    end_at,
-    source,
-    given_devices
+select * exclude (run_start_at)
 from met
 where not list_contains(given_devices, device_uuid) and end_at - start_at >= interval 2 minutes

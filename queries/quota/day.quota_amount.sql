@@ -128,11 +128,7 @@ change as (
 
 changed as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
+        * exclude (event),
         event.at as start_at,
         sum(event.demanded::decimal(38, 9)) as demanded_growth,
         sum(event.delivered::decimal(38, 9)) as delivered_growth
@@ -267,13 +263,7 @@ waiting_change as (
 
 waiting_growth as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
-        amount_native,
-        pod_native,
+        * exclude (event),
         event.at as start_at,
         sum(event.growth) as growth
     from waiting_change

@@ -83,11 +83,7 @@ summed as (
 
 -- Nothing offered is nothing known: the nodes were not seen.
 select
-    cluster,
-    system,
-    resource,
-    start_at,
-    end_at,
+    * exclude (capacity_native),
     capacity_native::double as capacity_native
 from summed
 where end_at is not null and capacity_native > 0

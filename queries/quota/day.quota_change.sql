@@ -13,7 +13,7 @@
 with term as (
     select span.*
     from day.quota_terms as span
-    semi join day.quota_unit as unit
+    semi join day.quota_unit
         using (system, resource)
 ),
 
@@ -45,11 +45,7 @@ waited as (
 
 told as (
     select
-        subject.cluster,
-        subject.system,
-        subject.resource,
-        subject.flavor,
-        subject.scope,
+        subject.*,
         watch.start_at,
         watch.end_at
     from subject
@@ -70,14 +66,7 @@ told as (
 ),
 
 span as (
-    select
-        cluster,
-        system,
-        resource,
-        flavor,
-        scope,
-        start_at,
-        end_at
+    select *
     from told
     union
     select
@@ -91,11 +80,7 @@ span as (
     from term
     union
     select
-        subject.cluster,
-        subject.system,
-        subject.resource,
-        subject.flavor,
-        subject.scope,
+        subject.*,
         capacity.start_at,
         capacity.end_at
     from subject

@@ -72,10 +72,7 @@ object as (
 )
 
 select
-    flavor.cluster,
-    flavor.quota,
-    flavor.resource,
-    flavor.flavor,
+    flavor.*,
     (row_number() over (
         partition by flavor.cluster, flavor.quota, flavor.resource
         order by place.number nulls last, flavor.flavor

@@ -58,12 +58,7 @@ offered as (
 
 -- Under Koordinator's names only where the node has no others.
 span as (
-    select
-        cluster,
-        node_name,
-        start_at,
-        end_at,
-        amount
+    select * exclude (is_other_name)
     from offered
     where not is_other_name
     union all

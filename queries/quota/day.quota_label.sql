@@ -54,28 +54,6 @@ cut as (
         )) as end_at
     from span
     group by cluster, pod_uid, start_at
-),
-
-marked as (
-    select
-        *,
-        coalesce(label != lag(label) over one or start_at != lag(end_at) over one, true) as is_new
-    from cut
-    window one as (
-        partition by cluster, pod_uid
-        order by start_at
-    )
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, pod_uid
-            order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from marked
 )
 
 select
@@ -84,5 +62,5 @@ select
     min(start_at) as start_at,
     max(end_at) as end_at,
     label
-from numbered
-group by cluster, pod_uid, label, number
+from numbered_runs(cut, (cluster, pod_uid, label))
+group by cluster, pod_uid, label, run_number

@@ -150,11 +150,7 @@ own as (
     select *
     from by_namespace
     union all
-    select
-        named.cluster,
-        named.system,
-        named.quota,
-        named.pod_uid
+    select named.*
     from named
     semi join quota
         using (cluster, system, quota)

@@ -83,28 +83,6 @@ marked as (
         partition by cluster, node_name, resource
         order by start_at
     )
-),
-
-opened as (
-    select
-        *,
-        coalesce(amount != lag(amount) over one or start_at != lag(end_at) over one, true) as is_new
-    from marked
-    window one as (
-        partition by cluster, node_name, resource
-        order by start_at
-    )
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, node_name, resource
-            order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 )
 
 select
@@ -114,5 +92,5 @@ select
     min(start_at) as start_at,
     max(end_at) as end_at,
     amount as offered_native
-from numbered
-group by cluster, node_name, resource, amount, number
+from numbered_runs(marked, (cluster, node_name, resource, amount))
+group by cluster, node_name, resource, amount, run_number

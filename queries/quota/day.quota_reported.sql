@@ -60,15 +60,7 @@ series as (
 )
 
 select
-    cluster,
-    system,
-    quota,
-    resource,
-    flavor,
-    field,
-    start_at,
-    end_at,
-    amount_native,
+    * exclude (parent, is_parent),
     'series' as source
 from series
 union all

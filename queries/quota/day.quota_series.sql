@@ -123,30 +123,6 @@ followed as (
         )) as end_at
     from instant
     qualify row_number() over (partition by cluster, system, quota, resource, flavor, field, start_at order by parent desc) = 1
-),
-
-marked as (
-    select
-        *,
-        coalesce(
-            amount_native != lag(amount_native) over one or start_at != lag(end_at) over one or parent != lag(parent) over one, true
-        ) as is_new
-    from followed
-    window one as (
-        partition by cluster, system, quota, resource, flavor, field
-        order by start_at
-    )
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, system, quota, resource, flavor, field
-            order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from marked
 )
 
 select
@@ -161,5 +137,5 @@ select
     min(start_at) as start_at,
     max(end_at) as end_at,
     amount_native
-from numbered
-group by cluster, system, quota, resource, flavor, field, parent, is_parent, amount_native, number
+from numbered_runs(followed, (cluster, system, quota, resource, flavor, field, parent, amount_native))
+group by cluster, system, quota, resource, flavor, field, parent, is_parent, amount_native, run_number

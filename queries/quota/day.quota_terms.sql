@@ -107,12 +107,7 @@ slice as (
 
 told as (
     select
-        slice.cluster,
-        slice.system,
-        slice.quota,
-        slice.resource,
-        slice.flavor,
-        slice.start_at,
+        slice.* exclude (end_at),
         max(series.parent) as parent,
         bool_or(series.is_parent) as is_parent,
         max(amount_native) filter (where field = 'guaranteed') as guaranteed,
@@ -193,28 +188,6 @@ marked as (
         )::text as said
     from put
     qualify row_number() over (partition by cluster, system, quota, resource, flavor, start_at order by said) = 1
-),
-
-opened as (
-    select
-        *,
-        coalesce(said != lag(said) over one or start_at != lag(end_at) over one, true) as is_new
-    from marked
-    window one as (
-        partition by cluster, system, quota, resource, flavor
-        order by start_at
-    )
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, system, quota, resource, flavor
-            order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 )
 
 select
@@ -242,7 +215,7 @@ select
     lending_limit_native,
     source,
     certainty
-from numbered
+from numbered_runs(marked, (cluster, system, quota, resource, flavor, said))
 group by
     cluster, system, quota, resource, flavor, parent, is_parent, tree, namespaces, priority, may_lend, uid, guaranteed_native,
-    cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native, source, certainty, number
+    cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native, source, certainty, run_number

@@ -25,28 +25,6 @@ with span as (
         stands_until_at as end_at
     from day.state_snapshot
     where kind in ('pods', 'workloads.kueue.x-k8s.io')
-),
-
-opened as (
-    select
-        *,
-        coalesce(start_at > max(end_at) over (
-            partition by cluster, watched
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ), true) as is_new
-    from span
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, watched
-            order by start_at, end_at
-            rows between unbounded preceding and current row
-        ) as number
-    from opened
 )
 
 select
@@ -54,5 +32,5 @@ select
     watched,
     min(start_at) as start_at,
     max(end_at) as end_at
-from numbered
-group by cluster, watched, number
+from numbered_runs(span, (cluster, watched))
+group by cluster, watched, run_number

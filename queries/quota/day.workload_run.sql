@@ -116,13 +116,7 @@ held as (
 
 holding as (
     select
-        held.cluster,
-        held.workload_uid,
-        held.reserved_at,
-        held.admitted_at,
-        held.cluster_queue,
-        held.requests,
-        held.next_reserved_at,
+        held.*,
         min(loss.lost_at) as lost_at,
         arg_min(loss.eviction_reason, loss.lost_at) as eviction_reason,
         arg_min(loss.preemption_reason, loss.lost_at) as preemption_reason,

@@ -132,12 +132,7 @@ known as (
 
 piece as (
     select
-        state.cluster,
-        state.pod_uid,
-        state.system,
-        state.quota,
-        state.resource,
-        state.flavor,
+        state.* exclude (span),
         known.hour_start_at,
         state.span.what,
         state.span.whose,

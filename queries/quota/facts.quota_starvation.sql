@@ -15,26 +15,13 @@ with marked as (
     select
         *,
         epoch_ms(end_at - start_at) / 3600000 as hours,
-        coalesce(lag(unmet_native) over one > 0 and lag(end_at) over one = start_at, false) as goes_on,
-        coalesce(lead(start_at) over one = end_at, false) as is_followed
-    from day.quota_step
-    where unmet_native is not null and not is_parent
-    window one as (
-        partition by cluster, system, resource, flavor, quota
-        order by start_at
-    )
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where not goes_on) over (
+        coalesce(lead(start_at) over (
             partition by cluster, system, resource, flavor, quota
             order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from marked
-    where unmet_native > 0
+        ) = end_at, false) as is_followed
+    from day.quota_step
+    where unmet_native is not null and not is_parent
+    qualify unmet_native > 0
 )
 
 select
@@ -49,5 +36,5 @@ select
     bool_or(others_borrowed_native > 0) as is_reclaim,
     sum(unmet_native * hours) as unmet_native_hours,
     sum(violated_native * hours) as violated_native_hours
-from numbered
-group by cluster, system, resource, flavor, quota, number
+from numbered_runs(marked, (cluster, system, resource, flavor, quota))
+group by cluster, system, resource, flavor, quota, run_number

@@ -34,12 +34,7 @@ held as (
 
 part as (
     select
-        cluster,
-        system,
-        resource,
-        start_at,
-        end_at,
-        capacity_native,
+        *,
         0 as outside_gpus,
         0 as held_native
     from day.quota_capacity

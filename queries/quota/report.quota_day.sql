@@ -46,12 +46,7 @@ borrower as (
 
 behind as (
     select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
-        day,
+        * exclude (borrower, seconds),
         string_agg(borrower, ', ' order by seconds desc, borrower asc) as borrowers
     from borrower
     group by all

@@ -111,26 +111,9 @@ summed as (
 
 -- Facts are cut at days: what goes on over midnight is one.
 short as (
-    select
-        *,
-        coalesce(start_at != lag(end_at) over one, true) as is_new
+    select *
     from facts.quota_starvation
     where start_at < $until_at and end_at > $since_at
-    window one as (
-        partition by cluster, system, resource, flavor, quota
-        order by start_at
-    )
-),
-
-numbered as (
-    select
-        *,
-        count(*) filter (where is_new) over (
-            partition by cluster, system, resource, flavor, quota
-            order by start_at
-            rows between unbounded preceding and current row
-        ) as number
-    from short
 ),
 
 episode as (
@@ -140,11 +123,10 @@ episode as (
         resource,
         flavor,
         quota,
-        number,
         epoch_ms(max(end_at) - min(start_at)) / 1000 as seconds,
         arg_max(is_ended, start_at) and bool_or(is_reclaim) as is_reclaim
-    from numbered
-    group by cluster, system, resource, flavor, quota, number
+    from numbered_runs(short, (cluster, system, resource, flavor, quota))
+    group by cluster, system, resource, flavor, quota, run_number
 ),
 
 starved as (

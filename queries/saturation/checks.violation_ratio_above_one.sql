@@ -40,13 +40,6 @@ with counter as (
     from facts.device_hour
 )
 
-select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    hour_start_at,
-    violation,
-    violation_seconds,
-    seen_seconds
+select *
 from counter
 where violation_seconds > 1.001 * seen_seconds  -- the counter is read some ms before or after the time stamp

@@ -46,11 +46,7 @@ cut as (
 ),
 
 bound as (
-    select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        start_at
+    select *
     from cut
     union
     select
@@ -62,10 +58,7 @@ bound as (
 )
 
 select
-    cluster,
-    device_uuid,
-    hour_start_at,
-    start_at,
+    *,
     lead(start_at, 1, hour_start_at + interval 1 hour) over (
         partition by cluster, device_uuid, hour_start_at
         order by start_at

@@ -51,10 +51,7 @@ instance as (
 -- What is the board's alone, for those who hold an instance of it.
 of_board as (
     select
-        instance.cluster,
-        instance.device_uuid,
-        instance.gpu_instance_id,
-        instance.day,
+        instance.*,
         told.signal,
         told.source_metric,
         told.left_out
@@ -95,13 +92,7 @@ from_board as (
 
 held as (
     select
-        holder.cluster,
-        holder.namespace,
-        holder.pod,
-        holder.pod_uid,
-        holder.container,
-        holder.device_uuid,
-        holder.gpu_instance_id,
+        holder.* exclude (day),
         list_concat(coalesce(own.metrics, []), coalesce(from_board.metrics, [])) as metrics
     from holder
     left join own
@@ -176,14 +167,7 @@ mapped as (
 )
 
 select
-    subject.subject,
-    subject.cluster,
-    subject.namespace,
-    subject.pod,
-    subject.pod_uid,
-    subject.container,
-    subject.device_uuid,
-    subject.gpu_instance_id,
+    subject.* exclude (sets),
     coalesce(mapped.source_metrics, map_from_entries([])) as source_metrics,
     mapped.left_out
 from subject

@@ -1,0 +1,26 @@
+-- Intervals with run_number, the run that each is part of: intervals of one key that touch or overlap are one run.
+--
+-- Where the values are part of the key, runs are of constant values.
+--
+-- parameters:
+--   intervals  name of a table or CTE that has start_at and end_at
+--   keys       its columns of which runs are told apart, as a row
+-- source: intervals are [start, end) everywhere
+create macro numbered_runs(intervals, keys) as table
+    select
+        * exclude (is_new),
+        count(*) filter (where is_new) over (
+            partition by keys
+            order by start_at, end_at
+            rows between unbounded preceding and current row
+        ) as run_number
+    from (
+        select
+            *,
+            coalesce(start_at > max(end_at) over (
+                partition by keys
+                order by start_at, end_at
+                rows between unbounded preceding and 1 preceding
+            ), true) as is_new
+        from query_table(intervals)
+    ) as opened
