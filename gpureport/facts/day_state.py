@@ -28,8 +28,6 @@ _KEPT = (
     "facts.refuted_holder",
     "facts.pod_wait",
 )
-KEPT_ONCE = (*_KEPT, *_COUNTED)
-"""Facts that are made here and kept, once for all parts."""
 _OF_THE_DAY = (
     "day.pod_life",
     "day.pod_request",

@@ -35,8 +35,6 @@ _SCHEMA = "schema"
 class Change:
     """Files written aside. Picklable: worker processes may write parts into the same change."""
 
-    lake_path: Path
-    """Where the lake's files are, or copies of them."""
     staging: Path
 
     def write(

@@ -107,7 +107,7 @@ class Lake:
         LakeBusyError where somebody else replaced meanwhile what they replace.
         """
         with self._staging() as staging:
-            yield Change(self.path, staging)
+            yield Change(staging)
             change = new_change()
             staged = staged_files(staging, change)
             self._commit(change, [*self._joined_without(staged, staging, change), *staged])

@@ -19,7 +19,6 @@ FlavorResource = tuple[str, str]
 MAX_WEIGHTED_SHARE = 2**63 - 1
 """What the status says of a queue of weight 0 that borrows."""
 _TOLERANCE = 1e-9
-_INFINITY_SINCE = ((0, 17, 5), (0, 18, 1))
 
 
 @dataclass(frozen=True)
@@ -326,12 +325,3 @@ def policy_of(spec: Mapping[str, Any]) -> dict[str, str]:
         "maxPriorityThreshold": borrow.get("maxPriorityThreshold"),
     }
     return {field: str(value) for field, value in said.items() if value is not None}
-
-
-def limit_of_series(value: float, version: tuple[int, int, int]) -> float | None:
-    """A borrowing or lending limit that Kueue's series tell: inf for none, None where 0 may mean none as well as 0.
-
-    Versions before 0.17.5, and 0.18.0, give 0 for a limit that is not set; the object says which. ``version`` is Kueue's own.
-    """
-    fixed = next((since for since in _INFINITY_SINCE if since[:2] == version[:2]), (0, 17, 5))
-    return None if value == 0 and version < fixed else value

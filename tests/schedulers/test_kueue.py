@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, cohorts, limit_of_series
+from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, cohorts
 from gpureport.schedulers.model import Terms
 from tests.schedulers.made import holding
 
@@ -178,22 +178,6 @@ def test_cohorts_in_a_circle_and_what_stands_under_them_are_left_out():
 def test_holdings_make_the_same_trees():
     holdings = [holding("a", 9, 7, parent="all", guaranteed=5), holding("b", 0, 0, parent="all", guaranteed=5, weight=0)]
     assert cohorts("gpu", holdings).weighted_share("a").as_status == 200
-
-
-@pytest.mark.parametrize(
-    ("value", "version", "expected"),
-    [
-        (0, (0, 17, 4), None),
-        (0, (0, 18, 0), None),
-        (0, (0, 17, 5), 0),
-        (0, (0, 18, 1), 0),
-        (0, (0, 19, 0), 0),
-        (4, (0, 10, 0), 4),
-        (math.inf, (0, 19, 2), math.inf),
-    ],
-)
-def test_a_limit_of_0_may_be_none_in_the_series_of_older_versions(value, version, expected):
-    assert limit_of_series(value, version) == expected
 
 
 AMOUNT = st.integers(0, 20)

@@ -18,8 +18,7 @@ from gpureport.report.page.money import Money
 from gpureport.report.page.tables import Tables
 from gpureport.window import plain
 
-FINDINGS_SHOWN, CRITICAL_SHOWN = 12, 60
-TEAMS_SHOWN = 12
+FINDINGS_SHOWN = 12
 _HOURLY_DAYS_MAX = 3
 
 
@@ -139,12 +138,6 @@ def _compared(tables: Tables) -> str:
     if not row.get("since"):
         return "No comparison: the previous period is not complete in the data."
     return f"Change against {row['since']:%Y-%m-%d} to {row['until'] - timedelta(seconds=1):%Y-%m-%d}."
-
-
-def _shown(findings: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """The first ones, and whatever is critical."""
-    critical = sum(each["severity"] == "critical" for each in findings)
-    return findings[: max(FINDINGS_SHOWN, min(critical, CRITICAL_SHOWN))]
 
 
 def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
