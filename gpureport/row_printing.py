@@ -1,12 +1,13 @@
-"""Rows on standard output: as a table for people, as JSON or as CSV; all three say the same."""
+"""Rows on standard output: as a table for people, also of Markdown, as JSON or as CSV; all say the same."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Literal, TextIO
 
@@ -17,7 +18,8 @@ from rich.text import Text
 from gpureport.inert import csv_cell, printable, to_json
 from gpureport.window import rfc3339
 
-Output = Literal["table", "json", "csv"]
+Output = Literal["table", "wide", "md", "json", "csv"]
+"""A table as wide as the terminal or as its rows, Markdown, JSON or CSV."""
 
 
 def print_rows(
@@ -56,7 +58,7 @@ def _quoted(cell: str) -> str:
     return f'"{cell.replace(chr(34), chr(34) * 2)}"' if any(mark in cell for mark in ',"\r\n') else cell
 
 
-def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: TextIO) -> None:
+def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: TextIO, is_wide: bool = False) -> None:
     rows = list(found)
     numbers = [any(isinstance(row[column], int | float) for row in rows) for column in range(len(names))]
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -64,8 +66,14 @@ def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: Text
         table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text("—" if cell is None else printable(_text(cell))) for cell in row))
-    width = None if out.isatty() else 10_000
+    width = None if out.isatty() and not is_wide else 10_000
     Console(file=out, width=width, highlight=False, markup=False).print(table)
+
+
+def _print_markdown(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
+    for cells in chain([names, ["---"] * len(names)], rows):
+        texts = ("—" if cell is None else printable(_text(cell)).replace("|", "\\|").replace("\n", " ") for cell in cells)
+        out.write(f"| {' | '.join(texts)} |\n")
 
 
 def _print_json(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
@@ -82,4 +90,10 @@ def _print_csv(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO)
         out.write(",".join(map(_quoted, cells)) + "\n")
 
 
-_PRINTERS = {"table": _print_table, "json": _print_json, "csv": _print_csv}
+_PRINTERS: dict[Output, Callable[[Sequence[str], Iterator[Sequence[Any]], TextIO], None]] = {
+    "table": _print_table,
+    "wide": partial(_print_table, is_wide=True),
+    "md": _print_markdown,
+    "json": _print_json,
+    "csv": _print_csv,
+}

@@ -13,7 +13,7 @@ done
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 state=$folder/apt
-[ -x "$folder/chromium" ] && exit 0
+[ -x "$folder/chromium" ] && "$folder/chromium" --version >/dev/null 2>&1 && exit 0
 . "$(dirname "$0")/private-apt.sh"
 
 give_up() {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SALT_CHARACTERS = 16
 
-FORMATS = click.Choice(["table", "json", "csv"])
+FORMATS = click.Choice(["table", "wide", "md", "json", "csv"])
 
 
 class Invocation:
@@ -161,6 +161,7 @@ def report_options(command: Any) -> Any:
             click.option(
                 "--facts/--no-facts", "report__facts", default=None, help="Put the hourly facts into gpureport.duckdb too."
             ),
+            click.option("--only", "report__only", help="Forms to write: html, csv, parquet, json, duckdb (default: all)."),
             click.option(
                 "--csv-rows", "report__csv_rows", type=int, help="Most rows of a table that has a CSV (default: 100000)."
             ),

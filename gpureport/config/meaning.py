@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -85,6 +85,11 @@ class Carbon(Section):
     market_grams_per_kwh: Annotated[float | Path | None, BeforeValidator(_number_or_file)] = None
 
 
+def _listed(value: Any) -> Any:
+    """Words between commas, as a flag or the environment gives them."""
+    return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
+
+
 class Compute(Section):
     """DuckDB's limits, and how long a night computes older days again whose facts are of an older revision."""
 
@@ -116,6 +121,8 @@ class Report(Section):
     by: Annotated[str, formed(r"([a-zA-Z0-9][a-zA-Z0-9_./-]*)?", "the name of a namespace label, or namespace")] = ""
     csv_rows: int = Field(100_000, ge=0)
     facts: bool = False
+    only: Annotated[tuple[Literal["html", "csv", "parquet", "json", "duckdb"], ...], BeforeValidator(_listed)] = ()
+    """Forms to write; all where it is empty."""
 
 
 class Link(Section):

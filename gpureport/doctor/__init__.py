@@ -16,7 +16,7 @@ from gpureport.doctor.evidence import Evidence
 from gpureport.doctor.findings import CHECKS, Finding, Remedy, Status, verdict
 from gpureport.doctor.kubernetes import beside, look_at_cluster
 from gpureport.doctor.lake import look_at_lake
-from gpureport.doctor.printing import Output, print_findings
+from gpureport.doctor.printing import print_findings
 from gpureport.doctor.prometheus import look_at_server
 from gpureport.doctor.scrape import rhythm_findings, server_findings
 from gpureport.doctor.signals import signal_findings
@@ -26,7 +26,6 @@ __all__ = [
     "CHECKS",
     "Evidence",
     "Finding",
-    "Output",
     "Remedy",
     "beside",
     "conclusion",

@@ -1,10 +1,10 @@
-"""Findings as a table with the lines to add below it, as JSON or as CSV."""
+"""Findings as a table with the lines to add below it, as JSON, CSV or Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Literal, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -12,9 +12,8 @@ from rich.text import Text
 
 from gpureport.doctor.findings import Finding
 from gpureport.inert import printable, to_json
-from gpureport.row_printing import print_rows
+from gpureport.row_printing import Output, print_rows
 
-Output = Literal["table", "json", "csv"]
 COLUMNS = ("status", "code", "subject", "found", "costs")
 _STYLES: Mapping[str, str] = {"ok": "green", "missing": "bold red", "partial": "yellow", "note": "cyan"}
 _UNWRAPPED = 10_000
@@ -30,7 +29,7 @@ def print_findings(found: Mapping[str, Sequence[Finding]], output: Output, out: 
     if output == "json":
         rows = [{**({"cluster": name} if name else {}), **asdict(finding)} for name, each in shown.items() for finding in each]
         out.write(f"{to_json(rows, indent=1)}\n")
-    elif output == "csv":
+    elif output in ("csv", "md"):
         lines = [[*_cells(name, each), "\n".join(_to_add(each))] for name, findings in shown.items() for each in findings]
         print_rows([*_columns(shown), "add"], lines, output, out)
     else:

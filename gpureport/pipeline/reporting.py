@@ -126,7 +126,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         header, queries = open_report(con, config, lake, window, now, salt)
         failing = findings.failing(con, config.report.fail_on)
         unmatched = [] if salt else _unmatched(con, config)
-        forms = Forms(config.report.csv_rows, config.report.facts)
+        forms = Forms(config.report.csv_rows, config.report.facts, config.report.only)
         written = deliver(out, write)
     ratio = header.coverage_ratio or 0.0
     if ratio < config.report.min_coverage_ratio:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,12 @@ class Forms:
     """Tables with more rows than this have no CSV; Parquet has them all."""
     has_facts: bool = False
     """Whether gpureport.duckdb has the hourly facts too."""
+    only: Collection[str] = ()
+    """html, csv, parquet, json or duckdb; all where it is empty."""
+
+    def has(self, form: str) -> bool:
+        """Whether files of this form are written."""
+        return not self.only or form in self.only
 
 
 @dataclass(frozen=True)
@@ -55,13 +61,15 @@ def write_report(
         database = folder / "gpureport.duckdb"
         with finished(con, queries, header, database, forms.has_facts) as found:
             pages = write_pages(con, queries, header, folder, owners)
-            tables = [*write_csv(found, folder / "csv", forms.csv_rows), *write_parquet(found, folder / "tables")]
+            csv = write_csv(found, folder / "csv", forms.csv_rows) if forms.has("csv") else []
+            parquet = write_parquet(found, folder / "tables") if forms.has("parquet") else []
             written = [
-                *pages.files,
+                *(pages.files if forms.has("html") else []),
                 write_summary(pages.answers, header, folder / "summary.md"),
-                *write_series(pages.answers, header, out, folder),
-                *tables,
-                write_json(found, header, tables, folder / "report.json"),
-                database,
+                *(write_series(pages.answers, header, out, folder) if forms.has("html") else []),
+                *csv,
+                *parquet,
+                *([write_json(found, header, [*csv, *parquet], folder / "report.json")] if forms.has("json") else []),
+                *([database] if forms.has("duckdb") else []),
             ]
         return Written(place(written, folder, out), tuple(each.line for each in pages.answers))

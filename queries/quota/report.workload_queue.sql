@@ -1,13 +1,14 @@
 -- Kueue's Workloads that wait at the end of the window, in their queue's order: what is ahead of each, and who has the GPUs.
 --
--- A ClusterQueue takes higher priority first, then the older request.
+-- A ClusterQueue takes higher priority first (0 where none is given), then the older request.
 --
 -- grain:  cluster, cluster_queue, ahead_count
 -- reads:  facts.quota_pair_hour, period.workload_run
 -- params: until_at
 -- source: Kueue's Workloads; facts.quota_pair_hour
 -- columns: cluster, cluster_queue, ahead_count, namespace, local_queue, workload, workload_uid, priority_class, priority, queued_at,
---          waiting_seconds, request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message
+--          waiting_seconds, request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message,
+--          unknown_reasons
 --   ahead_count      workloads of its ClusterQueue that come before it
 --   waiting_seconds  s since the request
 --   request_gpus     GPUs of the request; null where their part of a GPU is unknown
@@ -34,7 +35,7 @@ ordered as (
     window
         ahead as (
             partition by cluster, cluster_queue
-            order by priority desc nulls last, queued_at asc, workload_uid asc
+            order by coalesce(priority, 0) desc, queued_at asc, workload_uid asc
             rows between unbounded preceding and 1 preceding
         )
 ),
@@ -82,7 +83,7 @@ select
     workload,
     workload_uid,
     priority_class,
-    priority,
+    coalesce(priority, 0)::bigint as priority,
     queued_at,
     epoch_ms($until_at - queued_at) / 1000 as waiting_seconds,
     request_gpus,
@@ -90,7 +91,11 @@ select
     coalesce(allocated_gpus, 0)::double as allocated_gpus,
     coalesce(allocated_to, '') as allocated_to,
     coalesce(borrowers, '') as borrowers,
-    waiting_message
+    coalesce(waiting_message, '') as waiting_message,
+    map_from_entries([entry for entry in [
+        { 'figure': 'request_gpus', 'reason': if(request_gpus is null, 'no_gpu_equivalent', null) },
+        { 'figure': 'ahead_gpus', 'reason': if(sized_count < ahead_count, 'no_gpu_equivalent', null) }
+    ] if entry.reason is not null]) as unknown_reasons
 from ordered
 left join held
     using (cluster, cluster_queue)

@@ -52,12 +52,13 @@ def test_the_database_writes_the_same_cells(texts: list[str]) -> None:
 @given(ODD)
 def test_what_is_printed_has_no_control_character(text: str) -> None:
     printed = {}
-    for output in ("table", "json", "csv"):
+    for output in ("table", "wide", "md", "json", "csv"):
         print_rows(["name"], [[text]], output, out := StringIO())  # type: ignore[arg-type]
         printed[output] = out.getvalue()
     shown = [*printed.values(), printable(text), escaped(text), to_json({"name": text})]
     assert not [each for each in shown if set(each) & set("\x00\x1b\x9b\u202e")]
     assert json.loads(printed["json"]) == [{"name": text}]
+    assert printed["md"].count("\n") == 3  # head, rule and one row, whatever its ends of lines
     assert list(csv.reader(StringIO(printed["csv"], newline="")))[1:] == [[csv_cell(text)] if text else []]
 
 

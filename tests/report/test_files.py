@@ -16,12 +16,12 @@ import pytest
 
 from gpureport.cli import main
 from gpureport.query import Query, load
-from gpureport.report import write_report
+from gpureport.report import Forms, write_report
 from gpureport.report.database import finished
 from gpureport.report.json_file import write_json
 from tests.golden_case import report_rows
 
-from .conftest import AWKWARD, FORMULA, NOW, SCRIPT, a_header, small_database
+from .conftest import AWKWARD, FORMULA, NOW, SCRIPT, a_header, small_database, small_queries
 
 WINDOW = ["--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z"]
 
@@ -84,6 +84,16 @@ def test_csv_parquet_and_the_database_hold_the_same_rows(folder: Path) -> None:
         told = [{column: as_text(json.loads(text)) if text[:1] == "{" else text for column, text in row.items()}
                 for row in rows_of(folder / "csv" / f"{name}.csv")]  # fmt: skip
         assert told == expected
+
+
+def test_only_the_forms_that_are_asked_for_are_written_and_none_of_an_earlier_report_stays(tmp_path: Path) -> None:
+    for only in ((), ("html", "parquet")):
+        with small_database() as con:
+            written = write_report(con, small_queries(), a_header(), tmp_path, forms=Forms(only=only))
+    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*") if path.is_file()}
+    assert found == {str(path.relative_to(tmp_path)) for path in written.files}
+    assert {Path(name).suffix for name in found} == {".html", ".md", ".json", ".parquet"}  # JSON: of the series of reports
+    assert not (tmp_path / "report.json").exists()
 
 
 def test_the_database_documents_itself(out: Path) -> None:

@@ -1,6 +1,5 @@
 """Kueue's weighted share, borrowing and lending; numbers that upstream's tests assert, unless a comment works them out."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
