@@ -118,7 +118,7 @@ def _signals(by_signal: Mapping[str, list[Prepared]], batch: _Batch) -> DeviceSi
         found.pod_series += pods
         if chosen and signal not in batch.catalog.divisors:
             _add(found, signal, _by_source(chosen, batch.catalog), by_signal, batch)
-    believe(found, batch.catalog.board(model_of(by_signal)).watts)
+    believe(found, batch.catalog.board(model_of(by_signal)))
     return found
 
 

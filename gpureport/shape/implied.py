@@ -31,8 +31,9 @@ def imply_memory(found: DeviceSignals, memory_bytes: float) -> None:
             _put(found, "fb_total_bytes", "fb_used_bytes", replace(used, values=np.full(used.count, memory_bytes)), DATA_SHEET)
     if {"fb_used_bytes", "fb_total_bytes"} <= points.keys():
         used, total = points["fb_used_bytes"], points["fb_total_bytes"]
-        if is_same(used.times_ms, total.times_ms) and (used.values <= total.values).all():
-            _put(found, "fb_free_bytes", "fb_total_bytes", replace(total, values=total.values - used.values))
+        if is_same(used.times_ms, total.times_ms) and (fits := used.values <= total.values).any():
+            free = Points(used.times_ms[fits], (total.values - used.values)[fits], used.stale_ms)
+            _put(found, "fb_free_bytes", "fb_total_bytes", free)
 
 
 def _put(found: DeviceSignals, name: str, source: str, points: Points, metric: str = "") -> None:

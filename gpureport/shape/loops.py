@@ -11,7 +11,8 @@ Times = NDArray[np.int64]
 Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_NEVER = np.iinfo(np.int64).max
+_MOST_OUTLIERS = 10
+"""One after another; more are another counter."""
 
 
 @compiled
@@ -100,34 +101,36 @@ def among(instants_ms: Times, times_ms: Times) -> Flags:
 
 
 @compiled
-def is_suspect(times_ms: Times, values: Values, rate: Number, still_ms: Number) -> bool:
-    """Whether a counter falls anywhere, grows faster than ``rate`` per ms, or stands still for ``still_ms`` (0: any time)."""
+def is_suspect(times_ms: Times, values: Values, rate: Number, slow_ms: Number, slow_rate: Number) -> bool:
+    """Whether a counter falls, grows faster than ``rate`` per ms, or for ``slow_ms`` (0: any) no faster than ``slow_rate``."""
     since = 0
     for at in range(1, values.size):
-        change = values[at] - values[at - 1]
-        if change < 0 or change > rate * (times_ms[at] - times_ms[at - 1]):
+        change, step = values[at] - values[at - 1], times_ms[at] - times_ms[at - 1]
+        if change < 0 or change > rate * step:
             return True
-        if still_ms and times_ms[at] - times_ms[since] >= still_ms:
-            return True
-        if change > 0:
+        if change > slow_rate * step:
             since = at
+        elif slow_ms and times_ms[at] - times_ms[since] >= slow_ms:
+            return True
     return False
 
 
 @compiled
-def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number) -> tuple[Flags, Values, Times]:
+def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refill_steps: Number) -> tuple[Flags, Values, Times]:
     """Of a counter: which samples are kept, the growth to the next kept one that is refused (NaN where none), counts by reason.
 
     Counts: outliers, growth beyond ``rate`` per ms, backward steps. Time for growth is that since the last change and one step:
     exporters refresh less often than they are scraped. A fall is a reset only to what can have come since, and if the next
-    sample goes on from there.
+    sample goes on from there; what comes after it within ``refill_steps`` steps tells less than what else measures the step.
     """
     kept, refused, counts = np.ones(values.size, np.bool_), np.full(values.size, np.nan), np.zeros(3, np.int64)
-    before, since = 0, times_ms[0] if values.size else 0
+    before, since, good = 0, times_ms[0] if values.size else 0, 0
     for at in range(1, values.size):
         change = values[at] - values[before]
         possible = rate * (times_ms[at] - since + steps_ms[at])
-        if at + 1 < values.size and _is_outlier(times_ms, values, before, at, rate, since, steps_ms[at]):
+        if at >= good:
+            good = at + _outliers(times_ms, values, before, at, rate, since, steps_ms[at])
+        if at < good:
             kept[at] = False
             counts[0] += 1
             continue
@@ -137,6 +140,8 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number) -> tu
         elif change < 0 and not (values[at] <= possible and _goes_on(times_ms, values, at, rate, steps_ms[at])):
             refused[before] = -change
             counts[2] += 1
+        elif change < 0 and times_ms[at] - times_ms[before] <= refill_steps * steps_ms[at]:
+            refused[before] = 0.0
         if change != 0:
             since = times_ms[at]
         before = at
@@ -149,6 +154,23 @@ def _goes_on(times_ms: Times, values: Values, at: Number, rate: Number, step_ms:
     if at + 1 == values.size:
         return True
     return bool(0 <= values[at + 1] - values[at] <= rate * (times_ms[at + 1] - times_ms[at] + step_ms))
+
+
+@compiled
+def _outliers(
+    times_ms: Times, values: Values, before: Number, at: Number, rate: Number, since: Number, step_ms: Number
+) -> Number:
+    """How many samples from here on go with neither the one before them nor the one after, which go together."""
+    if at + 1 < values.size and _is_outlier(times_ms, values, before, at, rate, since, step_ms):
+        return 1
+    change = values[at] - values[before]
+    if 0 <= change <= rate * (times_ms[at] - since + step_ms):
+        return 0
+    for after in range(at + 2, min(at + _MOST_OUTLIERS + 1, values.size)):
+        back, onwards = values[after] - values[after - 1], rate * (times_ms[after] - times_ms[after - 1] + step_ms)
+        if 0 <= values[after] - values[before] <= rate * (times_ms[after] - since + step_ms) and not 0 <= back <= onwards:
+            return after - at
+    return 0
 
 
 @compiled

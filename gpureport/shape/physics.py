@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.shape.copies import Points
-from gpureport.shape.spans import StepFallback, Times, Values, hourly_steps, spans
+from gpureport.shape.spans import GAP_STEPS, StepFallback, Times, Values, hourly_steps, spans
 from gpureport.tables import SIGNAL_BY_NAME
 
 if TYPE_CHECKING:
+    from gpureport.catalog import Board
     from gpureport.shape.devices import DeviceSignals
 
 _MARGIN = 1.5
 _UNKNOWN_BOUND_WATTS = 3000.0
+_LEAST = 0.01
+"""Of a board's power: no board idles there; of the power beside a counter: no board's power varies so much."""
+_HIGHEST_LIMIT = 2.0
+_NVLINK = {"nvlink_tx_bytes_per_second": 1, "nvlink_rx_bytes_per_second": 1, "nvlink_bytes_per_second": 2}
+"""Directions that are counted."""
 _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
 """Growth per second, by unit: a clock is read some ms before or after its time stamp; a link repeats no more packets."""
 _STUCK_MS = 600_000
@@ -26,16 +32,20 @@ _STUCK_JOULES = 10_000.0
 _REASONS = ("outlier", "beyond_bound", "backward_step")
 
 
-def believe(found: DeviceSignals, board_watts: float) -> None:
-    """Take out of a device's signals what it cannot have done; ``board_watts`` is its model's, 0 where unknown."""
-    bound = bound_watts(found.points.get("power_limit_watts"), board_watts)
-    _bound_power(found, bound)
+def believe(found: DeviceSignals, board: Board) -> None:
+    """Take out of a device's signals what it cannot have done."""
+    _keep_between(found, "power_limit_watts", 0.0, _HIGHEST_LIMIT * board.watts or _UNKNOWN_BOUND_WATTS)
+    bound = bound_watts(found.points.get("power_limit_watts"), board.watts)
+    least = _LEAST * board.watts
+    _keep_between(found, "power_watts", least, bound)
+    for name, directions in _NVLINK.items():
+        _keep_between(found, name, 0.0, _MARGIN * directions * board.nvlink_bytes_per_second or np.inf)
     for name, points in list(found.points.items()):
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":
             is_energy = signal.unit == "joules"
             rate = (bound if is_energy else _HIGHEST_RATE[signal.unit]) / 1000
-            beside = found.points.get("power_watts") if is_energy else None
+            beside = _beside(found, points, least) if is_energy else None
             found.points[name] = _believed(points, rate, found.fallback[name], found.origin[name].dropped, beside)
 
 
@@ -48,26 +58,35 @@ def bound_watts(limit: Points | None, board_watts: float) -> float:
     return _MARGIN * known if known > 0 else _UNKNOWN_BOUND_WATTS
 
 
-def _bound_power(found: DeviceSignals, bound: float) -> None:
-    power = found.points.get("power_watts")
-    if power is None or power.values.max() <= bound:
+def _keep_between(found: DeviceSignals, name: str, lowest: float, highest: float) -> None:
+    """Drop what is outside; 0 is what a board shows whose power or limit another one's sensor counts."""
+    points = found.points.get(name)
+    if points is None or lowest <= points.values.min() <= points.values.max() <= highest:
         return
-    kept = power.values <= bound
-    found.origin["power_watts"].dropped["implausible"] += int((~kept).sum())
+    kept = ((points.values >= lowest) | (points.values == 0)) & (points.values <= highest)
+    if kept.all():
+        return
+    found.origin[name].dropped["implausible"] += int((~kept).sum())
     if kept.any():
-        found.points["power_watts"] = Points(power.times_ms[kept], power.values[kept], power.stale_ms)
+        found.points[name] = Points(points.times_ms[kept], points.values[kept], points.stale_ms)
     else:
-        del found.points["power_watts"]
+        del found.points[name]
+
+
+def _beside(found: DeviceSignals, counter: Points, least: float) -> Points | None:
+    """Power beside an energy counter; where none is exported, the least that the model draws."""
+    power = found.points.get("power_watts")
+    return power if power or not least else Points(counter.times_ms, np.full(counter.count, least), counter.stale_ms)
 
 
 def _believed(points: Points, rate: float, fallback: StepFallback, dropped: Counter[str], power: Points | None) -> Points:
     """A counter with its outliers out and the growth marked that it cannot have had; ``rate`` is per ms."""
     from gpureport.shape.loops import is_suspect, judged
 
-    if not is_suspect(points.times_ms, points.values, rate, _STUCK_MS if power is not None else 0):
+    if not is_suspect(points.times_ms, points.values, rate, 0 if power is None else _STUCK_MS, _LEAST * rate):
         return points
     steps, _ = hourly_steps(points.times_ms, fallback)
-    kept, refused, counts = judged(points.times_ms, points.values, steps, rate)
+    kept, refused, counts = judged(points.times_ms, points.values, steps, rate, 0 if power is None else GAP_STEPS)
     dropped.update({reason: int(count) for reason, count in zip(_REASONS, counts, strict=True) if count})
     times, values, refused = points.times_ms[kept], points.values[kept], refused[kept]
     if power is not None and (stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power)):
@@ -76,22 +95,22 @@ def _believed(points: Points, rate: float, fallback: StepFallback, dropped: Coun
 
 
 def _refuse_stuck(times: Times, values: Values, refused: Values, steps: Times, rate: float, power: Points) -> int:
-    """Refuse the growth of a counter that stands still beside power; how many samples it stood still for.
+    """Refuse the growth of a counter that all but stands still beside power; how many samples it did so for.
 
     What it then catches up with in one step is the energy of that time, which power tells already.
     """
-    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-    ends = np.append(starts[1:], values.size - 1)
+    watts = power.values[np.maximum(np.searchsorted(power.times_ms, times[:-1], side="right") - 1, 0)]
+    growth = np.diff(values)
+    is_still = (growth >= 0) & (growth < _LEAST / 1000 * watts * np.diff(times))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
     count = 0
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         if times[end] - times[start] < _STUCK_MS or _joules(power, int(times[start]), int(times[end])) < _STUCK_JOULES:
             continue
-        last = end if values[end] == values[start] else end - 1
-        refused[start:last] = 0.0
-        growth = values[end] - values[last]
-        if growth > rate * (times[end] - times[last] + steps[end]):
-            refused[last] = growth
-        count += int((~np.isnan(refused[start:end])).sum())
+        refused[start:end] = 0.0
+        if end + 1 < times.size and values[end + 1] - values[end] > rate * (times[end + 1] - times[end] + steps[end]):
+            refused[end] = values[end + 1] - values[end]
+        count += int((~np.isnan(refused[start : end + 1])).sum())
     return count
 
 

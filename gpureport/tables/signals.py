@@ -13,8 +13,11 @@ from gpureport.tables.table import Column
 SignalKind = Literal["gauge", "counter", "bitmask", "code"]
 SignalScope = Literal["board", "instance"]
 
-_HIGHEST = {"ratio": 1.0, "bytes": 2.0**42, "hertz": 1e10, "celsius": 200.0, "second": 4e12, "generation": 9.0, "width": 32.0}
-"""By unit, above what any device has; power has its device's own bound (shape/physics.py)."""
+_HIGHEST = {
+    **{"ratio": 1.0, "bytes": 2.0**42, "hertz": 1e10, "celsius": 200.0, "second": 4e12, "generation": 9.0, "width": 32.0},
+    **{"pcie_tx_bytes_per_second": 2.6e11, "pcie_rx_bytes_per_second": 2.6e11, "xid_code": 9999.0},
+}
+"""By name (16 lanes of PCIe 7) or unit, above what any device has; power has its device's own bound (shape/physics.py)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Signal:
     @property
     def highest(self) -> float:
         """The most that it can be on any device, of a counter no matter what."""
-        return math.inf if self.kind == "counter" else _HIGHEST.get(self.unit, math.inf)
+        return math.inf if self.kind == "counter" else _HIGHEST.get(self.name, _HIGHEST.get(self.unit, math.inf))
 
     @property
     def increase_name(self) -> str:

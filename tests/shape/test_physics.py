@@ -80,6 +80,24 @@ def fallen(start: float, at: int, by: float) -> list[float]:
             {"stuck": 40},
             id="stuck and caught up",
         ),
+        pytest.param([each / 1000 for each in counter(2.6e9)], {"stuck": 60}, id="joules under a name of millijoules"),
+        pytest.param(
+            [each if number < 30 else each / 1000 for number, each in enumerate(counter(2.6e9))],
+            {"backward_step": 1, "stuck": 30},
+            id="from millijoules to joules",
+        ),
+        pytest.param(
+            [0.0 if number in (30, 31) else each for number, each in enumerate(counter(2.6e9))],
+            {"outlier": 2},
+            id="reads 0 twice",
+        ),
+        pytest.param(
+            [{30: 0.0, 31: 9e18}.get(number, each) for number, each in enumerate(counter(2.6e9))],
+            {"outlier": 2},
+            id="0, then 9e18",
+        ),
+        # The driver is loaded anew: what the counter has grown to since is less than what power tells of that step.
+        pytest.param(counter(2.6e9)[:30] + [MILLI * (4000 + 9000 * number) for number in range(31)], {}, id="reset"),
     ],
 )
 def test_energy_is_right_beside_a_counter_that_is_not(values: list[float], reasons: dict[str, int]) -> None:
@@ -98,14 +116,18 @@ def test_copies_of_a_counter_that_differ_and_drop_out_are_no_steps_back() -> Non
     assert joules(shaped) == pytest.approx(TRUTH, rel=1e-9)
 
 
-def test_a_reset_is_one_only_to_what_can_have_come_since() -> None:
-    values = [
-        MILLI * (2.6e9 + 9000 * number) if number < 30 else MILLI * (4000 + 9000 * (number - 30)) for number in range(COUNT)
-    ]
-    shaped = energy(values)
+def test_a_reset_without_power_is_one_only_to_what_can_have_come_since() -> None:
+    values = counter(2.6e9)[:30] + [MILLI * (4000 + 9000 * number) for number in range(31)]
+    shaped = run((gpu("DEV_TOTAL_ENERGY_CONSUMPTION"), every(STEP, values)))
     # 29 steps before, 4 kJ known of the reset's own step, 30 steps after it.
     assert joules(shaped) == pytest.approx(29 * 9000 + 4000 + 30 * 9000, rel=1e-9)
     assert dropped(shaped, "energy_joules") == {}
+
+
+def test_a_counter_that_stands_still_while_its_board_is_on_tells_nothing() -> None:
+    shaped = run((gpu("DEV_TOTAL_ENERGY_CONSUMPTION", modelName="NVIDIA H200"), every(STEP, [2.6e12] * COUNT)))
+    assert {row["energy_joules_increase"] for row in shaped.device_sample.to_pylist()} == {None}
+    assert dropped(shaped, "energy_joules") == {"stuck": 60}
 
 
 def test_a_staircase_is_no_fault() -> None:
@@ -124,6 +146,40 @@ def test_power_beyond_the_bound_is_dropped(value: float) -> None:
     )
     assert sum(row["power_watts"] * row["held_seconds"] for row in shaped.device_sample.to_pylist()) == WATTS * STEP * COUNT
     assert dropped(shaped, "power_watts") == {"implausible": 1}
+
+
+def test_a_power_limit_that_no_board_has_lifts_no_bound() -> None:
+    shaped = run(
+        (gpu("DEV_POWER_USAGE", modelName="NVIDIA H200"), every(STEP, [50, 60_000, 50])),
+        (gpu("DEV_ENFORCED_POWER_LIMIT", modelName="NVIDIA H200"), every(STEP, [65_535] * 3)),
+    )
+    assert [row["power_watts"] for row in shaped.device_sample.to_pylist()] == [50, 50]
+    assert dropped(shaped, "power_limit_watts") == {"implausible": 3}
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "signal"),
+    [
+        ("PROF_PCIE_TX_BYTES", 3.9e12, "pcie_tx_bytes_per_second"),
+        ("PROF_NVLINK_RX_BYTES", 3.9e12, "nvlink_rx_bytes_per_second"),
+        ("DEV_XID_ERRORS", 1_000_000_007, "xid_code"),
+    ],
+)
+def test_what_no_link_carries_and_no_code_is_dropped(metric: str, value: float, signal: str) -> None:
+    shaped = run((gpu(metric, modelName="NVIDIA H200"), every(STEP, [0, value, 0])))
+    assert [row[signal] for row in shaped.device_sample.to_pylist()] == [0, 0]
+    assert sum(dropped(shaped, signal).values()) == 1
+
+
+def test_one_impossible_amount_of_memory_leaves_the_others_their_share() -> None:
+    shaped = run((gpu("DEV_FB_USED", modelName="NVIDIA H200"), every(STEP, [1000, 3e6, 1000])))
+    rest = 141 * 2**30 - 1000 * 2**20
+    assert [row["fb_free_bytes"] for row in shaped.device_sample.to_pylist()] == [rest, None, rest]
+
+
+def test_kilowatts_under_a_name_of_watts_are_no_power() -> None:
+    shaped = run((gpu("DEV_POWER_USAGE", modelName="NVIDIA H200"), every(STEP, [0.3, 0.07, 0.5])))
+    assert dropped(shaped, "power_watts") == {"implausible": 3}
 
 
 @pytest.mark.parametrize(("model", "kept"), [("NVIDIA H200", 1050.0), ("NVIDIA L4", 108.0), ("a model of tomorrow", 3000.0)])
