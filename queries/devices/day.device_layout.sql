@@ -6,9 +6,8 @@
 -- reads:  day.device_run
 -- params:
 -- source: label runs of MIG instances (GPU_I_ID, GPU_I_PROFILE)
--- columns: cluster, device_uuid, hour_start_at, layout, slice_count
---   layout       profiles of its instances, sorted, each as often as it occurs; an unknown profile is ?
---   slice_count  compute slices of its instances together: the first number of each profile, 1 where it has none
+-- columns: cluster, device_uuid, hour_start_at, layout
+--   layout  profiles of its instances, sorted, each as often as it occurs; an unknown profile is ?
 with instance_hour as (
     select
         cluster,
@@ -38,7 +37,6 @@ select
     cluster,
     device_uuid,
     hour_start_at,
-    string_agg(profile, ',' order by profile) as layout,
-    sum(compute_slices(profile))::bigint as slice_count
+    string_agg(profile, ',' order by profile) as layout
 from instance
 group by cluster, device_uuid, hour_start_at

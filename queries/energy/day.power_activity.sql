@@ -4,7 +4,7 @@
 -- engine activity where every instance has it, else SM activity where every one has that, else the one that any has; engine
 -- activity that is 0 for all while the SMs worked is none. What an active instance that nobody holds used is nobody's.
 -- Where the activity of a held instance is unknown, or is 0 for all, all are taken as equally active.
--- Above idle in other spans: in equal parts to all holders. Of idle an instance has its slices' part, nobody that of a free one.
+-- Above idle in other spans: in equal parts to all holders. Of idle an instance has its part of the GPU, nobody that of a free one or of what is unsliced.
 --
 -- Kepler's shares: activity neither weighted nor cut, instances without activity or without a holder left out, nobody when none has
 -- any; active or not.
@@ -139,8 +139,7 @@ placed as (
         compute_slices(profile) as slice_count,
         partition_ratio(profile, coalesce(profiled.gpu_model, instance_hour.gpu_model, '')) as part_ratio,
         coalesce(choice.signal, 'none') as signal,
-        piece.owner_count,
-        coalesce(piece.slice_count, 1) as board_slice_count
+        piece.owner_count
     from named
     inner join day.power_interval as piece on named.piece_number = piece.piece_number
     left join holder
@@ -180,7 +179,8 @@ instance as (
         sum(if(instance_owner_count > 0, slice_count, 0)) over same_piece as held_slice_count,
         if(instance_owner_count > 0, slice_count / held_slice_count, 0) as slice_share_ratio,
         instance_owner_count / owner_count as equal_share_ratio,
-        if(instance_owner_count > 0, slice_count / greatest(held_slice_count, board_slice_count), 0) as idle_share_ratio
+        if(instance_owner_count > 0, part_ratio, 0) as held_part_ratio,
+        held_part_ratio / greatest(1, round(sum(held_part_ratio) over same_piece, 9)) as idle_share_ratio
     from placed
     window same_piece as (partition by piece_number)
 ),

@@ -9,13 +9,12 @@
 -- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series
 -- params:
 -- source: day.sample_sum, day.idle_baseline
--- columns: cluster, device_uuid, hour_start_at, start_at, end_at, piece_number, owner_count, share, layout, slice_count, idle_watts,
+-- columns: cluster, device_uuid, hour_start_at, start_at, end_at, piece_number, owner_count, share, layout, idle_watts,
 --          idle_source, observed_seconds, measured_seconds, measured_joules, counter_joules, integral_joules, idle_joules, active_joules,
 --          held_joules, active_seconds, activity_unknown_seconds, active_watts_max, power_watts_min, power_watts_max
 --   piece_number      number of the row: a short key
 --   owner_count       holders of the GPU or of its instances
 --   share             none, alone, equal; util or activity where it is shared out sample by sample
---   slice_count       compute slices of its instances together; null for the whole GPU
 --   observed_seconds  s in which the GPU was seen
 --   measured_seconds  s whose energy is known; null where none is
 --   measured_joules   J, energy over them
@@ -101,7 +100,6 @@ based as (
             else 'equal'
         end as share,
         coalesce(device_layout.layout, '') as layout,
-        device_layout.slice_count,
         baseline.idle_watts,
         coalesce(baseline.idle_source, 'unknown') as idle_source
     from piece
@@ -241,7 +239,6 @@ select
     owner_count,
     share,
     layout,
-    slice_count,
     idle_watts,
     idle_source,
     observed_seconds,

@@ -6,7 +6,7 @@
 -- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
 -- compute slices.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.instance_util, day.power_activity, day.power_interval, day.power_util
 -- params:

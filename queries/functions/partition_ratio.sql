@@ -1,11 +1,12 @@
--- Part of a device that one of its partitions is, in compute: 3g.40gb of an H100 3/7, 1g.6gb of an A30 1/4, one of eight CPX of an MI300X 1/8.
+-- Part of a device that one of its partitions is, in compute: 3g.40gb of an H100 3/7, 1g.6gb of an A30 1/4, one of eight CPX of an
+-- MI300X 1/8, a tile of a Max 1550 1/2.
 --
 -- A compute instance (1c.3g.71gb) counts as the GPU instance that it is in: 3/7. An unknown profile counts as the smallest part.
 --
 -- parameters:
---   profile    MIG profile, or AMD's compute partition mode
+--   profile    MIG profile, or AMD's compute partition mode; a tile has none
 --   gpu_model  model of the whole device
--- source: NVIDIA MIG user guide (supported profiles); AMD Instinct partitioning guide
+-- source: NVIDIA MIG user guide (supported profiles); AMD Instinct partitioning guide; Intel's data sheet
 create macro partition_ratio(profile, gpu_model) as case lower(profile)
     when 'cpx' then 1 / if(gpu_model like '%MI300A%', 6, 8)
     when 'qpx' then 1 / 4
@@ -13,5 +14,9 @@ create macro partition_ratio(profile, gpu_model) as case lower(profile)
     when 'dpx' then 1 / 2
     else
         greatest(1, coalesce(try_cast(regexp_extract(profile, '(\d+)g\.', 1) as bigint), 1))
-        / if(gpu_model like '%A30%' or gpu_model like '%RTX PRO 6000%', 4, 7)
+        / case
+            when gpu_model like '%A30%' or gpu_model like '%RTX PRO 6000%' then 4
+            when gpu_model like '%Max 1550%' then 2
+            else 7
+        end
 end

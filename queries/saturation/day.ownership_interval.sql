@@ -1,13 +1,13 @@
--- Intervals of the hours of a device in which holders, reservation, availability or fragmentation change, cut at the changes; an hour without a
--- change has no row here.
+-- Intervals of the hours of a device in which holders, partitions, reservation, availability or fragmentation change, cut at the changes;
+-- an hour without a change has no row here.
 --
 -- Cuts are the board's: a change on one MIG instance cuts the pieces of the board and of its siblings too, which
 -- loses nothing, for sums add.
 --
 -- grain:  cluster, device_uuid, start_at
--- reads:  day.device_outage, day.fragmented_gpu, day.reservation, facts.ownership
+-- reads:  day.device_outage, day.device_run, day.fragmented_gpu, day.reservation, facts.ownership
 -- params:
--- source: facts.ownership, day.device_outage, day.reservation, day.fragmented_gpu
+-- source: facts.ownership, day.device_run, day.device_outage, day.reservation, day.fragmented_gpu
 -- columns: cluster, device_uuid, hour_start_at, start_at, end_at
 with change as (
     select
@@ -15,6 +15,13 @@ with change as (
         device_uuid,
         unnest([start_at, end_at]) as changed_at
     from facts.ownership
+    union all
+    select
+        cluster,
+        device_uuid,
+        unnest([start_at, end_at]) as changed_at
+    from day.device_run
+    where gpu_instance_id != ''
     union all
     select
         cluster,

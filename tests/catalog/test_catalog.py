@@ -7,11 +7,14 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
 from gpureport.catalog import PER_SECOND, Catalog, Meaning, load_catalog
 from gpureport.errors import UsageError
+from gpureport.query import define_functions
+from gpureport.resources import catalog_rows
 from gpureport.series import SeriesBatch
 from gpureport.shape import shape
 from gpureport.tables import SIGNAL_BY_NAME
@@ -101,6 +104,16 @@ def test_no_metric_means_two_things() -> None:
             wanted = [{condition for condition in row.conditions if condition[1] != "*"} for row in found]
             assert all(wanted), metric
             assert len({frozenset(each) for each in wanted}) == len(found), metric
+
+
+def test_the_smallest_partition_of_a_model_is_one_of_its_parts() -> None:
+    with duckdb.connect() as con:
+        define_functions(con, "partition_ratio(")
+        for row in catalog_rows("gpu_model.csv"):
+            smallest = {"AMD data sheet": "cpx", "Intel data sheet": ""}.get(row["source"], "1g.10gb")
+            if int(row["compute_parts"] or 1) > 1:
+                [found] = con.execute("select 1 / partition_ratio(?, ?)", [smallest, row["name"]]).fetchall()
+                assert found == (int(row["compute_parts"]),), row["name"]
 
 
 def test_every_row_says_where_it_is_from_and_in_which_versions() -> None:

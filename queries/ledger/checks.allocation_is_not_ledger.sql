@@ -1,0 +1,48 @@
+-- Pod days whose allocated GPU-hours differ between allocation and ledger: the part of a GPU that a partition is was taken twice.
+--
+-- Of GPUs that were seen themselves, not by their partitions alone.
+--
+-- severity: fail
+-- grain:  cluster, namespace, pod, pod_uid, day
+-- reads:  facts.device_power_day, facts.ledger_day, facts.power_day
+-- params:
+-- source: facts.power_day against facts.ledger_day
+-- columns: cluster, namespace, pod, pod_uid, day, allocated_gpu_hours, ledger_gpu_hours
+--   allocated_gpu_hours  h by the pod's containers on their GPUs
+--   ledger_gpu_hours     h in the ledger's buckets
+with part as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        day,
+        gpu_seconds as allocated_seconds,
+        0 as ledger_seconds
+    from facts.power_day
+    union all by name
+    select
+        ledger.cluster,
+        ledger.namespace,
+        ledger.pod,
+        ledger.pod_uid,
+        ledger.day,
+        0 as allocated_seconds,
+        ledger.gpu_seconds as ledger_seconds
+    from facts.ledger_day as ledger
+    semi join facts.device_power_day
+        using (cluster, device_uuid, day)
+    where ledger.pod != '' and not ledger.is_reserved
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    day,
+    sum(allocated_seconds) / 3600 as allocated_gpu_hours,
+    sum(ledger_seconds) / 3600 as ledger_gpu_hours
+from part
+group by all
+having abs(sum(allocated_seconds) - sum(ledger_seconds)) > 1e-9 * greatest(sum(allocated_seconds), sum(ledger_seconds)) + 1e-6
