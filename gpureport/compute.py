@@ -25,6 +25,7 @@ import pyarrow as pa
 from gpureport import __version__
 from gpureport.errors import LakeError
 from gpureport.facts.day_state import state_around_day, state_of_day
+from gpureport.facts.expectation import EXPECTED, expected_before
 from gpureport.facts.identity import made_with
 from gpureport.facts.idle_power import BASELINE, idle_baseline
 from gpureport.facts.intervals import INTERVALS, give, interval_sums
@@ -168,6 +169,9 @@ class _Day:
             interval_sums(self.con, query, self.samples, params, self.folder, self.settings.threads)
         elif query.table == _WIDEST:
             self._make_by_devices(query, params)
+        elif query.table == EXPECTED:
+            before = expected_before(self.lake, self.samples.cluster, self.samples.date)
+            build(self.con, query, {**params, "expected_before": before})
         else:
             build(self.con, query, params)
 

@@ -46,6 +46,8 @@ PARAMS: dict[str, Any] = {
     "prices": "{}",
     "carbon": "{}",
     "team_label": "team",
+    "expected_before": "[]",
+    "retired": "[]",
     "added_gpus": 0.0,
     **findings.parameters(findings.Thresholds(), []),
 }

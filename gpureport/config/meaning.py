@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -52,6 +53,21 @@ class Owners(Section):
     """Whose the holders are."""
 
     team_label: str = Field("team", min_length=1)
+
+
+class Retired(Section):
+    """What was taken out of service: a cluster, a node or a GPU; it is not expected any more from a day on."""
+
+    since: date
+    cluster: str = ""
+    node: str = ""
+    device: str = ""
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Retired:
+        if not (self.cluster or self.node or self.device):
+            raise ValueError("name a cluster, a node or a device (UUID), or several of them for one that is in all")
+        return self
 
 
 class Prices(Section):

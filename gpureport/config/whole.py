@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Saturation
+from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Retired, Saturation
 from gpureport.config.night import Export, Metrics, Retention
 from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
 from gpureport.config.storage import ConfiguredPlace, ObjectStore
@@ -42,6 +42,7 @@ class Config(Section):
     report: Report = Report()
     thresholds: Thresholds = Thresholds()
     suppressions: tuple[Suppression, ...] = ()
+    retired: tuple[Retired, ...] = ()
     signals: tuple[dict[str, str], ...] = ()
     labels: dict[str, str] = Field({})
     links: dict[str, Link] = Field({})

@@ -12,6 +12,7 @@ from itertools import groupby
 
 import duckdb
 
+from gpureport.facts.expectation import EXPECTED, last_known_days
 from gpureport.lake import Lake, Partition, views
 from gpureport.lake.views import create_view, make_way
 from gpureport.query import Query
@@ -25,7 +26,6 @@ ROLLED_UP = (
     "facts.ledger_day",
 )
 """Each made from hours of the same kind; ``day`` is a column of theirs, and the window's hours are their parameters."""
-_SIGNALS = "facts.device_signal"
 
 
 def open_facts(
@@ -42,11 +42,10 @@ def open_facts(
     for table in ROLLED_UP:
         if table in tables:
             _open_rolled_up(con, lake, queries, table, window, clusters, chosen)
-    hourly, wanted = {*tables} - {*ROLLED_UP, _SIGNALS}, {table: query.columns for table, query in queries.items()}
+    hourly, wanted = {*tables} - {*ROLLED_UP, EXPECTED}, {table: query.columns for table, query in queries.items()}
     views(con, lake, [folder(table) for table in sorted(hourly)], clusters, chosen, wanted)
-    if _SIGNALS in tables and chosen:
-        # A device that was there the day before is expected from the window's start on.
-        views(con, lake, [folder(_SIGNALS)], clusters, [chosen[0] - timedelta(days=1), *chosen], wanted)
+    if EXPECTED in tables and chosen:
+        views(con, lake, [folder(EXPECTED)], clusters, {*chosen, *last_known_days(lake, chosen[0])}, wanted)
 
 
 def day_hours(day: date) -> dict[str, datetime]:

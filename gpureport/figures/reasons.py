@@ -35,6 +35,7 @@ REASONS = {
     "not_a_holder": "no series of a device names it as a holder, so nothing can be attributed to it",
     "not_active": "it was never active while it held the device",
     "partial": "seen for part of the time",
+    "not_exported": "nothing of the cluster was exported on that day: its GPUs are those of the nearest day with data",
     "exporter_down": "all devices and signals of the node fell silent together: the exporter, the node or the scrape was down",
     "device_unseen": "a device fell silent while others on its node were seen: it is gone, or the driver lost it",
     "no_exporter": "Kubernetes lists accelerators on the node, and no exporter reports them",

@@ -231,6 +231,7 @@ def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
         **{f"carbon {name}": value for name, value in carbon.items()},
         "team_label": config.owners.team_label,
         "saturation_enabled": config.saturation.enabled,
+        **({"retired": settings.retired} if settings.retired else {}),
         **{f"links of {model}": link for model, link in settings.links.items()},
         **config.thresholds.model_dump(),
     }

@@ -50,6 +50,7 @@ def report_settings(config: Config) -> ReportSettings:
         prices=_prices(config),
         carbon=_carbon(config),
         team_label=config.owners.team_label,
+        retired=[each.model_dump(mode="json") for each in config.retired],
     )
 
 

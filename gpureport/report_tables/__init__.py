@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -51,6 +51,8 @@ class ReportSettings:
     """gpu_hour (by model, or all) and kwh, in one currency; without any there are no costs."""
     team_label: str = "team"
     """The label of a namespace whose value is its team."""
+    retired: Sequence[Mapping[str, str]] = ()
+    """Clusters, nodes and devices that are not expected any more: cluster, node, device and since."""
     carbon: Mapping[str, Any] = field(default_factory=dict)
     """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
 
@@ -146,6 +148,7 @@ def _report_parameters(window: Window, earlier: Window, settings: ReportSettings
         "prices": json.dumps(settings.prices, sort_keys=True),
         "carbon": json.dumps(settings.carbon, sort_keys=True),
         "team_label": settings.team_label,
+        "retired": json.dumps([*settings.retired], sort_keys=True),
         "links": json.dumps(settings.links, sort_keys=True),
         **settings.findings,
     }

@@ -104,7 +104,9 @@ gpu as (
         day,
         max(expected_seconds) as expected_seconds,
         max(expected_seconds) - max(observed_seconds) as unknown_seconds,
-        max(last_seen_at) as last_seen_at
+        max(last_seen_at) as last_seen_at,
+        any_value(known_day) as known_day,
+        any_value(silent_hours) filter (where len(silent_hours) between 1 and 12) as silent_hours
     from period.device_day
     group by cluster, device_uuid, day
 ),
@@ -119,7 +121,9 @@ silent as (
         count(*) filter (where unknown_seconds > 0.01 * expected_seconds) as silent_count,
         min(unknown_seconds) >= 0.5 * max(unknown_seconds) as is_together,
         sum(unknown_seconds) as unknown_seconds,
-        max(last_seen_at) filter (where unknown_seconds > 0.01 * expected_seconds) as last_seen_at
+        max(last_seen_at) filter (where unknown_seconds > 0.01 * expected_seconds) as last_seen_at,
+        any_value(known_day) as known_day,
+        list_sort(list_distinct(flatten(list(silent_hours)))) as silent_hours
     from gpu
     group by cluster, node_name, day
 ),
@@ -131,19 +135,28 @@ lost as (
         part.signal,
         part.node_name,
         part.day,
-        if(silent.is_together, 'exporter_down', 'device_unseen') as reason,
+        any_value(case
+            when silent.known_day != part.day then 'not_exported'
+            when silent.is_together then 'exporter_down'
+            else 'device_unseen'
+        end) as reason,
         false as is_own,
         sum(part.unseen_seconds) as lost_seconds,
-        concat(
-            'silent GPUs: ', any_value(silent.silent_count), ' of ', any_value(silent.device_count), ', all signals at once, for ',
-            any_value(silent.unknown_seconds)::bigint, ' s together; their last sample: ',
-            coalesce(strftime(any_value(silent.last_seen_at), '%H:%M:%S'), 'on a day before')
-        ) as evidence
+        any_value(if(
+            silent.known_day = part.day,
+            concat(
+                'silent GPUs: ', silent.silent_count, ' of ', silent.device_count, ', all signals at once, for ', silent.unknown_seconds::bigint,
+                ' s together; their last sample: ', if(silent.last_seen_at < part.day, silent.last_seen_at::date || ' ', ''),
+                coalesce(strftime(silent.last_seen_at, '%H:%M:%S'), 'unknown'),
+                '; hours without data: ' || nullif(array_to_string(silent.silent_hours, ', '), '')
+            ),
+            concat('nothing of the cluster was exported; its GPUs are those of ', silent.known_day)
+        )) as evidence
     from part
     inner join silent
         using (cluster, node_name, day)
     where part.unseen_seconds > 0
-    group by part.cluster, part.signal, part.node_name, part.day, silent.is_together
+    group by part.cluster, part.signal, part.node_name, part.day
     union all
     select
         cluster,

@@ -32,7 +32,9 @@ unseen as (
         sum(gpu_hours) as gpu_hours,
         min(day)::timestamp as first_seen_at
     from period.ledger
-    where bucket in ('unknown', 'allocated_unmeasured', 'free') and cause in ('unseen', 'no_exporter', 'no_driver', 'device_unseen')
+    where
+        bucket in ('unknown', 'allocated_unmeasured', 'free')
+        and cause in ('unseen', 'not_exported', 'no_exporter', 'no_driver', 'device_unseen')
     group by cluster, node_name, cause
 ),
 

@@ -11,7 +11,7 @@
 --   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of
 --   capacity_seconds  s of GPUs, seen and unseen together
 --   unseen_seconds    s in which they were expected and not seen
---   unseen_cause      unseen; of those that no exporter tells of why (period.node_gap)
+--   unseen_cause      unseen; not_exported on a day of which the lake has nothing of the cluster; of those that no exporter tells of why (period.node_gap)
 with seen as (
     select
         cluster,
@@ -29,7 +29,8 @@ expected as (
         device_uuid,
         day,
         max(gpu_model) as gpu_model,
-        max(expected_seconds) as expected_seconds
+        max(expected_seconds) as expected_seconds,
+        any_value(if(known_day = day, 'unseen', 'not_exported')) as unseen_cause
     from period.device_day
     group by all
 ),
@@ -53,7 +54,7 @@ select
     1 as device_count,
     seen_seconds + unseen_seconds as capacity_seconds,
     unseen_seconds,
-    'unseen' as unseen_cause
+    unseen_cause
 from gpu
 union all by name
 select

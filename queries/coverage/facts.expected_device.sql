@@ -1,0 +1,176 @@
+-- Devices expected on a day, MIG instances among them: those that were seen, and those known before that have not left.
+--
+-- A device is expected until it is known to be gone: its node is no longer listed by Kubernetes, or as many other GPUs are seen
+-- there as the node has, or (an instance) its GPU is seen without it. Where Kubernetes says nothing it stays expected. It counts from
+-- midnight where it was known before; else from its first sample, or from when its node listed accelerators, whichever is earlier;
+-- until the day's end, or until its node was no longer listed.
+--
+-- revision: 1
+-- grain:  cluster, device_uuid, gpu_instance_id, day
+-- reads:  facts.device_hour, facts.device_signal, facts.node_day
+-- params: expected_before, since_at
+-- source: first and last samples by facts.device_signal; nodes by facts.node_day; this table of the last day before that has facts
+-- columns: cluster, device_uuid, gpu_instance_id, day, node_name, gpu_model, driver_version, last_seen_at, due_from_at, due_until_at,
+--          is_gone, silent_hours
+--   last_seen_at  UTC, its last sample, on this day or before
+--   due_from_at   UTC, from when on it is expected
+--   due_until_at  UTC, until when
+--   is_gone       it is not expected after this day
+--   silent_hours  hours of the day (UTC, 0 to 23) of which it was expected for all and seen for less than half
+with known as (
+    select unnest(
+        from_json(
+            $expected_before::json,
+            '[{"cluster": "VARCHAR", "device_uuid": "VARCHAR", "gpu_instance_id": "VARCHAR", "node_name": "VARCHAR",'
+            || ' "gpu_model": "VARCHAR", "driver_version": "VARCHAR", "last_seen_at": "TIMESTAMP"}]'
+        ),
+        recursive := true
+    )
+),
+
+hourly as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        min(hour_start_at) as first_hour_at,
+        max(hour_start_at) as last_hour_at,
+        list(hour(hour_start_at)) filter (where observed_seconds >= 1800) as seen_hours,
+        arg_max(nullif(node_name, ''), hour_start_at) as node_name,
+        arg_max(nullif(gpu_model, ''), hour_start_at) as gpu_model,
+        arg_max(nullif(driver_version, ''), hour_start_at) as driver_version
+    from facts.device_hour
+    group by all
+),
+
+told as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        max(nullif(node_name, '')) as node_name
+    from facts.device_signal
+    group by all
+),
+
+-- What is known of a device stays known while it is silent.
+due as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        $since_at::timestamp as day_at,
+        coalesce(hourly.node_name, told.node_name, known.node_name, '') as node_name,
+        coalesce(hourly.gpu_model, known.gpu_model, '') as gpu_model,
+        coalesce(hourly.driver_version, known.driver_version, '') as driver_version,
+        coalesce(hourly.seen_hours, []) as seen_hours,
+        known.cluster is not null as is_known,
+        hourly.cluster is not null or told.cluster is not null as is_seen,
+        coalesce(told.start_at, hourly.first_hour_at) as first_at,
+        coalesce(told.end_at, hourly.last_hour_at + interval 1 hour) as last_at,
+        coalesce(last_at, known.last_seen_at) as last_seen_at
+    from hourly
+    full join told
+        using (cluster, device_uuid, gpu_instance_id)
+    full join known
+        using (cluster, device_uuid, gpu_instance_id)
+),
+
+-- The GPU itself, by any of its rows.
+board as (
+    select
+        cluster,
+        device_uuid,
+        max(node_name) as node_name,
+        bool_or(is_seen) as is_seen,
+        max(last_seen_at) as last_seen_at
+    from due
+    group by all
+),
+
+host as (
+    select
+        cluster,
+        node_name,
+        count(*) as seen_count
+    from board
+    where is_seen
+    group by all
+),
+
+-- A node's state may have been read in several parts, each a row.
+node as (
+    select
+        cluster,
+        node_name,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        max(accelerator_count) as accelerator_count,
+        coalesce(max(device_count), nullif(max(accelerator_count), 0)) as device_count
+    from facts.node_day
+    group by all
+),
+
+-- Until when Kubernetes was heard of at all: when it falls silent, no node has left.
+listing as (
+    select
+        cluster,
+        max(end_at) as end_at
+    from node
+    group by all
+),
+
+bounded as (
+    select
+        due.*,
+        case
+            when due.is_known then due.day_at
+            when node.accelerator_count > 0 then least(due.first_at, node.start_at)
+            else due.first_at
+        end as due_from_at,
+        case
+            when due.gpu_instance_id != '' and due.last_seen_at + interval 10 minute < board.last_seen_at
+                then coalesce(due.last_at, due.day_at)
+            when node.end_at + interval 10 minute < listing.end_at then greatest(due.last_at, node.end_at)
+            when not board.is_seen and node.node_name is null and listing.cluster is not null then due.day_at
+            when not board.is_seen and host.seen_count >= node.device_count then due.day_at
+        end as gone_at
+    from due
+    inner join board
+        on
+            due.cluster = board.cluster
+            and due.device_uuid = board.device_uuid
+    left join host
+        on
+            due.cluster = host.cluster
+            and due.node_name = host.node_name
+    left join node
+        on
+            due.cluster = node.cluster
+            and due.node_name = node.node_name
+    left join listing
+        on due.cluster = listing.cluster
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    day_at::date as day,
+    node_name,
+    gpu_model,
+    driver_version,
+    last_seen_at,
+    due_from_at,
+    coalesce(gone_at, day_at + interval 1 day) as due_until_at,
+    gone_at is not null as is_gone,
+    list_filter(
+        generate_series(0, 23),
+        lambda number: not list_contains(seen_hours, number)
+        and day_at + to_hours(number) >= due_from_at
+        and day_at + to_hours(number + 1) <= coalesce(gone_at, day_at + interval 1 day)
+    ) as silent_hours
+from bounded
+where due_from_at < coalesce(gone_at, day_at + interval 1 day)

@@ -1,0 +1,90 @@
+"""Days of which nothing was exported, and GPUs that fell silent: expected, and unknown, until they are known to be gone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden_case import report_rows
+
+from gpureport.cli import main
+
+NOW = datetime(2026, 3, 9, 12, tzinfo=UTC)
+DEAD = {"GPU-b": "H100", "GPU-c": "L40S"}
+"""Of the cluster that was exported on 2 March only."""
+
+
+def power(uuid: str, node: str, model: str, *days: int) -> list[str]:
+    """A sample every ten minutes of each of these days of March."""
+    labels = f'UUID="{uuid}",Hostname="{node}",modelName="{model}",gpu="0",instance="{node}:9400",job="dcgm"'
+    starts = [int(datetime(2026, 3, day, tzinfo=UTC).timestamp()) for day in days]
+    return [f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} 100 {start + second}" for start in starts for second in range(0, 86_400, 600)]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """eu has days 1 to 4, with GPU-s on the first of them alone; us has day 2."""
+    folder = tmp_path_factory.mktemp("missing")
+    eu = [*power("GPU-a", "n1", "H100", 1, 2, 3, 4), *power("GPU-s", "n2", "H100", 1)]
+    us = [line for uuid, model in DEAD.items() for line in power(uuid, "n1", model, 2)]
+    for cluster, lines in (("eu", eu), ("us", us)):
+        file = folder / f"{cluster}.txt"
+        file.write_text("\n".join(["# TYPE DCGM_FI_DEV_POWER_USAGE gauge", *lines, "# EOF\n"]))
+        call("import", str(file), "--cluster", cluster, "--lake", str(folder / "lake"))
+    for day in range(1, 5):
+        call("compute", "--date", f"2026-03-0{day}", "--lake", str(folder / "lake"))
+    return folder / "lake"
+
+
+def call(*arguments: str) -> None:
+    assert main([*arguments], environ={}, now=NOW) == 0
+
+
+def report(lake: Path, out: Path, *arguments: str, config: tuple[str, ...] = ()) -> dict[str, Any]:
+    """report.json of a window, with unknown GPU-hours by cluster, model and cause."""
+    call(*config, "report", *arguments, "--lake", str(lake), "--out", str(out))
+    rows = report_rows(out / "gpureport.duckdb", "gpu_hour_ledger")
+    unknown: dict[tuple[str, str, str], float] = {}
+    for row in rows:
+        if row["bucket"] == "unknown":
+            key = (row["cluster"], row["gpu_model"], row["cause"])
+            unknown[key] = unknown.get(key, 0.0) + row["gpu_hours"]
+    found: dict[str, Any] = json.loads((out / "report.json").read_bytes())
+    return {**found, "unknown": unknown}
+
+
+def test_a_dead_cluster_is_unknown_on_every_night_after(lake: Path, tmp_path: Path) -> None:
+    found = report(lake, tmp_path, "--since", "2026-03-04")
+    assert found["unknown"] == {
+        ("us", "H100", "not_exported"): 24.0,
+        ("us", "L40S", "not_exported"): 24.0,
+        ("eu", "H100", "unseen"): 24.0,
+    }
+    coverage = found["coverage"]
+    assert (coverage["expected_device_seconds"], coverage["observed_device_seconds"]) == (4 * 86_400, 86_400)
+    assert coverage["unknown_device_seconds"] == {"not_exported": 2 * 86_400.0, "exporter_down": 86_400.0}
+
+
+def test_missing_days_first_in_the_middle_and_last_are_unknown_by_model(lake: Path, tmp_path: Path) -> None:
+    found = report(lake, tmp_path, "--since", "2026-03-01", "--until", "2026-03-08")
+    # eu: days 5 to 7 of GPU-a and GPU-s, and days 2 to 4 of GPU-s, which is silent; us: day 1, and days 3 to 7.
+    assert found["unknown"] == {
+        ("us", "H100", "not_exported"): 6 * 24.0,
+        ("us", "L40S", "not_exported"): 6 * 24.0,
+        ("eu", "H100", "not_exported"): 6 * 24.0,
+        ("eu", "H100", "unseen"): 3 * 24.0,
+    }
+    evidence = {row["evidence"] for row in report_rows(tmp_path / "gpureport.duckdb", "coverage") if row["reason"] == "not_exported"}
+    assert "nothing of the cluster was exported; its GPUs are those of 2026-03-02" in evidence
+
+
+def test_what_is_retired_is_not_expected(lake: Path, tmp_path: Path) -> None:
+    file = tmp_path / "gpureport.toml"
+    file.write_text(
+        '[[retired]]\ncluster = "us"\nsince = 2026-03-03\n[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n'
+    )
+    found = report(lake, tmp_path / "out", "--since", "2026-03-04", config=("--config", str(file)))
+    assert (found["unknown"], found["clusters"]) == ({}, ["eu"])
