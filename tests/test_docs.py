@@ -103,7 +103,7 @@ def test_the_configuration_of_the_operations_page_is_valid_and_gives_the_default
     block = re.search(r"^## Configuration.*?```toml\n(.*?)^```", (DOCS / "operations.md").read_text(), re.MULTILINE | re.DOTALL)
     shown = Config.model_validate(tomllib.loads(block[1] if block else ""))
     default = Config()
-    of_all = {"cluster", "lake", "out", "clusters", "prometheus", "retention", "suppressions", "signals"}
+    of_all = {"cluster", "lake", "out", "clusters", "prometheus", "retention", "retired", "suppressions", "signals"}
     examples = of_all | {"power", "prices", "carbon", "links", "labels"}
     assert {name for name in Config.model_fields if getattr(shown, name) != getattr(default, name)} == examples
     assert shown.prometheus.model_copy(update={"url": "", "headers": {}, "match": {}}) == default.prometheus

@@ -33,6 +33,8 @@ PARAMS = {
     "links": "{}",
     "gpu_models": "[]",
     "virtual_gpus": "[]",
+    "expected_before": "[]",
+    "retired": "[]",
 }
 
 
