@@ -19,7 +19,14 @@ READ = ("facts.device_hour", "facts.device_signal", "facts.node_day", "facts.own
 DAY = date(2026, 3, 1)
 START, END = datetime(2026, 3, 1), datetime(2026, 3, 2)
 NONE_BEFORE = {"expected_before": "[]", "retired": "[]"}
-PARAMS = {"since_at": START, "until_at": END, "memory_threshold_ratio": 0.9, "gpu_models": "[]", "virtual_gpus": "[]", **NONE_BEFORE}
+PARAMS = {
+    "since_at": START,
+    "until_at": END,
+    "memory_threshold_ratio": 0.9,
+    "gpu_models": "[]",
+    "virtual_gpus": "[]",
+    **NONE_BEFORE,
+}
 PROFILING = ("gr_engine_active_ratio", "tensor_active_ratio", "dram_active_ratio")
 PLAIN = ("power_watts", "gpu_util_ratio", "gpu_temp_celsius")
 METRIC = {name: f"DCGM_FI_PROF_{name.upper()}" for name in PROFILING}

@@ -77,14 +77,25 @@ def test_missing_days_first_in_the_middle_and_last_are_unknown_by_model(lake: Pa
         ("eu", "H100", "not_exported"): 6 * 24.0,
         ("eu", "H100", "unseen"): 3 * 24.0,
     }
-    evidence = {row["evidence"] for row in report_rows(tmp_path / "gpureport.duckdb", "coverage") if row["reason"] == "not_exported"}
+    evidence = {
+        row["evidence"] for row in report_rows(tmp_path / "gpureport.duckdb", "coverage") if row["reason"] == "not_exported"
+    }
     assert "nothing of the cluster was exported; its GPUs are those of 2026-03-02" in evidence
 
 
-def test_what_is_retired_is_not_expected(lake: Path, tmp_path: Path) -> None:
+def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_other(lake: Path, tmp_path: Path) -> None:
     file = tmp_path / "gpureport.toml"
-    file.write_text(
-        '[[retired]]\ncluster = "us"\nsince = 2026-03-03\n[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n'
-    )
-    found = report(lake, tmp_path / "out", "--since", "2026-03-04", config=("--config", str(file)))
+    file.write_text('[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n')
+    arguments = ("--since", "2026-03-04", "--cluster", "eu")
+    found = report(lake, tmp_path / "out", *arguments, config=("--config", str(file)))
     assert (found["unknown"], found["clusters"]) == ({}, ["eu"])
+
+
+def test_sql_and_top_of_one_cluster_read_no_other(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--lake", str(lake), "--cluster", "us", "-o", "csv")
+    call("sql", "select distinct cluster, device_uuid from facts.device_hour order by all", *flags)
+    assert capsys.readouterr().out.splitlines() == ["cluster,device_uuid", "us,GPU-b", "us,GPU-c"]
+    call("top", "gpus", "--since", "2026-03-04", "--until", "2026-03-05", "--lake", str(lake), "--cluster", "eu", "-o", "csv")
+    assert "us" not in {line.split(",")[0] for line in capsys.readouterr().out.splitlines()}
+    assert main(["report", "--since", "2026-03-04", "--lake", str(lake), "--cluster", "ap"], environ={}, now=NOW) == 2
+    assert "has no cluster 'ap'; it has eu, us" in capsys.readouterr().err

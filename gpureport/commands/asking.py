@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gpureport.commands.options import FORMAT, LAKE, PLACE, Invocation, period
+from gpureport.commands.options import FORMAT, LAKE, ONE_CLUSTER, PLACE, Invocation, period
 from gpureport.errors import UsageError
 from gpureport.row_printing import Output
 from gpureport.store import Place
@@ -24,6 +24,7 @@ from gpureport.window import Window, parse_instant
 )
 @click.option("--allow-files", is_flag=True, help="Let statements read and write files other than the lake's.")
 @LAKE
+@ONE_CLUSTER
 @FORMAT
 @click.pass_obj
 def sql(
@@ -63,10 +64,18 @@ def sql(
     "--show", type=click.Choice(["bridge", "namespaces", "findings", "periods", "restated"]), help="Print only this part."
 )
 @LAKE
+@ONE_CLUSTER
 @FORMAT
 @click.pass_obj
 def diff(
-    invocation: Invocation, /, reports: Sequence[Place], show: str | None, output: Output, lake: Place | None, **times: str | None
+    invocation: Invocation,
+    /,
+    reports: Sequence[Place],
+    show: str | None,
+    output: Output,
+    lake: Place | None,
+    report__cluster: str | None,
+    **times: str | None,
 ) -> None:
     """Say what changed between two windows, or between two reports.
 
@@ -80,7 +89,7 @@ def diff(
     """
     from gpureport.pipeline import comparing
 
-    config = invocation.config(lake=lake)
+    config = invocation.config(lake=lake, report__cluster=report__cluster)
     if reports:
         if len(reports) != 2 or any(times.values()):
             raise UsageError("give two reports, the earlier first, or the windows of a lake with --since; not both")
@@ -111,6 +120,7 @@ def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window |
 @click.option("--until", help="Its end, not included.")
 @click.option("--rows", "count", type=click.IntRange(min=1), default=20, show_default=True, help="Rows to print.")
 @LAKE
+@ONE_CLUSTER
 @FORMAT
 @click.pass_obj
 def top(

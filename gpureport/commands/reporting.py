@@ -12,6 +12,7 @@ from gpureport.commands.options import (
     FOLDER,
     LAKE,
     LOG_FORMAT,
+    ONE_CLUSTER,
     OUT,
     Invocation,
     finished_day,
@@ -77,6 +78,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 @click.option("--since", help="Start: 2026-11-20, a time, 2026-10, 7d, 24h or yesterday (default: the last complete week).")
 @click.option("--until", help="End, not included (default: the end of the day or period that --since names).")
 @LAKE
+@ONE_CLUSTER
 @OUT
 @report_options
 @click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")

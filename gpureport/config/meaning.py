@@ -135,6 +135,7 @@ class Report(Section):
     idle_policy: Literal["separate", "holder", "pool"] = "separate"
     fail_on: str = ""
     by: Annotated[str, formed(r"([a-zA-Z0-9][a-zA-Z0-9_./-]*)?", "the name of a namespace label, or namespace")] = ""
+    cluster: str = ""
     csv_rows: int = Field(100_000, ge=0)
     facts: bool = False
     only: Annotated[tuple[Literal["html", "csv", "parquet", "json", "duckdb"], ...], BeforeValidator(_listed)] = ()

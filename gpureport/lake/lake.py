@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from gpureport.errors import LakeError
+from gpureport.errors import LakeError, UsageError
 from gpureport.lake.change import Change, Staged, edit_of, staged_files
 from gpureport.lake.check import checked
 from gpureport.lake.commit import LakeBusyError, commit, create_root, new_change, with_files
@@ -69,6 +69,18 @@ class Lake:
     def path(self) -> Path:
         """The folder below which its files are, or copies of them."""
         return self.storage.folder
+
+    def of_cluster(self, cluster: str) -> Lake:
+        """The same to read, as if it held this cluster alone; UsageError where it does not hold it."""
+        held = {day_of(key)[0] for days in self.root.files.values() for key in days}
+        if cluster not in held:
+            raise UsageError(f"the lake at {self} has no cluster {cluster!r}; it has {', '.join(sorted(held)) or 'none'}")
+        files = {
+            table: {key: found for key, found in days.items() if day_of(key)[0] == cluster}
+            for table, days in self.root.files.items()
+        }
+        notes = {key: note for key, note in self.root.notes.items() if day_of(key)[0] == cluster}
+        return Lake(self.storage, msgspec.structs.replace(self.root, files=files, notes=notes))
 
     def tables(self) -> list[str]:
         """The tables that it holds; one of facts is named ``facts/<table>``."""

@@ -14,8 +14,8 @@ from gpureport.compute import connection
 from gpureport.config import Config
 from gpureport.errors import LakeError
 from gpureport.facts.opening import ROLLED_UP
-from gpureport.lake import Lake, open_lake, views
-from gpureport.pipeline.settings import facts_made_with, report_settings
+from gpureport.lake import Lake, views
+from gpureport.pipeline.settings import facts_made_with, report_settings, reported_lake
 from gpureport.query import load, of_life
 from gpureport.report_tables import WindowTables
 from gpureport.resources import QUERIES
@@ -41,7 +41,7 @@ def sql(
     Without a window report.* spans all days that have facts, and the others all that the lake holds. Files other than the lake's
     can be neither read nor written, unless that is allowed.
     """
-    lake = open_lake(config.lake)
+    lake = reported_lake(config)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         if not allow_files:
             confine(con, [lake.path, QUERIES])
@@ -103,7 +103,7 @@ def top(config: Config, what: str, window: Window, output: Output, count: int) -
     from gpureport.report.page.own_grids import TOP_TABLES
     from gpureport.report.page.own_grids import top as rows_of
 
-    lake, made_with = open_lake(config.lake), facts_made_with(config)
+    lake, made_with = reported_lake(config), facts_made_with(config)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         built = [*TOP_TABLES, "period.workload", *(["report.cost"] if config.prices.gpu_hour else [])]
         WindowTables(con, lake, window, report_settings(config), made_with).build(built)

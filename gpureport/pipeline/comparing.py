@@ -13,7 +13,7 @@ from gpureport.facts.look_back import window_before
 from gpureport.facts.quotas import quota_lake
 from gpureport.lake import open_lake
 from gpureport.pipeline.delivering import report_here
-from gpureport.pipeline.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
 from gpureport.query import load
 from gpureport.report_tables import report_tables
 from gpureport.row_printing import Output
@@ -33,7 +33,7 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
     """
     from gpureport.report.comparison import print_comparison, read_comparison
 
-    lake, before = open_lake(config.lake), earlier or window_before(window)
+    lake, before = reported_lake(config), earlier or window_before(window)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         queries = report_tables(con, lake, window, report_settings(config), facts_made_with(config), before)
         if "report.gpu_hour_bridge" not in queries:

@@ -22,7 +22,7 @@ from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.collecting import catalog_of
 from gpureport.pipeline.delivering import deliver
-from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, facts_made_with, report_settings
+from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, facts_made_with, report_settings, reported_lake
 from gpureport.query import Query, load
 from gpureport.report_tables import ReportSettings, differing_days, failed_checks, report_tables
 from gpureport.section import existing
@@ -113,7 +113,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
 
     check(config)
-    lake = open_lake(config.lake)
+    lake = reported_lake(config)
     answers: list[str] = []
 
     def write(folder: Path) -> list[Path]:
@@ -208,7 +208,7 @@ def _digest(made_with: MadeWith, shown: Mapping[str, Any]) -> str:
 
 def default_window(config: Config) -> Window:
     """The last complete week with facts, Monday to Sunday; else what there is of the last seven days. LakeError without."""
-    days = {each.date for each in open_lake(config.lake).computed_days()}
+    days = {each.date for each in reported_lake(config).computed_days()}
     if not days:
         raise LakeError(f"The lake at {config.lake} has no facts. Run gpureport export and gpureport compute first.")
     last = max(days)

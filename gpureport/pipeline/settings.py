@@ -8,6 +8,7 @@ from gpureport import findings
 from gpureport.compute import ComputeSettings
 from gpureport.config import Config
 from gpureport.facts.identity import MadeWith, made_with
+from gpureport.lake import Lake, open_lake
 from gpureport.query import load
 from gpureport.report_tables import ReportSettings
 from gpureport.report_tables.carbon import intensities
@@ -15,6 +16,12 @@ from gpureport.schedulers.model import Rules
 
 REPORT_THREADS = 1
 """Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""
+
+
+def reported_lake(config: Config) -> Lake:
+    """The lake, or what it holds of the one cluster that is asked for (report.cluster)."""
+    lake = open_lake(config.lake)
+    return lake.of_cluster(config.report.cluster) if config.report.cluster else lake
 
 
 def compute_settings(config: Config) -> ComputeSettings:
