@@ -30,7 +30,6 @@
 --          gpu_temp_celsius_max, memory_temp_celsius_max, sm_clock_hertz_max, memory_clock_hertz_max, sm_active_ratio_max,
 --          dram_active_ratio_max, xid_codes, first_hour_at, last_hour_at
 --   active_seconds          s with activity, by the engine or by GPU utilization, whichever is more in each hour
---   board_observed_seconds  s in which the GPU was seen at all: of its own row, else by the instance seen longest, hour by hour; on one row of each hour
 --   last_hour_at            UTC, start of the last hour
 with hour as (
     select
