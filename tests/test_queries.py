@@ -175,6 +175,7 @@ def comparable(value: Any) -> Any:
 
 
 KINDS = {
+    "resource": "varchar",
     "profile": "varchar",
     "gpu_model": "varchar",
     "seen_at": "timestamp",

@@ -34,6 +34,7 @@ _LABELS = (
     "kubernetes.azure.com/agentpool",
     "karpenter.sh/capacity-type",
     "karpenter.sh/nodepool",
+    "karpenter.k8s.aws/instance-gpu-name",
 )
 _ANNOTATIONS = ("nos.nebuly.com/", "hami.io/", "node.koordinator.sh/")
 

@@ -12,7 +12,7 @@
 --   written_as    name as it is written
 --   resource      name as Kubernetes writes it; Koordinator's before version 1.2 under today's domain
 --   is_opencosts  one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
---   unit_gpus     GPUs in one unit: 0.01 of percent, slices ÷ 7 of MIG (÷ 4 of an A30's); null where units are memory or cores of another name's GPUs
+--   unit_gpus     GPUs in one unit (gpu_units); null where units are memory or cores of another name's GPUs
 -- Pods that ask alike are many, and looks at them more.
 with asked as (
     select distinct
@@ -92,15 +92,5 @@ select
         else replace(name, '_', '-')
     end as resource,
     resource = 'nvidia.com/gpu' or resource = 'nvidia.com/gpu.shared' or starts_with(resource, 'nvidia.com/mig-') as is_opencosts,
-    case
-        when resource in ('koordinator.sh/gpu', 'koordinator.sh/gpu-core', 'koordinator.sh/gpu-memory-ratio') then 0.01
-        when starts_with(resource, 'nvidia.com/mig-')
-            then try_cast(regexp_extract(resource, 'mig-(\d+)g', 1) as double) / if(regexp_matches(resource, '1g.6gb|2g.12gb|4g.24gb'), 4, 7)
-        when
-            regexp_matches(
-                resource,
-                '^(nvidia.com/gpu(.shared)?|amd.com/gpu|gpu.intel.com/(i915|xe)|habana.ai/gaudi|google.com/tpu|volcano.sh/vgpu-number)$'
-            )
-            then 1
-    end as unit_gpus
+    gpu_units(resource) as unit_gpus
 from named

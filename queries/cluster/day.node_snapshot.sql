@@ -14,7 +14,7 @@
 --   end_at              UTC, until when the last one stands, within the day
 --   offered_from_at     UTC, the first look at which it offered an accelerator or had a device; null where none did
 --   offered_until_at    UTC, until when the last such look stands
---   capacity            accelerators in all, by resource: the most of the day
+--   capacity            accelerators in all, and percent of them, by resource: the most of the day
 --   labels              its labels at the last look
 --   slice_drivers       drivers whose slices list devices of it, sorted; '' for none
 --   slice_device_count  physical devices by slices: the most of the day; null for none
@@ -37,11 +37,7 @@ node as (
         map_from_entries(list_transform(
             list_filter(
                 map_entries(node.capacity),
-                lambda entry: entry.value > 0
-                and regexp_matches(
-                    entry.key,
-                    '^(nvidia\.com/(gpu|mig-).*|amd\.com/gpu.*|gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi.*|google\.com/tpu)$'
-                )
+                lambda entry: entry.value > 0 and (gpu_units(entry.key) > 0 or entry.key in ('nvidia.com/gpucores', 'volcano.sh/vgpu-cores'))
             ),
             lambda entry: { 'k': regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
         )) as capacity,
@@ -144,12 +140,7 @@ pod as (
     where
         pod.node_name != ''
         and pod.phase not in ('Succeeded', 'Failed')
-        and len(list_filter(
-            map_keys(pod.effective_requests),
-            lambda name: regexp_matches(
-                name, '^(nvidia\.com/(gpu|mig-).*|amd\.com/gpu.*|gpu\.intel\.com/(i915|xe)|habana\.ai/gaudi.*|google\.com/tpu)$'
-            )
-        )) > 0
+        and len(list_filter(map_keys(pod.effective_requests), lambda name: gpu_units(name) > 0)) > 0
     group by all
 ),
 

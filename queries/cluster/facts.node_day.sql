@@ -9,13 +9,14 @@
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- params:
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
--- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, accelerator_pod_count,
---          hardware_make, driver_version
+-- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, gpu_model,
+--          accelerator_pod_count, hardware_make, driver_version
 --   node_name              node, as Kubernetes names it
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
---   accelerator_count      accelerators by its capacity, replicas of a shared one among them; 0 where it lists none
+--   accelerator_count      accelerators by its capacity, replicas of a shared one among them, percent ÷ 100; 0 where it lists none
 --   accelerator_resources  their resource names, as kube-state-metrics writes them; of slices the names of their drivers
---   device_count           physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices; null where neither tells
+--   device_count           physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none tells
+--   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none tells
 --   accelerator_pod_count  pods on it that asked for an accelerator
 --   hardware_make          nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
 --   driver_version         GPU driver by label, '' where none tells
@@ -27,10 +28,7 @@ with told as (
         metric,
         labels,
         coalesce(labels['node'], '') as node_name,
-        regexp_matches(
-            coalesce(labels['resource'], ''),
-            '^(nvidia_com_(gpu|mig_).*|amd_com_gpu.*|gpu_intel_com_(i915|xe)|habana_ai_gaudi.*|google_com_tpu)$'
-        ) as is_accelerator
+        gpu_units(labels['resource']) > 0 or coalesce(labels['resource'], '') similar to '(nvidia_com_gpu|volcano_sh_vgpu_)cores' as is_accelerator
     from lake.series
     where
         metric in (
@@ -87,7 +85,8 @@ resource as (
         day,
         node_name,
         resource,
-        coalesce(max(capacity), max(value))::bigint as accelerator_count,
+        coalesce(gpu_units(resource), 0.01) = 0.01 as is_percent,
+        coalesce(max(capacity), max(value))::bigint as amount,
         min(start_at) as start_at,
         max(end_at) as end_at
     from offered
@@ -99,8 +98,11 @@ capacity as (
         cluster,
         day,
         node_name,
-        sum(accelerator_count)::bigint as accelerator_count,
-        string_agg(resource, ', ' order by resource) as accelerator_resources,
+        max(amount // 100) filter (where is_percent) as percent_device_count,
+        coalesce(sum(amount) filter (where not is_percent), percent_device_count)::bigint as accelerator_count,
+        coalesce(
+            string_agg(resource, ', ' order by resource) filter (where not is_percent), string_agg(resource, ', ' order by resource)
+        ) as accelerator_resources,
         min(start_at) as start_at,
         max(end_at) as end_at,
         bool_or(resource like '%mig%') as has_instances
@@ -132,6 +134,15 @@ label as (
         node_name,
         max(try_cast(labels['label_nvidia_com_gpu_count'] as bigint)) as gpu_count,
         max(try_cast(labels['label_nvidia_com_gpu_replicas'] as bigint)) as replica_count,
+        -- A shared GPU has -SHARED behind its model, one that is all cut alike the profile.
+        max(coalesce(
+            regexp_replace(labels['label_nvidia_com_gpu_product'], '(-MIG-.*)?(-SHARED)?$', ''),
+            labels['label_amd_com_gpu_product_name'],
+            labels['label_beta_amd_com_gpu_product_name'],
+            labels['label_node_koordinator_sh_gpu_model'],
+            labels['label_cloud_google_com_gke_accelerator'],
+            labels['label_karpenter_k8s_aws_instance_gpu_name']
+        )) as gpu_model,
         max(coalesce(
             labels['label_nvidia_com_cuda_driver_version_full'],
             labels['label_nvidia_com_cuda_driver_major'],
@@ -203,8 +214,9 @@ select
     case
         when label.gpu_count is not null then label.gpu_count
         when not capacity.has_instances and label.replica_count > 0 then capacity.accelerator_count // label.replica_count
-        else look.slice_device_count
+        else coalesce(look.slice_device_count, capacity.percent_device_count)
     end as device_count,
+    coalesce(label.gpu_model, '') as gpu_model,
     node.accelerator_pod_count,
     coalesce(label.hardware_make, '') as hardware_make,
     coalesce(label.driver_version, '') as driver_version

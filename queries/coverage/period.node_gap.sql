@@ -9,7 +9,7 @@
 -- reads:  facts.node_day, period.device_day
 -- params: since_at, until_at
 -- source: kube-state-metrics and looks by facts.node_day; device series by period.device_day
--- columns: cluster, node_name, day, reason, device_count, unknown_seconds, evidence
+-- columns: cluster, node_name, day, reason, gpu_model, device_count, unknown_seconds, evidence
 --   node_name        node, as Kubernetes names it
 --   reason           no_exporter, no_driver, or device_unseen where the node's other devices are seen
 --   device_count     devices that are not seen
@@ -36,6 +36,7 @@ node as (
         max(accelerator_count) as accelerator_count,
         max(accelerator_resources) as accelerator_resources,
         max(device_count) as device_count,
+        max(gpu_model) as gpu_model,
         max(hardware_make) as hardware_make,
         max(driver_version) as driver_version
     from facts.node_day
@@ -59,6 +60,15 @@ listing as (
         max(end_at) as end_at
     from node
     group by all
+),
+
+-- A label has '-' where the driver's name of a model has a space.
+model as (
+    select
+        replace(gpu_model, ' ', '-') as label,
+        max(gpu_model) as gpu_model
+    from period.device_day
+    group by label
 ),
 
 silent as (
@@ -95,6 +105,7 @@ select
         when accelerator_count > 0 or driver_version != '' then 'no_exporter'
         else 'no_driver'
     end as reason,
+    coalesce(model.gpu_model, silent.gpu_model) as gpu_model,
     unseen_count as device_count,
     round(unseen_count * (epoch_ms(to_at) - epoch_ms(from_at)) / 1000, 3) as unknown_seconds,
     case
@@ -110,4 +121,6 @@ select
         else hardware_make || ' hardware by PCI label, no accelerator in the node''s capacity, no device series'
     end as evidence
 from silent
+left join model
+    on silent.gpu_model = model.label
 where unseen_count > 0 and to_at > from_at

@@ -5,7 +5,7 @@
 --
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.accelerator_resource, day.claim_request, day.kube_request, day.kube_series, day.snapshot_request, lake.device_label, lake.node, lake.pod, lake.sample
+-- reads:  day.accelerator_resource, day.claim_request, day.kube_request, day.kube_series, day.snapshot_request, facts.node_day, lake.device_label, lake.pod, lake.sample
 -- params:
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time, kube_pod_status_phase
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
@@ -139,8 +139,8 @@ labelled as (
     select
         cluster,
         node_name,
-        max(labels['nvidia.com/gpu.product']) as gpu_model
-    from lake.node
+        max(gpu_model) as gpu_model
+    from facts.node_day
     group by all
 ),
 

@@ -62,7 +62,7 @@ select
     node_name,
     '' as device_uuid,
     day,
-    '' as gpu_model,
+    gpu_model,
     device_count,
     unknown_seconds as capacity_seconds,
     unknown_seconds as unseen_seconds,
