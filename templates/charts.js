@@ -78,10 +78,9 @@ const pendingByHour = async () => {
   const columns = table(data);
   const found = new Map();
   for (const row of rowsOf(data)) {
-    if (raw(columns.resource, row)?.includes("mig")) continue;
-    const units = columns.unscheduled_units_avg?.values[row] ?? 0;
+    if (raw(columns.resource, row) !== "gpu") continue;
     const time = raw(columns.hour_start_at, row);
-    found.set(time, (found.get(time) ?? 0) + (units ?? 0));
+    found.set(time, (found.get(time) ?? 0) + (columns.unscheduled_units_avg?.values[row] ?? 0));
   }
   return found;
 };

@@ -39,6 +39,7 @@ where
         'kube_node_status_condition',
         'kube_pod_completion_time',
         'kube_pod_container_resource_requests',
+        'kube_pod_container_state_started',
         'kube_pod_created',
         'kube_pod_deletion_timestamp',
         'kube_pod_info',

@@ -5,6 +5,7 @@
 -- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are given
 -- out by claims offers no extended resource: there the devices of its slices are its accelerators.
 --
+-- revision: 2
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- params:

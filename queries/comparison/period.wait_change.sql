@@ -6,20 +6,15 @@
 -- reads:  period.wait, previous.wait
 -- params:
 -- source: period.wait of both windows
--- columns: cluster, period, gpu_model, resource, requested_units, placed_pod_count, placing_seconds_p95
---   gpu_model            model of the GPUs that they were given; '' where unknown
---   resource             what each of them asked for
---   requested_units      units of it by each of them
---   placed_pod_count     pods that were given a place; null where there were none
+-- columns: cluster, period, size, placed_pod_count, placing_seconds_p95
+--   placed_pod_count  pods that were given a place; null where there were none
 with commonest as (
     select
         cluster,
-        gpu_model,
-        resource,
-        requested_units
+        size
     from period.wait
     where placed_pod_count > 0
-    qualify row_number() over (partition by cluster order by placed_pod_count desc, resource desc, gpu_model asc, requested_units asc) = 1
+    qualify row_number() over (partition by cluster order by placed_pod_count desc, size asc) = 1
 ),
 
 wait as (
@@ -30,21 +25,14 @@ wait as (
     union all by name
     select
         'now' as period,
-        cluster,
-        gpu_model,
-        resource,
-        requested_units,
-        placed_pod_count,
-        placing_seconds_p95
+        *
     from period.wait
 )
 
 select
     commonest.cluster,
     period.name as period,
-    commonest.gpu_model,
-    commonest.resource,
-    commonest.requested_units,
+    commonest.size,
     wait.placed_pod_count,
     wait.placing_seconds_p95
 from commonest
@@ -53,6 +41,4 @@ left join wait
     on
         period.name = wait.period
         and commonest.cluster = wait.cluster
-        and commonest.gpu_model = wait.gpu_model
-        and commonest.resource = wait.resource
-        and commonest.requested_units = wait.requested_units
+        and commonest.size = wait.size

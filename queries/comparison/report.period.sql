@@ -10,8 +10,8 @@
 -- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours,
 --          allocated_ineffective_gpu_hours, allocated_busy_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours,
 --          reserved_idle_gpu_hours, stranded_gpu_hours, free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules,
---          allocated_cost, demanded_resource, unscheduled_unit_hours, placing_gpu_model, placing_resource, placing_requested_units,
---          placed_pod_count, placing_seconds_p95, unknown_reasons
+--          allocated_cost, demanded_resource, unscheduled_unit_hours, placing_size, placed_pod_count,
+--          placing_seconds_p95, unknown_reasons
 --   since_at                 UTC, the window's start
 --   until_at                 UTC, its end, outside it
 --   device_count             GPUs that an exporter tells of
@@ -19,9 +19,7 @@
 --   allocated_cost           GPU-hours held x the model's price, of models that have one
 --   demanded_resource        resource of which the window has most; '' where nothing tells
 --   unscheduled_unit_hours   h x units of it that pods without a node asked for
---   placing_gpu_model        model that the pods of the commonest request were given; '' where unknown, or none was placed
---   placing_resource         what each of them asked for; '' where none was placed
---   placing_requested_units  units of it by each of them
+--   placing_size             the commonest size of request; '' where no pod was placed
 --   placed_pod_count         pods of that request that were given a node; null where there were none
 with capacity as (
     select
@@ -114,9 +112,7 @@ select
     cost.allocated_cost,
     coalesce(demand.resource, '') as demanded_resource,
     demand.unscheduled_unit_hours,
-    coalesce(wait.gpu_model, '') as placing_gpu_model,
-    coalesce(wait.resource, '') as placing_resource,
-    wait.requested_units as placing_requested_units,
+    coalesce(wait.size, '') as placing_size,
     wait.placed_pod_count,
     wait.placing_seconds_p95,
     map_from_entries([
@@ -125,7 +121,6 @@ select
             { 'figure': 'energy_joules', 'is_null': energy.energy_joules is null, 'reason': 'not_collected' },
             { 'figure': 'allocated_cost', 'is_null': cost.allocated_cost is null, 'reason': 'not_configured' },
             { 'figure': 'unscheduled_unit_hours', 'is_null': demand.unscheduled_unit_hours is null, 'reason': 'not_collected' },
-            { 'figure': 'placing_requested_units', 'is_null': wait.requested_units is null, 'reason': 'no_pod' },
             { 'figure': 'placed_pod_count', 'is_null': wait.placed_pod_count is null, 'reason': 'no_pod' },
             { 'figure': 'placing_seconds_p95', 'is_null': wait.placing_seconds_p95 is null, 'reason': 'no_pod' }
         ]

@@ -1,12 +1,12 @@
 -- Accelerators that each pod requests, and its progress, from kube-state-metrics.
 --
 -- The sum of its containers, or its largest init container if more: init containers that keep running beside the others cannot
--- be told apart there. Once bound a pod stays so; the scheduler's refusal is taken for all the time before.
+-- be told apart there. It waits from its creation, seen or not. Once bound it stays so; the scheduler's refusal is taken for all the time before.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
 -- params:
--- source: kube_pod_status_phase, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
+-- source: kube_pod_status_phase, _created, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
 -- columns: cluster, namespace, pod, pod_uid, resource, is_opencosts, node_name, phase, stage, container_units, effective_units, start_at,
 --          end_at
 --   resource         extended resource
@@ -29,6 +29,7 @@ with told as (
         and series.signal in (
             'kube_pod_info',
             'kube_pod_container_resource_requests',
+            'kube_pod_created',
             'kube_pod_init_container_resource_requests',
             'kube_pod_status_phase',
             'kube_pod_status_scheduled_time',
@@ -86,6 +87,16 @@ binding as (
     group by all
 ),
 
+created as (
+    select
+        cluster,
+        pod_uid,
+        min(epoch_ms((value * 1000)::bigint)) as created_at
+    from told
+    where signal = 'kube_pod_created'
+    group by all
+),
+
 phase as (
     select
         cluster,
@@ -105,7 +116,8 @@ run as (
         min(start_at) as start_at,
         max(end_at) as end_at,
         -- Another kube-state-metrics may still say Pending when one says Running.
-        min(min(start_at)) filter (where phase = 'Running') over (partition by cluster, pod_uid) as running_at
+        min(min(start_at)) filter (where phase = 'Running') over (partition by cluster, pod_uid) as running_at,
+        min(min(start_at)) over (partition by cluster, pod_uid) as seen_from_at
     from numbered_runs(phase, (cluster, pod_uid, phase))
     group by cluster, pod_uid, phase, run_number
 ),
@@ -141,6 +153,21 @@ staged as (
     from run
     left join binding
         using (cluster, pod_uid)
+    union all by name
+    select distinct
+        run.cluster,
+        run.pod_uid,
+        'Pending' as phase,
+        if(binding.is_refused, 'refused', 'unscheduled') as stage,
+        created.created_at as start_at,
+        least(run.start_at, coalesce(binding.bound_at, run.start_at)) as end_at,
+        '' as node_name
+    from run
+    inner join created
+        using (cluster, pod_uid)
+    inner join binding
+        using (cluster, pod_uid)
+    where run.start_at = run.seen_from_at and (run.phase = 'Pending' or binding.scheduled_at is not null)
 )
 
 select

@@ -1,6 +1,7 @@
 -- Accelerators that each pod requests, and its progress, from snapshots.
 --
--- A state stands until the next look; looks more than 15 minutes apart leave unknown time between. Finished pods ask for nothing.
+-- A state stands until the next look; looks more than 15 minutes apart leave unknown time between. A pod waits from its creation, also if the
+-- first look shows it placed. Finished pods ask for nothing.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
@@ -105,28 +106,63 @@ turn as (
         * exclude (look_numbers),
         unnest(snapshot_runs(look_numbers)) as turn
     from state
+),
+
+timed as (
+    select
+        turn.* exclude (turn, run_number),
+        first_look.observed_at as start_at,
+        last_look.stands_until_at as end_at
+    from turn
+    inner join look as first_look
+        on
+            turn.cluster = first_look.cluster
+            and turn.turn.first = first_look.look_number
+    inner join look as last_look
+        on
+            turn.cluster = last_look.cluster
+            and turn.turn.last = last_look.look_number
+),
+
+born as (
+    select
+        cluster,
+        pod_uid,
+        min(created_at)::timestamp as created_at,
+        min(scheduled_at)::timestamp as scheduled_at,
+        min(observed_at)::timestamp as seen_from_at
+    from lake.pod
+    group by all
 )
 
 select
-    turn.cluster,
-    turn.namespace,
-    turn.pod,
-    turn.pod_uid,
-    turn.resource,
-    turn.is_opencosts,
-    turn.node_name,
-    turn.phase,
-    turn.stage,
-    turn.container_units,
-    turn.effective_units,
-    first_look.observed_at as start_at,
-    last_look.stands_until_at as end_at
-from turn
-inner join look as first_look
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    resource,
+    is_opencosts,
+    node_name,
+    phase,
+    stage,
+    container_units,
+    effective_units,
+    start_at,
+    end_at
+from timed
+union all by name
+select
+    timed.* replace (
+        '' as node_name,
+        'Pending' as phase,
+        if(timed.node_name = '', timed.stage, 'unscheduled') as stage,
+        born.created_at as start_at,
+        if(timed.node_name = '', timed.start_at, born.scheduled_at) as end_at
+    )
+from timed
+inner join born
     on
-        turn.cluster = first_look.cluster
-        and turn.turn.first = first_look.look_number
-inner join look as last_look
-    on
-        turn.cluster = last_look.cluster
-        and turn.turn.last = last_look.look_number
+        timed.cluster = born.cluster
+        and timed.pod_uid = born.pod_uid
+        and timed.start_at = born.seen_from_at
+        and born.created_at < if(timed.node_name = '', timed.start_at, born.scheduled_at)

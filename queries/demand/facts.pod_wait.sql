@@ -1,13 +1,14 @@
 -- Wait of each pod that requested accelerators: created, placed, running.
 --
--- Kubernetes gives these times in whole seconds. kube-state-metrics says when a pod runs only from one scrape to the next. A pod that asks for
--- several resources at once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
+-- Kubernetes gives these times in whole seconds; the first scrape at which a pod runs is none of them. A pod that asks for several resources at
+-- once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.accelerator_resource, day.claim_request, day.kube_request, day.kube_series, day.snapshot_request, facts.node_day, lake.device_label, lake.pod, lake.sample
 -- params:
--- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time, kube_pod_status_phase
+-- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
+--         kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
 --          waiting_until_at, is_refused, source, start_at, end_at
 --   resource          what it asked for; of several the one that says most
@@ -104,22 +105,20 @@ told as (
         series.cluster,
         series.pod_uid,
         min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_created') as created_at,
-        min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_status_scheduled_time') as scheduled_at
+        min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_status_scheduled_time') as scheduled_at,
+        min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_container_state_started') as running_at
     from day.kube_series as series
     inner join lake.sample
         using (cluster, series_id)
-    where series.signal in ('kube_pod_created', 'kube_pod_status_scheduled_time')
+    where series.signal in ('kube_pod_created', 'kube_pod_status_scheduled_time', 'kube_pod_container_state_started')
     group by all
 ),
 
--- Seen running for the first time after it was seen pending; of a pod that ran already it is not known since when.
 staged as (
     select
         cluster,
         pod_uid,
         min(start_at) filter (where stage in ('bound', 'placed')) as seen_bound_at,
-        min(start_at) filter (where stage = 'placed') as seen_running_at,
-        bool_or(coalesce(phase = 'Pending', false)) as was_pending,
         bool_or(stage in ('unscheduled', 'refused')) as was_unscheduled
     from day.kube_request
     group by all
@@ -160,7 +159,7 @@ timed as (
         coalesce(
             looked.scheduled_at, told.scheduled_at, if(staged.was_unscheduled, staged.seen_bound_at, null)
         ) as scheduled_at,
-        coalesce(looked.running_at, if(staged.was_pending, staged.seen_running_at, null)) as running_at,
+        coalesce(looked.running_at, told.running_at) as running_at,
         pod.waiting_until_at,
         pod.is_refused,
         pod.source

@@ -1,25 +1,28 @@
 -- Wait of each pod for accelerators, as far as it lies in the window.
 --
--- Pods that were given a place in the window, that began to run in it, or that were last seen waiting for a place in it; each once, as it was told last.
--- A pod that still waits at the window's end has waited until then.
+-- Pods that were given a place in the window, that began to run in it, or that waited for a place at its end or were last seen so; each once, as
+-- it was told last. A pod that still waits at the window's end has waited until then.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.pod_wait
 -- params: since_at, until_at
 -- source: facts.pod_wait
--- columns: cluster, namespace, pod, pod_uid, gpu_model, resource, requested_units, requested_gpus, is_placed, is_started, is_waiting, is_refused,
---          placing_seconds, starting_seconds, waiting_seconds
---   gpu_model         model of the GPUs that it was given; '' while it waits, or where unknown
---   resource          what it asked for
---   requested_gpus    the same in GPUs; null where its units have no size in GPUs
---   is_placed         it was given a place in the window
---   is_started        it began to run in the window, and it is known when it was placed
---   is_waiting        it was last seen waiting for a place, at some time of the window
---   placing_seconds   s from created to placed; null where it is not known to have been
---   starting_seconds  s from placed to running; null likewise
---   waiting_seconds   s from created until it was last seen waiting, or until the window's end; null where is_waiting is not
+-- columns: cluster, namespace, pod, pod_uid, gpu_model, resource, requested_units, requested_gpus, size, created_at, is_placed, is_started,
+--          is_waiting, is_refused, placing_seconds, starting_seconds, waiting_seconds, pending_gpu_hours
+--   gpu_model          model of the GPUs that it was given; '' while it waits, or where unknown
+--   resource           what it asked for
+--   requested_gpus     the same in GPUs; null where its units have no size in GPUs
+--   is_placed          it was given a place in the window
+--   is_started         it began to run in the window, and it is known when it was placed
+--   is_waiting         it was last seen waiting for a place, at some time of the window
+--   placing_seconds    s from created to placed; null where it is not known to have been
+--   starting_seconds   s from placed to running; null likewise
+--   waiting_seconds    s from created until it was last seen waiting, or until the window's end; null where is_waiting is not
+--   pending_gpu_hours  requested_gpus x h of the window from created to placed; null where the units have no size
 with last_told as (
-    select *
+    select
+        *,
+        min(running_at) over (partition by cluster, namespace, pod, pod_uid) as first_running_at
     from facts.pod_wait
     qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1
 ),
@@ -27,12 +30,11 @@ with last_told as (
 judged as (
     select
         *,
+        least(coalesce(scheduled_at, waiting_until_at), $until_at::timestamp) as pending_until_at,
         coalesce(scheduled_at >= $since_at and scheduled_at < $until_at, false) as is_placed,
-        coalesce(running_at >= $since_at and running_at < $until_at and scheduled_at is not null, false) as is_started,
-        coalesce(scheduled_at is null and waiting_until_at > $since_at and created_at < $until_at, false) as is_waiting,
-        epoch_ms(scheduled_at - created_at) / 1000 as placing_seconds,
-        epoch_ms(running_at - scheduled_at) / 1000 as starting_seconds,
-        epoch_ms(least(waiting_until_at, $until_at) - created_at) / 1000 as waiting_seconds
+        coalesce(first_running_at >= $since_at and first_running_at < $until_at and scheduled_at is not null, false) as is_started,
+        coalesce(pending_until_at > $since_at and created_at < $until_at, false)
+        and coalesce(scheduled_at >= $until_at, true) as is_waiting
     from last_told
 )
 
@@ -45,12 +47,22 @@ select
     resource,
     requested_units,
     requested_gpus,
+    case
+        when requested_gpus is null then 'unknown'
+        when requested_gpus < 1 then 'share'
+        when requested_gpus = 1 then '1'
+        when requested_gpus <= 4 then '2-4'
+        when requested_gpus <= 8 then '5-8'
+        else 'more'
+    end as size,
+    created_at,
     is_placed,
     is_started,
     is_waiting,
     is_refused,
-    placing_seconds,
-    starting_seconds,
-    if(is_waiting, waiting_seconds, null) as waiting_seconds
+    if(is_waiting, null, epoch_ms(scheduled_at - created_at) / 1000) as placing_seconds,
+    epoch_ms(first_running_at - scheduled_at) / 1000 as starting_seconds,
+    if(is_waiting, epoch_ms(pending_until_at - created_at) / 1000, null) as waiting_seconds,
+    requested_gpus * greatest(0, epoch_ms(pending_until_at - greatest(created_at, $since_at::timestamp))) / 3600000 as pending_gpu_hours
 from judged
 where is_placed or is_started or is_waiting

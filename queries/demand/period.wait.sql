@@ -1,38 +1,40 @@
--- Waits of pods for accelerators in the window, created to placed and placed to running, by GPU model and size of the request.
+-- Waits of pods for accelerators in the window, created to placed and placed to running, by size of the request in GPUs.
 --
--- Pods that were given a place in the window, and pods that began to run in it; those that still wait at its end stand apart. Quantiles are
--- interpolated between pods.
+-- Pods that were given a place in the window, those that still wait, with what they have waited so far, and pods that began to run in it.
+-- Quantiles are interpolated between pods. One that would be longer if those that still wait never had a place is a lower bound: at_least names it.
 --
--- grain:  cluster, gpu_model, resource, requested_units
+-- grain:  cluster, size
 -- reads:  period.pod_wait
 -- params:
 -- source: period.pod_wait
--- columns: cluster, gpu_model, resource, requested_units, placed_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
---          placing_seconds_max, started_pod_count, starting_seconds_p50, starting_seconds_p90, starting_seconds_p95, starting_seconds_max,
---          waiting_pod_count, waiting_seconds_max, refused_pod_count
---   gpu_model          model of the GPUs that they were given; '' while they wait, or where unknown
---   resource           what they asked for
---   requested_units    units of it by each pod
+-- columns: cluster, size, placed_pod_count, waiting_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
+--          placing_seconds_max, at_least, waiting_seconds_max, pending_gpu_hours, started_pod_count, starting_seconds_p50,
+--          starting_seconds_p90, starting_seconds_p95, starting_seconds_max, refused_pod_count
 --   placed_pod_count   pods that were given a place in the window
 --   waiting_pod_count  pods that were last seen waiting for a place
 --   refused_pod_count  those of all these for which the scheduler found no place at some time
 select
     cluster,
-    gpu_model,
-    resource,
-    requested_units,
+    size,
     count(*) filter (where is_placed) as placed_pod_count,
-    quantile_cont(placing_seconds, 0.5) filter (where is_placed) as placing_seconds_p50,
-    quantile_cont(placing_seconds, 0.9) filter (where is_placed) as placing_seconds_p90,
-    quantile_cont(placing_seconds, 0.95) filter (where is_placed) as placing_seconds_p95,
+    count(*) filter (where is_waiting) as waiting_pod_count,
+    quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.5) filter (where is_placed or is_waiting) as placing_seconds_p50,
+    quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.9) filter (where is_placed or is_waiting) as placing_seconds_p90,
+    quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.95) filter (where is_placed or is_waiting) as placing_seconds_p95,
     max(placing_seconds) filter (where is_placed) as placing_seconds_max,
+    concat_ws(
+        ', ',
+        if(quantile_cont(if(is_waiting, 1e18, placing_seconds), 0.5) filter (where is_placed or is_waiting) > placing_seconds_p50, 'p50', null),
+        if(quantile_cont(if(is_waiting, 1e18, placing_seconds), 0.9) filter (where is_placed or is_waiting) > placing_seconds_p90, 'p90', null),
+        if(quantile_cont(if(is_waiting, 1e18, placing_seconds), 0.95) filter (where is_placed or is_waiting) > placing_seconds_p95, 'p95', null)
+    ) as at_least,
+    max(waiting_seconds) as waiting_seconds_max,
+    sum(pending_gpu_hours) as pending_gpu_hours,
     count(*) filter (where is_started) as started_pod_count,
     quantile_cont(starting_seconds, 0.5) filter (where is_started) as starting_seconds_p50,
     quantile_cont(starting_seconds, 0.9) filter (where is_started) as starting_seconds_p90,
     quantile_cont(starting_seconds, 0.95) filter (where is_started) as starting_seconds_p95,
     max(starting_seconds) filter (where is_started) as starting_seconds_max,
-    count(*) filter (where is_waiting) as waiting_pod_count,
-    max(waiting_seconds) filter (where is_waiting) as waiting_seconds_max,
     count(*) filter (where is_refused) as refused_pod_count
 from period.pod_wait
 group by all

@@ -1,18 +1,15 @@
--- Waits of pods for accelerators, created to placed and placed to running, by GPU model and size of the request.
+-- Waits of pods for accelerators, created to placed and placed to running, by size of the request in GPUs.
 --
--- Pods that were given a node in the window, and pods that began to run in it. Those that still wait at its end are counted apart and are
--- in no quantile, so where many wait the quantiles describe the lucky ones. Quantiles are interpolated between pods.
+-- Pods that were given a node in the window, those that still wait, with what they have waited so far, and pods that began to run in it. A
+-- quantile that a pod which still waits can raise is a lower bound: at_least names it. Quantiles are interpolated between pods.
 --
--- grain:  cluster, gpu_model, resource, requested_units
+-- grain:  cluster, size
 -- reads:  period.wait
 -- params:
 -- source: period.wait
--- columns: cluster, gpu_model, resource, requested_units, placed_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
---          placing_seconds_max, started_pod_count, starting_seconds_p50, starting_seconds_p90, starting_seconds_p95, starting_seconds_max,
---          waiting_pod_count, waiting_seconds_max, refused_pod_count, unknown_reasons
---   gpu_model          model of the GPUs that they were given; '' while they wait, or where unknown
---   resource           what they asked for
---   requested_units    units of it by each pod
+-- columns: cluster, size, placed_pod_count, waiting_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
+--          placing_seconds_max, at_least, waiting_seconds_max, pending_gpu_hours, started_pod_count, starting_seconds_p50,
+--          starting_seconds_p90, starting_seconds_p95, starting_seconds_max, refused_pod_count, unknown_reasons
 --   placed_pod_count   pods that were given a node in the window
 --   waiting_pod_count  pods that were last seen waiting for a node
 --   refused_pod_count  those of all these for which the scheduler found no node at some time
@@ -20,16 +17,17 @@ select
     *,
     -- What no pod did took no time: a quantile of nothing.
     map_from_entries([
-        { 'key': entry.name, 'value': 'no_pod' } for entry in [
-            { 'name': 'placing_seconds_p50', 'value': placing_seconds_p50 },
-            { 'name': 'placing_seconds_p90', 'value': placing_seconds_p90 },
-            { 'name': 'placing_seconds_p95', 'value': placing_seconds_p95 },
-            { 'name': 'placing_seconds_max', 'value': placing_seconds_max },
-            { 'name': 'starting_seconds_p50', 'value': starting_seconds_p50 },
-            { 'name': 'starting_seconds_p90', 'value': starting_seconds_p90 },
-            { 'name': 'starting_seconds_p95', 'value': starting_seconds_p95 },
-            { 'name': 'starting_seconds_max', 'value': starting_seconds_max },
-            { 'name': 'waiting_seconds_max', 'value': waiting_seconds_max }
+        { 'key': entry.name, 'value': entry.reason } for entry in [
+            { 'name': 'placing_seconds_p50', 'value': placing_seconds_p50, 'reason': 'no_pod' },
+            { 'name': 'placing_seconds_p90', 'value': placing_seconds_p90, 'reason': 'no_pod' },
+            { 'name': 'placing_seconds_p95', 'value': placing_seconds_p95, 'reason': 'no_pod' },
+            { 'name': 'placing_seconds_max', 'value': placing_seconds_max, 'reason': 'no_pod' },
+            { 'name': 'waiting_seconds_max', 'value': waiting_seconds_max, 'reason': 'no_pod' },
+            { 'name': 'pending_gpu_hours', 'value': pending_gpu_hours, 'reason': 'not_collected' },
+            { 'name': 'starting_seconds_p50', 'value': starting_seconds_p50, 'reason': 'not_collected' },
+            { 'name': 'starting_seconds_p90', 'value': starting_seconds_p90, 'reason': 'not_collected' },
+            { 'name': 'starting_seconds_p95', 'value': starting_seconds_p95, 'reason': 'not_collected' },
+            { 'name': 'starting_seconds_max', 'value': starting_seconds_max, 'reason': 'not_collected' }
         ] if entry.value is null
     ]) as unknown_reasons
 from period.wait

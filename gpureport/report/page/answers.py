@@ -17,6 +17,8 @@ from gpureport.report.page.words import TABS
 _TRACE = 0.0005
 """Share of capacity from which hours are worth a word."""
 _HIGH, _MEDIUM = 0.99, 0.9
+_SIZES = {"share": "share of a GPU", "1": "1 GPU", "2-4": "2–4 GPUs", "5-8": "5–8 GPUs", "more": "more than 8 GPUs"}
+"""Size classes of requests."""
 _HEALTH = "substr(code, 1, 3) in ('GR3', 'GR4') and code not in ('GR310', 'GR402')"
 """Findings of sick or throttled GPUs; those of programs on healthy ones left out."""
 
@@ -182,7 +184,7 @@ class _Asked:
         parts = [f"{_per(idle, self.hours)} idle on average"]
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
-        if whole_spare := int((spare.get("gpus") or 0.0) + 1e-6):
+        if whole_spare := int(float(spare.get("gpus") or 0) + 1e-6):
             parts.append(f"{whole_spare} free in every hour")
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         cost = self.row(
@@ -206,14 +208,13 @@ class _Asked:
         title = "Pending and starved"
         waits = self.tables.rows(
             """
-            select coalesce(any_value(pod.team), namespace) as team, max_by(resource, requested_units) as resource,
-                sum(requested_gpus * coalesce(placing_seconds, waiting_seconds)) / 3600 as gpu_hours,
-                quantile_cont(coalesce(placing_seconds, waiting_seconds), 0.95) as p95, count(*) as pods,
-                max_by(gpu_model, coalesce(placing_seconds, waiting_seconds)) as gpu_model,
-                any_value(requested_units order by coalesce(placing_seconds, waiting_seconds) desc) as units
+            select coalesce(any_value(pod.team), namespace) as team, size,
+                sum(sum(pending_gpu_hours)) over (partition by namespace) as gpu_hours,
+                quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.95) as p95,
+                quantile_cont(if(waiting_seconds is null, placing_seconds, 1e18), 0.95) > p95 as is_least
             from period.pod_wait left join page.pod as pod using (cluster, namespace, pod, pod_uid)
-            where coalesce(placing_seconds, waiting_seconds) is not null
-            group by namespace order by gpu_hours desc nulls last
+            where coalesce(waiting_seconds, placing_seconds) is not null
+            group by namespace, size order by gpu_hours desc nulls last, sum(pending_gpu_hours) desc nulls last
             """
         )
         waits = [each for each in waits if self.team in ("", each["team"])]
@@ -227,19 +228,15 @@ class _Asked:
                 link=TABS[self.tab_of_waits],
             )
         first = waits[0]
-        model = (
-            f"{formats.significant(first['units'])} × {first['gpu_model'] or first['resource']}"
-            if first["units"]
-            else first["resource"]
-        )
-        wait = f"p95 wait {formats.duration(first['p95'])} ({model})"
+        wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
+        size = _SIZES.get(first["size"], "size unknown")
         is_long = first["p95"] >= 4 * 3600
         headline = (
             f"{first['team']}, {formats.gpu_hours(first['gpu_hours'])} pending"
             if is_long
-            else f"p95 wait {formats.duration(first['p95'])}"
+            else wait
         )
-        detail = f"{wait if is_long else 'Longest: ' + first['team'] + ', ' + model}. {why}".strip()
+        detail = f"{f'{wait} ({size})' if is_long else 'Longest: ' + first['team'] + ', ' + size}. {why}".strip()
         return Answer(
             title, headline, detail, "bad" if is_long else "", self.confidence, self.tab_of_waits, link=TABS[self.tab_of_waits]
         )

@@ -282,7 +282,7 @@ def _team(
 _NAMESPACE = "(select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)"
 _BY_TEAM = {
     "pending": f"""
-        select of_team, sum(requested_gpus * coalesce(placing_seconds, waiting_seconds)) / 3600 from period.pod_wait
+        select of_team, sum(pending_gpu_hours) from period.pod_wait
         join {_NAMESPACE} group by all
     """,
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
