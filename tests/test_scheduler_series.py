@@ -113,11 +113,10 @@ def test_kubernetes_sense_tells_what_opencosts_does_not(report: duckdb.DuckDBPyC
 
 
 def test_waits_are_told_from_series(report: duckdb.DuckDBPyConnection) -> None:
-    statement = """select gpu_model, requested_units, placed_pod_count, placing_seconds_max, waiting_pod_count,
-                          waiting_seconds_max
+    statement = """select size, placed_pod_count, placing_seconds_max, waiting_pod_count, waiting_seconds_max
                    from report.pod_wait order by all"""
     # a waits at the end, 60 min 30 s after its creation; b was first seen with a place after 45 min 30 s; c had one before.
-    assert report.execute(statement).fetchall() == [("", 2, 0, None, 1, 3630), ("H100", 1, 1, 2730, 0, None)]
+    assert report.execute(statement).fetchall() == [("1", 1, 2730, 0, None), ("2-4", 0, None, 1, 3630)]
 
 
 def test_free_gpus_that_nobody_who_waits_can_have_are_stranded(report: duckdb.DuckDBPyConnection) -> None:

@@ -25,7 +25,7 @@ _GAUGES = {
 _OPENCOSTS = ("pending_pod_count", "pending_request_units", "requested_allocatable_ratio")
 _RATIOS = frozenset({"requested_allocatable_ratio", "demand_schedulable_ratio"})
 _WAITS = {
-    "placing": "from creation to placement on a node, or to the window's end, of pods that were placed in the window or wait still",
+    "placing": "from creation to placement on a node, or to the window's end, of pods that were placed in it or wait still",
     "starting": "from placement to the first running container, of pods that began to run in the window",
 }
 _QUANTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95"}
@@ -55,7 +55,7 @@ def _waits() -> dict[str, Figure]:
     }
     longest = {f"{wait}_seconds_max": Figure(f"longest s {meaning}", absent="no such pod") for wait, meaning in _WAITS.items()}
     waiting = Figure("longest s from creation until last seen waiting for a node", absent="no such pod")
-    pending = Figure("∫ requested GPUs dt within the window, of pods from creation to placement", absent="a unit of it has no size in GPUs")
+    pending = Figure("∫ requested GPUs dt within the window, from creation to placement", absent="units have no size in GPUs")
     return found | longest | {"waiting_seconds_max": waiting, "pending_gpu_hours": pending}
 
 

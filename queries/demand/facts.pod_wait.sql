@@ -5,14 +5,14 @@
 --
 -- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.accelerator_resource, day.claim_request, day.kube_request, day.kube_series, day.snapshot_request, facts.node_day, lake.device_label, lake.pod, lake.sample
+-- reads:  day.claim_request, day.gpu_request, day.kube_request, day.kube_series, day.snapshot_request, facts.node_day, lake.device_label, lake.pod, lake.sample
 -- params:
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
 --         kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
 --          waiting_until_at, is_refused, source, start_at, end_at
 --   resource          what it asked for; of several the one that says most
---   requested_gpus    the same in GPUs: percent ÷ 100, MIG slices ÷ slices of the model; null of units without a size in GPUs
+--   requested_gpus    GPUs under all its names (day.gpu_request); null of units without a size in GPUs
 --   node_name         node that it was given, '' while none
 --   gpu_model         model of the GPUs there, '' while none, or unknown
 --   scheduled_at      UTC, when it was given a place; null while it waits
@@ -80,12 +80,13 @@ sized as (
     group by all
 ),
 
-unit as (
+gpu as (
     select
         cluster,
-        resource,
-        max(unit_gpus) as unit_gpus
-    from day.accelerator_resource
+        pod_uid,
+        max(effective_units) as gpus
+    from day.gpu_request
+    where not is_claim
     group by all
 ),
 
@@ -151,8 +152,10 @@ timed as (
         pod.pod_uid,
         pod.resource,
         sized.requested_units,
-        sized.requested_units
-        * if(ends_with(pod.resource, '.deviceclass.resource.k8s.io/devices'), 1, unit.unit_gpus) as requested_gpus,
+        case
+            when not ends_with(pod.resource, '.deviceclass.resource.k8s.io/devices') then gpu.gpus
+            when not contains(pod.resource, 'mig') then sized.requested_units
+        end as requested_gpus,
         pod.node_name,
         coalesce(model.gpu_model, labelled.gpu_model, '') as gpu_model,
         coalesce(looked.created_at, told.created_at) as created_at,
@@ -166,10 +169,8 @@ timed as (
     from pod
     inner join sized
         using (cluster, pod_uid, resource)
-    left join unit
-        on
-            pod.cluster = unit.cluster
-            and pod.resource = unit.resource
+    left join gpu
+        using (cluster, pod_uid)
     left join looked
         using (cluster, pod_uid)
     left join told

@@ -22,6 +22,7 @@
 with last_told as (
     select
         *,
+        coalesce(scheduled_at, waiting_until_at) as waited_until_at,
         min(running_at) over (partition by cluster, namespace, pod, pod_uid) as first_running_at
     from facts.pod_wait
     qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1
@@ -30,7 +31,7 @@ with last_told as (
 judged as (
     select
         *,
-        least(coalesce(scheduled_at, waiting_until_at), $until_at::timestamp) as pending_until_at,
+        if(waited_until_at > $until_at, $until_at::timestamp, waited_until_at) as pending_until_at,
         coalesce(scheduled_at >= $since_at and scheduled_at < $until_at, false) as is_placed,
         coalesce(first_running_at >= $since_at and first_running_at < $until_at and scheduled_at is not null, false) as is_started,
         coalesce(pending_until_at > $since_at and created_at < $until_at, false)

@@ -59,19 +59,21 @@ found as (
         'GR001' as code,
         unseen.cause as detail,
         unseen.cluster,
-        unseen.node_name,
-        capacity.gpu_model,
-        unseen.gpu_hours,
+        if(count(*) = 1, any_value(unseen.node_name), '') as node_name,
+        string_agg(distinct capacity.gpu_model, ', ' order by capacity.gpu_model) as gpu_model,
+        sum(unseen.gpu_hours) as gpu_hours,
         'high' as confidence,
         format(
-            '{:.1f} of {:.1f} GPU-hours ({:.0f} %) were not seen', unseen.gpu_hours, capacity.capacity_gpu_hours,
-            100 * unseen.gpu_hours / capacity.capacity_gpu_hours
-        ) as evidence,
-        unseen.first_seen_at
+            '{:.1f} of {:.1f} GPU-hours ({:.0f} %) were not seen', sum(unseen.gpu_hours), sum(capacity.capacity_gpu_hours),
+            100 * sum(unseen.gpu_hours) / sum(capacity.capacity_gpu_hours)
+        ) || if(count(*) = 1, '', format(' on {} nodes', count(*))) as evidence,
+        min(unseen.first_seen_at) as first_seen_at
     from unseen
     inner join capacity
         using (cluster, node_name)
     where unseen.gpu_hours >= $findings_gpu_hours and unseen.gpu_hours >= $unseen_ratio * capacity.capacity_gpu_hours
+    -- A cluster without an exporter is one finding.
+    group by unseen.cluster, unseen.cause, if(unseen.cause = 'unseen', unseen.node_name, '')
     union all by name
     select
         'GR002' as code,

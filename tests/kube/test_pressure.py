@@ -72,25 +72,19 @@ def test_what_is_not_known_says_why(report: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_pods_waited_as_long_as_their_times_say(report: duckdb.DuckDBPyConnection) -> None:
-    statement = f"""select gpu_model, requested_units, placed_pod_count, placing_seconds_max, starting_seconds_max,
-                           waiting_pod_count
-                    from report.pod_wait where resource in ('{CLASS}', 'nvidia.com/gpu')
-                    order by resource, gpu_model, requested_units"""
+    statement = """select size, placed_pod_count, placing_seconds_max, starting_seconds_max, waiting_pod_count,
+                          waiting_seconds_max
+                   from report.pod_wait order by size"""
     assert rows(report, statement) == [
-        ("", 16, 0, None, None, 1),
-        # On H100s: pair-0, pair-1 and holder-0 at 01:46:03 to 04, running at 01:46:18; finetune-0 and -1 at 01:46:01.
-        ("H100", 1, 4, 0, 16, 0),
-        ("H100", 2, 2, 0, 17, 0),
-        ("", 3, 0, None, None, 1),
-        ("H100", 1, 1, 0, 10, 0),
-        ("NVIDIA-H200-SHARED", 1, 4, 0, 19, 0),
+        # pair-0, pair-1 and holder-0 at 01:46:03 to 04, running at 01:46:18; one more claim, and one nvidia.com/gpu.
+        ("1", 5, 0, 16, 0, None),
+        # finetune-0 and -1 at 01:46:01, koord-two-0; wants-3-0 waits since its creation.
+        ("2-4", 3, 0, 17, 1, 15 * 60 + 14),
+        ("more", 0, None, None, 1, 15 * 60 + 16),  # monster-0
+        # Four replicas of a GPU shared by four, koord-half-0, and two MIG instances by resource.
+        ("share", 7, 0, 19, 0, None),
+        ("unknown", 3, 0, 16, 0, None),  # MIG instances by claim
     ]
-
-
-def test_a_pod_that_waits_does_so_since_it_was_created(report: duckdb.DuckDBPyConnection) -> None:
-    statement = """select resource, waiting_seconds_max, refused_pod_count
-                   from report.pod_wait where waiting_pod_count > 0 order by resource"""
-    assert rows(report, statement) == [(CLASS, 15 * 60 + 16, 1), ("nvidia.com/gpu", 15 * 60 + 14, 1)]
 
 
 def test_what_is_left_fits_no_pod_that_waits(report: duckdb.DuckDBPyConnection) -> None:

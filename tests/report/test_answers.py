@@ -121,15 +121,14 @@ def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckD
 
 def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("insert into period.pod_wait values ('lab', 'vision', 'v', '', '2-4', null, 18000.0, 10.0)")
-    con.execute(
-        "insert into period.pod_wait values ('lab', 'serving', 's', '', 'share', 18000.0, null, 10 / 7)"
-    )
+    con.execute("insert into period.pod_wait values ('lab', 'serving', 's', '', 'share', 18000.0, null, 10 / 7)")
     found = _answers(con)["Pending and starved"]
     assert (found.headline, found.tone) == (
         "vision, 10 GPU-h pending",
         "bad",
     )  # 2 GPUs x 5 h; serving's two instances are 2/7 GPUs x 5 h
-    assert found.detail == "p95 wait ≥ 5 h (2–4 GPUs). 4 GPU-h unallocated but fragmented; 24 GPU-h idle in allocations of others."
+    others = "4 GPU-h unallocated but fragmented; 24 GPU-h idle in allocations of others."
+    assert found.detail == f"p95 wait ≥ 5 h (2–4 GPUs). {others}"
 
 
 def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con: duckdb.DuckDBPyConnection) -> None:

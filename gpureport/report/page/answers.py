@@ -231,11 +231,7 @@ class _Asked:
         wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
         size = _SIZES.get(first["size"], "size unknown")
         is_long = first["p95"] >= 4 * 3600
-        headline = (
-            f"{first['team']}, {formats.gpu_hours(first['gpu_hours'])} pending"
-            if is_long
-            else wait
-        )
+        headline = f"{first['team']}, {formats.gpu_hours(first['gpu_hours'])} pending" if is_long else wait
         detail = f"{f'{wait} ({size})' if is_long else 'Longest: ' + first['team'] + ', ' + size}. {why}".strip()
         return Answer(
             title, headline, detail, "bad" if is_long else "", self.confidence, self.tab_of_waits, link=TABS[self.tab_of_waits]
