@@ -191,9 +191,13 @@ class _Cluster:
             with self.watch.stage("export"):
                 exported = collecting.export(config, self.plan.environ, day, only_if_grown=True)
         except NoSeriesError as error:
+            is_held = day in self._days_of("device_sample")
+            if not is_held and reporting.has_no_accelerators(config, day):
+                self.say(f"{day}: Kubernetes lists no node with accelerators, and Prometheus has no series of one")
+                self._compute(day)
+                return True
             if day == self.plan.last_day:
                 raise
-            is_held = day in self._days_of("device_sample")
             self.say(f"{day} {'stays as it is' if is_held else 'stays missing'}: {error}")
             if not is_held:
                 return False

@@ -19,11 +19,12 @@ from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
 from gpureport.facts.identity import MadeWith
 from gpureport.facts.idle_power import later_days_without
+from gpureport.facts.lake_days import open_lake_days
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.collecting import catalog_of
 from gpureport.pipeline.delivering import deliver
 from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, facts_made_with, report_settings, reported_lake
-from gpureport.query import Query, load
+from gpureport.query import Query, build, load, needed
 from gpureport.report_tables import ReportSettings, differing_days, failed_checks, report_tables
 from gpureport.section import existing
 from gpureport.store import Place
@@ -94,6 +95,19 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
 def has_facts(config: Config, day: date) -> bool:
     """Whether the cluster's facts of the day are made from the samples that the lake holds now, with this configuration."""
     return are_current(open_lake(config.lake), config.cluster, day, facts_made_with(config))
+
+
+def has_no_accelerators(config: Config, day: date) -> bool:
+    """Whether Kubernetes was listed on the day and none of the cluster's nodes had an accelerator."""
+    with connection(config.compute.memory_limit) as con:
+        nodes = needed(load(), ["day.node_snapshot"])
+        open_lake_days(con, open_lake(config.lake), nodes, [config.cluster], [day], [day])
+        for query in nodes:
+            build(con, query, {})
+        [found] = con.execute(
+            "select count(*) > 0 and bool_and(cardinality(capacity) = 0 and slice_device_count is null) from day.node_snapshot"
+        ).fetchall()
+    return bool(found[0])
 
 
 @dataclass(frozen=True)

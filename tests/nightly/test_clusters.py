@@ -130,6 +130,23 @@ def test_a_cluster_that_was_there_yesterday_and_cannot_be_read_is_unknown_and_no
     assert found["eu"][1] > 0.4
 
 
+def test_a_night_after_all_gpu_nodes_were_scaled_away_has_no_capacity_and_is_no_failure(tmp_path: Path) -> None:
+    fill_blocks(tmp_path / "blocks", energy(("default", "GPU-a", 1380)))
+    node = {"metadata": {"name": "cpu-1", "uid": "1"}, "spec": {}, "status": {"capacity": {"cpu": "4"}}}
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "nodes.json").write_text(json.dumps({"kind": "NodeList", "apiVersion": "v1", "items": [node]}))
+    state = ["--kubernetes", str(tmp_path / "state"), "--observed-at", "2026-11-21T08:00:00Z", "--lake", str(tmp_path / "lake")]
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+        config = f'[prometheus]\nurl = "{url}"\nretries = 0\n'
+        assert run(tmp_path, config, "--no-kubernetes") == 0
+        night_after = datetime(2026, 11, 22, 1, 30, tzinfo=UTC)
+        assert run(tmp_path, config, "--no-kubernetes", now=night_after) == 5  # nothing says that there was none
+        assert main(["import", *state], environ={}, now=night_after) == 0
+        assert run(tmp_path, config, "--no-kubernetes", now=night_after) == 0
+    assert fleet(tmp_path) == {}
+    assert "No GPU-hour" in (tmp_path / "out" / "summary.md").read_text()
+
+
 def test_a_cluster_that_is_not_configured_or_named_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     two = '[[clusters]]\nname = "a"\n[[clusters]]\nname = "{}"\n'
     assert run(tmp_path, two.format("b"), "--cluster", "c") == 2
