@@ -36,6 +36,11 @@ def day_start(day: date) -> datetime:
     return datetime.combine(day, time(), tzinfo=UTC)
 
 
+def full_hour(instant: datetime) -> datetime:
+    """The full hour at or before an instant."""
+    return instant.replace(minute=0, second=0, microsecond=0)
+
+
 _YEARS = range(2000, 2200)
 """GPUs and calendars with room for a day before and after."""
 
@@ -111,6 +116,15 @@ class Window:
     def is_whole_hours(self) -> bool:
         """Whether the window begins and ends at full hours; facts are hourly."""
         return self.start_ms % HOUR_MS == 0 and self.end_ms % HOUR_MS == 0
+
+    def over_by(self, now: datetime) -> Window:
+        """As much of the window as is over, up to the last full hour where it goes on; UsageError where that is nothing."""
+        if self.end_at <= now:
+            return self
+        end = full_hour(now)
+        if end <= self.start_at:
+            raise UsageError(f"no full hour of {self} is over; give an earlier start")
+        return Window(self.start_at, end)
 
     def widened(self, margin: timedelta) -> Window:
         """The window with a margin on both sides."""

@@ -99,3 +99,21 @@ def test_sql_and_top_of_one_cluster_read_no_other(lake: Path, capsys: pytest.Cap
     assert "us" not in {line.split(",")[0] for line in capsys.readouterr().out.splitlines()}
     assert main(["report", "--since", "2026-03-04", "--lake", str(lake), "--cluster", "ap"], environ={}, now=NOW) == 2
     assert "has no cluster 'ap'; it has eu, us" in capsys.readouterr().err
+
+
+def test_a_day_that_goes_on_is_reported_up_to_its_last_full_hour_and_says_so(lake: Path, tmp_path: Path) -> None:
+    arguments = ["report", "--since", "2026-03-04", "--lake", str(lake), "--cluster", "eu", "--out", str(tmp_path)]
+    assert main(arguments, environ={}, now=datetime(2026, 3, 4, 9, 19, 20, tzinfo=UTC)) == 0
+    found = json.loads((tmp_path / "report.json").read_bytes())
+    assert found["window"] == {"start_at": "2026-03-04T00:00:00Z", "end_at": "2026-03-04T09:00:00Z"}
+    assert found["coverage"]["expected_device_seconds"] == 2 * 9 * 3600
+    assert found["notes"][0] == "Provisional: the period lasts until 2026-03-05T00:00:00Z; this is what is over of it."
+    assert main(arguments, environ={}, now=datetime(2026, 3, 4, 0, 30, tzinfo=UTC)) == 2
+
+
+def test_a_period_that_cuts_an_hour_with_data_on_both_sides_is_refused(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    window = ["--since", "2026-03-04T09:20:00Z", "--until", "2026-03-04T10:25:00Z"]
+    assert main(["report", *window, "--lake", str(lake), "--out", str(tmp_path)], environ={}, now=NOW) == 2
+    assert "give 2026-03-04T09:00:00Z … 2026-03-04T11:00:00Z" in capsys.readouterr().err

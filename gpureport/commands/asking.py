@@ -133,7 +133,7 @@ def top(
     from gpureport.pipeline import asking
 
     config = invocation.config(**flags)
-    asking.top(config, what, period(invocation, config, since, until), output, count)
+    asking.top(config, what, period(invocation, config, since, until).over_by(invocation.now), output, count)
 
 
 @click.command()

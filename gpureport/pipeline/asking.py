@@ -15,6 +15,7 @@ from gpureport.config import Config
 from gpureport.errors import LakeError
 from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, views
+from gpureport.pipeline.reporting import refuse_cut_hours
 from gpureport.pipeline.settings import facts_made_with, report_settings, reported_lake
 from gpureport.query import load, of_life
 from gpureport.report_tables import WindowTables
@@ -105,6 +106,7 @@ def top(config: Config, what: str, window: Window, output: Output, count: int) -
 
     lake, made_with = reported_lake(config), facts_made_with(config)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
+        refuse_cut_hours(con, lake, window)
         built = [*TOP_TABLES, "period.workload", *(["report.cost"] if config.prices.gpu_hour else [])]
         WindowTables(con, lake, window, report_settings(config), made_with).build(built)
         print_rows(*rows_of(con, what, window.seconds / 3600, count), output, sys.stdout)

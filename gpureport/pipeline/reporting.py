@@ -20,6 +20,7 @@ from gpureport.facts.freshness import are_current
 from gpureport.facts.identity import MadeWith
 from gpureport.facts.idle_power import later_days_without
 from gpureport.facts.lake_days import open_lake_days
+from gpureport.facts.opening import folder
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.collecting import catalog_of
 from gpureport.pipeline.delivering import deliver
@@ -28,7 +29,7 @@ from gpureport.query import Query, build, load, needed
 from gpureport.report_tables import ReportSettings, differing_days, failed_checks, report_tables
 from gpureport.section import existing
 from gpureport.store import Place
-from gpureport.window import Window, day_start
+from gpureport.window import Window, day_start, full_hour, plain, rfc3339
 
 if TYPE_CHECKING:
     from gpureport.report.header import Header
@@ -127,7 +128,10 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
 
     check(config)
-    lake = reported_lake(config)
+    lake, asked, window = reported_lake(config), window, window.over_by(now)
+    provisional = (
+        [f"Provisional: the period lasts until {rfc3339(asked.end_at)}; this is what is over of it."] if window != asked else []
+    )
     answers: list[str] = []
 
     def write(folder: Path) -> list[Path]:
@@ -136,8 +140,10 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         return written.files
 
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
+        refuse_cut_hours(con, lake, window)
         owners = _owners(con, config, lake, window)
         header, queries = open_report(con, config, lake, window, now, salt)
+        header = replace(header, notes=(*provisional, *header.notes))
         failing = findings.failing(con, config.report.fail_on)
         unmatched = [] if salt else _unmatched(con, config)
         forms = Forms(config.report.csv_rows, config.report.facts, config.report.only)
@@ -152,6 +158,24 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
         raise FindingError(f"{out / 'report.html'} is written, and has findings that fail the run (--fail-on): {listed}")
     return Reported(written, tuple(answers), tuple(unmatched))
+
+
+def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> None:
+    """UsageError for a window that cuts an hour in which GPUs were seen on both sides: facts are hourly."""
+    first, last = full_hour(window.start_at), full_hour(window.end_at + timedelta(hours=1, milliseconds=-1))
+    for edge in {window.start_at, window.end_at} - {first, last}:
+        views(
+            con,
+            lake,
+            [folder("facts.device_signal")],
+            dates=[edge.date()],
+            wanted={"facts.device_signal": load()["facts.device_signal"].columns},
+        )
+        statement = "select 1 from facts.device_signal where start_at < $edge and end_at > $edge limit 1"
+        if con.execute(statement, {"edge": plain(edge)}).fetchone():
+            raise UsageError(
+                f"{window} cuts an hour of which there is data on both sides, and facts are hourly; give {Window(first, last)}"
+            )
 
 
 def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -16,7 +17,7 @@ def test_a_lake_of_snapshots_alone_computes_and_reports(tmp_path: Path) -> None:
     for time in ("01:46:21", "05:46:21", "09:46:21"):
         import_state(tmp_path / "lake", RECORDING, "--observed-at", f"{DAY}T{time}Z")
     assert main(["compute", "--date", DAY, "--lake", lake], environ={}, now=NOW) == 0
-    assert main(["report", "--since", DAY, "--lake", lake, "--out", str(out)], environ={}, now=NOW) == 0
+    assert main(["report", "--since", DAY, "--lake", lake, "--out", str(out)], environ={}, now=NOW + timedelta(days=1)) == 0
     with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
         [found] = con.execute(
             "select device_count, capacity_gpu_hours, unknown_gpu_hours, energy_joules, reason from report.fleet"
