@@ -4,13 +4,14 @@
 -- that the noise of samples around the baseline makes no energy. Sums of pieces that are shared out sample by sample stand in
 -- day.power_step instead.
 -- Where the baseline is unknown all that was measured counts as above it, and whoever reads it says that it is the total.
+-- Where the counter's growth in an hour is under a quarter of ∫P by 10 kJ or more, one of them is wrong: the hour's energy is unknown.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series
 -- params:
 -- source: day.sample_sum, day.idle_baseline
 -- columns: cluster, device_uuid, hour_start_at, start_at, end_at, piece_number, owner_count, share, layout, idle_watts,
---          idle_source, observed_seconds, measured_seconds, measured_joules, counter_joules, integral_joules, idle_joules, active_joules,
+--          idle_source, observed_seconds, measured_seconds, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, active_joules,
 --          held_joules, active_seconds, activity_unknown_seconds, active_watts_max, power_watts_min, power_watts_max
 --   piece_number      number of the row: a short key
 --   owner_count       holders of the GPU or of its instances
@@ -18,6 +19,7 @@
 --   observed_seconds  s in which the GPU was seen
 --   measured_seconds  s whose energy is known; null where none is
 --   measured_joules   J, energy over them
+--   counter_seconds   s of them whose energy the counter tells
 --   integral_joules   J, power over the time of counter_joules
 --   idle_joules       J, the baseline's part; null where the baseline is unknown
 --   held_joules       J above idle in the rest
@@ -49,11 +51,13 @@ with board as (
 ),
 
 device_hour as (
-    select distinct
+    select
         cluster,
         device_uuid,
-        hour_start_at
+        hour_start_at,
+        coalesce(sum(energy_joules) < 0.25 * sum(counter_integral_joules) - 10000, false) as is_doubtful
     from board
+    group by all
 ),
 
 piece as (
@@ -61,6 +65,7 @@ piece as (
         device_hour.cluster,
         device_hour.device_uuid,
         device_hour.hour_start_at,
+        device_hour.is_doubtful,
         coalesce(piece.start_at, device_hour.hour_start_at) as start_at,
         coalesce(piece.end_at, device_hour.hour_start_at + interval 1 hour) as end_at
     from device_hour
@@ -143,6 +148,7 @@ segment as (
             null,
             coalesce(board.energy_joules, 0) + if(alone_seconds is null, 0, board.powered_joules)
         ) as measured_joules,
+        board.energy_seen_seconds as counter_seconds,
         board.energy_joules as counter_joules,
         board.counter_integral_joules as integral_joules,
         coalesce(board.counter_active_seconds, 0) + if(alone_seconds is null, 0, coalesce(board.powered_active_seconds, 0)) as active_seconds,
@@ -179,6 +185,7 @@ segment as (
 placed as (
     select
         based.piece_number,
+        based.is_doubtful,
         segment.*,
         if(
             segment.start_at >= based.start_at and segment.end_at <= based.end_at,
@@ -198,8 +205,9 @@ summed as (
     select
         piece_number,
         sum(observed_seconds * part_ratio) as observed_seconds,
-        sum(measured_seconds * part_ratio) as measured_seconds,
+        if(any_value(is_doubtful), null, sum(measured_seconds * part_ratio)) as measured_seconds,
         sum(measured_joules * part_ratio) as measured_joules,
+        sum(counter_seconds * part_ratio) as counter_seconds,
         sum(counter_joules * part_ratio) as counter_joules,
         sum(integral_joules * part_ratio) as integral_joules,
         sum(active_seconds * part_ratio) as active_seconds,
@@ -243,7 +251,8 @@ select
     idle_source,
     observed_seconds,
     measured_seconds,
-    measured_joules,
+    if(measured_seconds is null, null, measured_joules) as measured_joules,
+    if(measured_seconds is null, null, coalesce(counter_seconds, 0)) as counter_seconds,
     counter_joules,
     integral_joules,
     if(measured_seconds is null or idle_watts is null, null, active_idle_joules + rest_idle_joules) as idle_joules,

@@ -25,7 +25,8 @@ with piece as (
         piece_number,
         start_at,
         end_at,
-        idle_watts
+        idle_watts,
+        measured_seconds is not null as is_measured
     from day.power_interval
     where share in ('util', 'activity')
 ),
@@ -63,6 +64,7 @@ placed as (
         piece.cluster,
         piece.piece_number,
         piece.idle_watts,
+        piece.is_measured,
         board.device_uuid,
         board.seen_at,
         board.is_active,
@@ -89,6 +91,7 @@ measured as (
         placed.*,
         placed.held_seconds * placed.part_ratio as seconds,
         case
+            when not placed.is_measured then null
             when placed.energy_joules_increase is not null then placed.energy_joules_increase
             when edge.start_at is not null then edge.told_joules
             when not placed.has_counter then placed.power_watts * placed.held_seconds

@@ -3,14 +3,15 @@
 -- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error tells of a mistake.
 -- To nobody goes what was used above idle while nobody held the GPU, by active instances that nobody holds, and over gaps of the counter.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour
 -- params:
 -- source: day.power_interval, facts.power_hour, day.energy_gap
--- columns: cluster, device_uuid, hour_start_at, layout, measured_joules, counter_joules, integral_joules, idle_joules, attributed_joules,
+-- columns: cluster, device_uuid, hour_start_at, layout, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, attributed_joules,
 --          unattributed_joules, gap_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds,
 --          idle_watts, idle_source, power_watts_min, power_watts_max
+--   counter_seconds       s of measured_seconds whose energy the counter tells
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
 --   held_seconds          s of them in which somebody held it
@@ -38,6 +39,7 @@ seen as (
         max(idle_watts) as idle_watts,
         any_value(idle_source) as idle_source,
         sum(measured_joules) as measured_joules,
+        sum(counter_seconds) as counter_seconds,
         sum(counter_joules) as counter_joules,
         sum(integral_joules) as integral_joules,
         sum(idle_joules) as idle_joules,
@@ -120,6 +122,7 @@ select
     split.hour_start_at,
     split.layout,
     if(split.is_measured, split.all_joules, null) as measured_joules,
+    split.counter_seconds,
     split.counter_joules,
     split.integral_joules,
     split.idle_joules,

@@ -1,17 +1,38 @@
 -- Energy of each GPU and where it went, added over the window.
 --
 -- grain:  cluster, device_uuid
--- reads:  facts.device_power_day
--- params:
+-- reads:  facts.device_power_day, facts.device_signal
+-- params: since_at, until_at
 -- source: facts.device_power_hour
--- columns: cluster, device_uuid, measured_joules, counter_joules, integral_joules, idle_joules, attributed_joules, unattributed_joules,
---          closing_error_joules
+-- columns: cluster, device_uuid, measured_joules, energy_method, is_implausible, corrected_sample_count, counter_joules, integral_joules,
+--          idle_joules, attributed_joules, unattributed_joules, closing_error_joules
 --   measured_joules  J, energy
+--   is_implausible   counter and power were seen and contradict each other, so that no energy is known
 --   idle_joules      J of the idle baseline, held or not; null where the baseline is unknown at some time
+with corrected as (
+    select
+        cluster,
+        device_uuid,
+        sum(list_sum([
+            coalesce(dropped[reason], 0) for reason in ['implausible', 'outlier', 'beyond_bound', 'backward_step', 'stuck']
+        ])) as corrected_sample_count
+    from facts.device_signal
+    where signal in ('energy_joules', 'power_watts') and start_at < $until_at and end_at >= $since_at
+    group by all
+)
+
 select
     cluster,
     device_uuid,
     sum(measured_joules) as measured_joules,
+    case
+        when sum(measured_seconds) is null then 'none'
+        when sum(counter_seconds) > sum(measured_seconds) - 1e-6 then 'counter'
+        when sum(counter_seconds) > 0 then 'mixed'
+        else 'integral'
+    end as energy_method,
+    sum(measured_seconds) is null and sum(integral_joules) is not null as is_implausible,
+    coalesce(any_value(corrected.corrected_sample_count), 0)::bigint as corrected_sample_count,
     sum(counter_joules) as counter_joules,
     sum(integral_joules) as integral_joules,
     if(sum(idle_known_count) = sum(measured_known_count), sum(idle_joules), null) as idle_joules,
@@ -19,4 +40,6 @@ select
     sum(unattributed_joules) as unattributed_joules,
     sum(closing_error_joules) as closing_error_joules
 from facts.device_power_day
+left join corrected
+    using (cluster, device_uuid)
 group by cluster, device_uuid

@@ -7,7 +7,7 @@
 -- params: since_at, until_at
 -- source: facts.power_hour, facts.device_power_hour
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, is_held, node_name, gpu_model,
---          energy_joules, active_joules, held_joules, idle_joules, unattributed_joules, never_active_joules, measured_seconds,
+--          energy_method, energy_joules, active_joules, held_joules, idle_joules, unattributed_joules, never_active_joules, measured_seconds,
 --          device_measured_seconds, gpu_seconds, used_gpu_seconds, sm_active_gpu_seconds
 --   namespace                workload namespace; '' of nobody's part
 --   is_held                  false of nobody's part
@@ -33,6 +33,11 @@ with place as (
 board as (
     select
         device.*,
+        case
+            when device.counter_seconds > device.measured_seconds - 1e-6 then 'counter'
+            when device.counter_seconds > 0 then 'mixed'
+            else 'integral'
+        end as energy_method,
         place.node_name,
         place.gpu_model
     from facts.device_power_hour as device
@@ -45,6 +50,7 @@ holder as (
         power.*,
         board.node_name,
         board.gpu_model,
+        board.energy_method,
         board.measured_seconds as device_measured_seconds,
         coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
@@ -86,6 +92,7 @@ part as (
         true as is_held,
         node_name,
         gpu_model,
+        energy_method,
         active_joules,
         held_joules,
         if(active_joules is null, null, coalesce(idle_joules, 0)) as idle_joules,
@@ -110,6 +117,7 @@ part as (
         false as is_held,
         board.node_name,
         board.gpu_model,
+        board.energy_method,
         0 as active_joules,
         0 as held_joules,
         -- What is left of a difference of sums is no energy.
@@ -139,6 +147,7 @@ select
     is_held,
     node_name,
     gpu_model,
+    energy_method,
     active_joules + held_joules + idle_joules + unattributed_joules as energy_joules,
     active_joules,
     held_joules,

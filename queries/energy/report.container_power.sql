@@ -8,8 +8,8 @@
 -- source: facts.power_hour; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, else DCGM_FI_DEV_POWER_USAGE
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, active_joules, held_joules, idle_joules,
 --          active_joules_kepler, active_watts_avg, idle_watts, idle_source, observed_seconds, method, hours_method, scope,
---          active_joules_unweighted, charged_joules, active_watts_max, sm_active_watts, measured_seconds, active_seconds, held_seconds,
---          activity_unknown_seconds, equal_seconds, clamped_count, unknown_reasons
+--          active_joules_unweighted, charged_joules, active_watts_max, sm_active_watts, measured_seconds, energy_method, active_seconds,
+--          held_seconds, activity_unknown_seconds, equal_seconds, clamped_count, unknown_reasons
 --   active_joules             J above idle in active time: its share of the device's
 --   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
 --   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
@@ -28,6 +28,8 @@ with device as (
         power.cluster,
         power.device_uuid,
         power.idle_joules,
+        power.energy_method,
+        if(power.is_implausible, 'implausible', 'not_collected') as unmeasured_reason,
         coalesce(total.gpu_model, '') as gpu_model
     from period.device_power as power
     left join period.sum as total
@@ -62,6 +64,8 @@ pool as (
 charged as (
     select
         power.*,
+        device.energy_method,
+        device.unmeasured_reason,
         case $idle_policy
             when 'holder' then power.active_joules + power.held_joules + if(power.idle_source = 'unknown', 0, power.idle_joules)
             when 'pool' then power.active_joules + power.held_joules + power.idle_joules * pool.pool_ratio
@@ -82,9 +86,9 @@ judged as (
         total.sm_active_ratio_seconds,
         -- Above an unknown baseline is everything: that is the total, and not what the work used.
         contains(charged.idle_source, 'unknown') as is_total,
-        case when charged.active_joules is null then 'not_collected' when is_total then 'idle_unknown' end as above_reason,
+        case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,
         case
-            when charged.active_joules is null then 'not_collected'
+            when charged.active_joules is null then charged.unmeasured_reason
             when charged.idle_joules is null then 'idle_unknown'
         end as idle_reason,
         case
@@ -133,6 +137,7 @@ select
     if(judged.above_reason is null, judged.active_watts_max, null) as active_watts_max,
     if(judged.sm_reason is null, judged.active_joules / judged.sm_active_ratio_seconds, null) as sm_active_watts,
     coalesce(judged.measured_seconds, 0) as measured_seconds,
+    coalesce(judged.energy_method, 'none') as energy_method,
     coalesce(judged.active_seconds, 0) as active_seconds,
     coalesce(judged.held_seconds, 0) as held_seconds,
     coalesce(judged.activity_unknown_seconds, 0) as activity_unknown_seconds,
@@ -142,17 +147,17 @@ select
         { 'figure': 'active_joules', 'reason': coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)) },
         { 'figure': 'held_joules', 'reason': coalesce(judged.above_reason, if(judged.held_joules is null, 'not_collected', null)) },
         { 'figure': 'idle_joules', 'reason': if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null) },
-        { 'figure': 'active_joules_kepler', 'reason': if(judged.active_joules_kepler is null, 'not_collected', null) },
-        { 'figure': 'active_watts_avg', 'reason': if(judged.active_joules is null, 'not_collected', judged.watts_reason) },
+        { 'figure': 'active_joules_kepler', 'reason': if(judged.active_joules_kepler is null, coalesce(judged.unmeasured_reason, 'not_collected'), null) },
+        { 'figure': 'active_watts_avg', 'reason': coalesce(judged.watts_reason, if(judged.active_joules is null, 'not_collected', null)) },
         { 'figure': 'idle_watts', 'reason': if(judged.idle_watts is null, coalesce(judged.idle_reason, 'not_collected'), null) },
-        { 'figure': 'active_joules_unweighted', 'reason': if(judged.active_joules is null, 'not_collected', judged.above_reason) },
+        { 'figure': 'active_joules_unweighted', 'reason': coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)) },
         { 'figure': 'charged_joules', 'reason': if(judged.charged_joules is null, coalesce(judged.idle_reason, 'not_collected'), null) },
         { 'figure': 'active_watts_max', 'reason': case
-            when judged.active_joules is null then 'not_collected'
             when judged.above_reason is not null then judged.above_reason
+            when judged.active_joules is null then 'not_collected'
             when judged.active_watts_max is null then if(judged.active_seconds > 0, 'not_collected', 'not_active')
         end },
-        { 'figure': 'sm_active_watts', 'reason': if(judged.active_joules is null, 'not_collected', judged.sm_reason) }
+        { 'figure': 'sm_active_watts', 'reason': coalesce(judged.sm_reason, if(judged.active_joules is null, 'not_collected', null)) }
     ] if entry.reason is not null]) as unknown_reasons
 from period.figure as figure
 left join judged

@@ -7,7 +7,7 @@
 -- reads:  facts.device_power_hour, facts.reserved_power_hour, period.energy_hour, period.workload
 -- params:
 -- source: period.energy_hour, facts.reserved_power_hour
--- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, active_joules, held_joules, idle_joules,
+-- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, active_joules, held_joules, idle_joules,
 --          unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   namespace            workload namespace; '' for what nobody used
 --   energy_joules        J in all: active, held, idle and unattributed
@@ -51,6 +51,7 @@ part as (
         namespace,
         node_name,
         gpu_model,
+        energy_method,
         energy_joules,
         active_joules,
         held_joules,
@@ -88,6 +89,7 @@ summed as (
         part.namespace,
         part.node_name,
         part.gpu_model,
+        if(min(part.energy_method) = max(part.energy_method), min(part.energy_method), 'mixed') as energy_method,
         sum(part.energy_joules) as energy_joules,
         sum(part.active_joules) as active_joules,
         sum(part.held_joules) as held_joules,
@@ -109,6 +111,7 @@ select
     coalesce(team.team, '') as team,
     summed.energy_joules,
     summed.energy_joules / 3.6e6 as energy_kwh,
+    coalesce(summed.energy_method, 'none') as energy_method,
     summed.active_joules,
     summed.held_joules,
     summed.idle_joules,

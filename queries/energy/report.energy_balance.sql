@@ -8,7 +8,7 @@
 -- reads:  period.energy_hour, period.workload
 -- params:
 -- source: period.energy_hour; label of the namespace that owners.team_label names
--- columns: cluster, dimension, value, energy_joules, energy_kwh, active_joules, held_joules, idle_joules, unattributed_joules,
+-- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, active_joules, held_joules, idle_joules, unattributed_joules,
 --          never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
 --   dimension             cluster, day, node_name, gpu_model, team, namespace, workload, pod or container: what the row is for
 --   value                 which of them; workloads as namespace/kind/name, pods as namespace/pod, containers as namespace/pod/container
@@ -61,6 +61,8 @@ hour as (
         dimension,
         value,
         hour_start_at,
+        min(energy_method) as least_method,
+        max(energy_method) as largest_method,
         sum(energy_joules) as energy_joules,
         sum(active_joules) as active_joules,
         sum(held_joules) as held_joules,
@@ -81,6 +83,7 @@ summed as (
         cluster,
         dimension,
         value,
+        if(min(least_method) = max(largest_method), min(least_method), 'mixed') as energy_method,
         sum(energy_joules) as energy_joules,
         sum(active_joules) as active_joules,
         sum(held_joules) as held_joules,
@@ -113,6 +116,7 @@ select
     value,
     energy_joules,
     energy_joules / 3.6e6 as energy_kwh,
+    energy_method,
     active_joules,
     held_joules,
     idle_joules,

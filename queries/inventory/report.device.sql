@@ -14,8 +14,8 @@
 --          memory_pressure_ratio, xid_error_count, xid_codes, dram_active_avg, dram_active_max, sm_active_avg, sm_active_max,
 --          sm_occupancy_avg, tensor_active_avg, pcie_tx_bytes_per_second_avg, pcie_rx_bytes_per_second_avg, nvlink_tx_bytes_per_second_avg,
 --          nvlink_rx_bytes_per_second_avg, pcie_tx_ratio_avg, pcie_rx_ratio_avg, nvlink_tx_ratio_avg, nvlink_rx_ratio_avg, nvlink_source,
---          any_throttle_ratio_min, energy_joules, idle_joules, attributed_joules, unattributed_joules, closing_error_joules, counter_joules,
---          integral_joules, counter_difference_joules, power_watts_avg, power_watts_max, power_limit_watts_max, gpu_util_ratio_avg,
+--          any_throttle_ratio_min, energy_joules, energy_method, corrected_sample_count, idle_joules, attributed_joules,
+--          unattributed_joules, closing_error_joules, counter_joules, integral_joules, counter_difference_joules, power_watts_avg, power_watts_max, power_limit_watts_max, gpu_util_ratio_avg,
 --          gpu_temp_celsius_avg, gpu_temp_celsius_max, memory_temp_celsius_avg, memory_temp_celsius_max, sm_clock_hertz_avg,
 --          sm_clock_hertz_max, memory_clock_hertz_avg, memory_clock_hertz_max, pcie_replay_count, memory_total_bytes, gpu_usage_seen_seconds,
 --          power_violation_seconds, power_violation_seen_seconds, thermal_violation_seconds, thermal_violation_seen_seconds,
@@ -135,7 +135,7 @@ health as (
         sm_clock_reason,
         memory_clock_reason,
         -- Without a counter it is power over the time in which that was seen: no energy of the day where it is little.
-        if(energy_joules is null and energy_gap_joules is null, power_reason, null) as energy_reason,
+        if(energy_joules is null and energy_gap_joules is null, power_reason, null) as seen_energy_reason,
         case
             when energy_joules is not null or energy_gap_joules is not null
                 then coalesce(energy_joules, 0) + coalesce(energy_gap_joules, 0)
@@ -159,6 +159,15 @@ health as (
         ) as pcie_replay_count,
         fb_total_bytes_max as memory_total_bytes
     from judged
+),
+
+healthy as (
+    select
+        health.*,
+        if(power.is_implausible and health.gpu_instance_id = '', 'implausible', health.seen_energy_reason) as energy_reason
+    from health
+    left join period.device_power as power
+        using (cluster, device_uuid)
 )
 
 select
@@ -210,6 +219,8 @@ select
     coalesce(link.nvlink_source, '') as nvlink_source,
     figure.any_throttle_ratio_min,
     if(health.energy_reason is null, coalesce(power.measured_joules, health.energy_joules), null) as energy_joules,
+    coalesce(power.energy_method, 'none') as energy_method,
+    power.corrected_sample_count,
     if(health.energy_reason is null, power.idle_joules, null) as idle_joules,
     if(health.energy_reason is null, power.attributed_joules, null) as attributed_joules,
     if(health.energy_reason is null, power.unattributed_joules, null) as unattributed_joules,
@@ -300,7 +311,7 @@ select
 from period.figure as figure
 inner join total
     using (cluster, device_uuid, gpu_instance_id)
-inner join health
+inner join healthy as health
     using (cluster, device_uuid, gpu_instance_id)
 left join period.device_power as power
     on

@@ -2,7 +2,7 @@
 --
 -- Of GPUs that were seen themselves, not by their partitions alone.
 --
--- severity: fail
+-- severity: warn
 -- grain:  cluster, namespace, pod, pod_uid, day
 -- reads:  facts.device_power_day, facts.ledger_day, facts.power_day
 -- params:
