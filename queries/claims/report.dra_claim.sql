@@ -192,4 +192,3 @@ left join consumer
     using (cluster, namespace, claim, claim_uid)
 left join container
     using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
-order by all

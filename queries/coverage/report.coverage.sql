@@ -304,4 +304,3 @@ select
 from explained
 left join left_out
     using (cluster, signal, node_name, day)
-order by all

@@ -163,4 +163,3 @@ from period.figure as figure
 left join judged
     using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 where figure.subject = 'container_device'
-order by all

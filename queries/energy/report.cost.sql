@@ -179,4 +179,3 @@ select
         end }
     ] if entry.reason is not null]) as unknown_reasons
 from priced
-order by all

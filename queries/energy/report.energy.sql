@@ -130,4 +130,3 @@ left join team
 left join looked
     using (cluster, day)
 where summed.measured_seconds > 0 or summed.energy_joules > 0 or summed.seen_reserved_joules > 0
-order by all

@@ -133,4 +133,3 @@ select
     ] if entry.reason is not null]) as unknown_reasons
 from judged
 where energy_joules > 0 or measured_gpu_hours > 0
-order by all

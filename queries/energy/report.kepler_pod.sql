@@ -96,4 +96,3 @@ select
         { 'figure': 'kepler_ratio', 'reason': ratio_reason }
     ] if entry.reason is not null]) as unknown_reasons
 from judged
-order by all

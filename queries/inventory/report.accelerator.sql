@@ -179,4 +179,3 @@ select
         { 'figure': 'duty_cycle_percent', 'reason': duty_reason }
     ] if entry.reason is not null]) as unknown_reasons
 from judged
-order by all

@@ -328,4 +328,3 @@ left join held
 left join unnamed
     using (cluster, device_uuid)
 where figure.subject = 'device'
-order by all

@@ -351,4 +351,3 @@ select
         }
     ] if entry.reason is not null]) as unknown_reasons
 from joined
-order by all

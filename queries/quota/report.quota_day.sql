@@ -76,4 +76,3 @@ select
 from day
 left join behind
     using (cluster, system, quota, resource, flavor, day)
-order by all

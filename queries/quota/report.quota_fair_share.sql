@@ -329,4 +329,3 @@ left join evicted
     using (cluster, system, quota)
 left join period.quota_pod as pod
     using (cluster, system, resource, flavor, quota)
-order by all

@@ -91,4 +91,3 @@ select
         }
     ] if entry.reason is not null]) as unknown_reasons
 from summed
-order by all

@@ -28,4 +28,3 @@ select
 from facts.quota_pair_hour
 where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
 group by cluster, system, resource, flavor, quota, borrower
-order by all

@@ -84,4 +84,3 @@ select
 from facts.quota_pod_hour
 where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
 group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
-order by all

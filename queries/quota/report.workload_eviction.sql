@@ -38,4 +38,3 @@ where
     and run.reserved_at is not null
     and run.end_reason not in ('', 'Finished', 'Deleted')
 group by all
-order by all

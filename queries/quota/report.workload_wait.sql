@@ -62,4 +62,3 @@ select
         { 'figure': 'start_seconds_p50', 'reason': if(start_seconds_p50 is null, 'not_observed', null) }
     ] if entry.reason is not null]) as unknown_reasons
 from summed
-order by all

@@ -24,22 +24,29 @@
 --   device_seconds                      the same, added over devices
 --   lifetime_seconds                    s of the holder's life; null for a device, and where unknown
 --   sharing_mode                        as in facts.ownership; '' for a device
-with placed as (
+with split as (
+    select distinct
+        cluster,
+        device_uuid
+    from period.sum
+    where subject = 'device' and gpu_instance_id != ''
+),
+
+placed as (
     select
         total.*,
         $figure_min_coverage_ratio * total.device_seconds as needed_seconds,
         if(total.subject = 'device' and total.gpu_instance_id != '', 'board_scope', null) as board_elsewhere,
         if(
-            total.subject = 'device' and total.gpu_instance_id = ''
-            and bool_or(total.gpu_instance_id != '') over (partition by total.subject, total.cluster, total.device_uuid),
-            'instance_scope',
-            null
+            total.subject = 'device' and total.gpu_instance_id = '' and split.device_uuid is not null, 'instance_scope', null
         ) as instance_elsewhere,
         link.pcie_bytes_per_second,
         link.nvlink_bytes_per_second,
         coalesce(source.source_metrics, map_from_entries([])) as source_metrics,
         source.left_out
     from period.sum as total
+    left join split
+        using (cluster, device_uuid)
     left join period.link as link
         using (cluster, device_uuid)
     left join period.source as source
@@ -130,6 +137,69 @@ bounded as (
             f_sync_boost_violation_ratio, f_board_limit_violation_ratio
         ) as f_any_throttle_ratio_min
     from figured
+),
+
+reasoned as (
+    select
+        *,
+        {
+            'gpu_usage_avg': gpu_usage_reason,
+            'gpu_util_ratio_avg': gpu_util_reason,
+            'power_violation_ratio': power_violation_reason,
+            'thermal_violation_ratio': thermal_violation_reason,
+            'sync_boost_violation_ratio': sync_boost_violation_reason,
+            'board_limit_violation_ratio': board_limit_violation_reason,
+            'sw_power_cap_ratio': sw_power_cap_reason,
+            'hw_slowdown_ratio': throttle_reason,
+            'sync_boost_ratio': sync_boost_reason,
+            'sw_thermal_ratio': sw_thermal_reason,
+            'hw_thermal_ratio': hw_thermal_reason,
+            'hw_power_brake_ratio': hw_power_brake_reason,
+            'any_throttle_ratio': throttle_reason,
+            'memory_used_ratio_avg': memory_reason,
+            'memory_used_ratio_max': memory_reason,
+            'memory_pressure_ratio': memory_reason,
+            'xid_error_count': xid_reason,
+            'xid_codes': xid_reason,
+            'dram_active_avg': dram_active_reason,
+            'dram_active_max': dram_active_reason,
+            'sm_active_avg': sm_active_reason,
+            'sm_active_max': sm_active_reason,
+            'sm_occupancy_avg': sm_occupancy_reason,
+            'tensor_active_avg': tensor_active_reason,
+            'pcie_tx_bytes_per_second_avg': pcie_tx_reason,
+            'pcie_rx_bytes_per_second_avg': pcie_rx_reason,
+            'nvlink_tx_bytes_per_second_avg': nvlink_tx_reason,
+            'nvlink_rx_bytes_per_second_avg': nvlink_rx_reason,
+            'pcie_tx_ratio_avg': coalesce(pcie_tx_reason, case when pcie_bytes_per_second is null then 'link_unknown' end),
+            'pcie_rx_ratio_avg': coalesce(pcie_rx_reason, case when pcie_bytes_per_second is null then 'link_unknown' end),
+            'nvlink_tx_ratio_avg': coalesce(nvlink_tx_reason, case when nvlink_bytes_per_second is null then 'link_unknown' end),
+            'nvlink_rx_ratio_avg': coalesce(nvlink_rx_reason, case when nvlink_bytes_per_second is null then 'link_unknown' end),
+            'any_throttle_ratio_min': if(f_any_throttle_ratio_min is null, power_violation_reason, null),
+            'power_violation_seconds': if($saturation_enabled and power_violation_seconds is not null, null, power_violation_reason),
+            'thermal_violation_seconds': if($saturation_enabled and thermal_violation_seconds is not null, null, thermal_violation_reason),
+            'sync_boost_violation_seconds': if($saturation_enabled and sync_boost_violation_seconds is not null, null, sync_boost_violation_reason),
+            'board_limit_violation_seconds': if($saturation_enabled and board_limit_violation_seconds is not null, null, board_limit_violation_reason),
+            'sw_power_cap_seconds': if($saturation_enabled and sw_power_cap_seconds is not null, null, sw_power_cap_reason),
+            'hw_slowdown_seconds': if($saturation_enabled and hw_slowdown_seconds is not null, null, throttle_reason),
+            'sync_boost_seconds': if($saturation_enabled and sync_boost_seconds is not null, null, sync_boost_reason),
+            'sw_thermal_seconds': if($saturation_enabled and sw_thermal_seconds is not null, null, sw_thermal_reason),
+            'hw_thermal_seconds': if($saturation_enabled and hw_thermal_seconds is not null, null, hw_thermal_reason),
+            'hw_power_brake_seconds': if($saturation_enabled and hw_power_brake_seconds is not null, null, hw_power_brake_reason),
+            'any_throttle_seconds': if($saturation_enabled and any_throttle_seconds is not null, null, throttle_reason),
+            'memory_pressure_seconds': if($saturation_enabled and memory_pressure_seconds is not null, null, memory_reason)
+        } as reasons
+    from bounded
+),
+
+-- Nearly all have the same few reasons: each set of them is worked out once.
+said as (
+    select
+        reasons,
+        map_from_entries([
+            entry for entry in map_entries(cast(to_json(reasons) as map (varchar, varchar))) if entry.value is not null
+        ]) as unknown_reasons
+    from (select distinct reasons from reasoned) as each_set
 )
 
 select
@@ -179,51 +249,7 @@ select
     coalesce(nvlink_tx_seen_seconds, 0) as nvlink_tx_seen_seconds,
     coalesce(nvlink_rx_seen_seconds, 0) as nvlink_rx_seen_seconds,
     source_metrics,
-    map_from_entries([entry for entry in [
-        { 'figure': 'gpu_usage_avg', 'reason': gpu_usage_reason },
-        { 'figure': 'gpu_util_ratio_avg', 'reason': gpu_util_reason },
-        { 'figure': 'power_violation_ratio', 'reason': power_violation_reason },
-        { 'figure': 'thermal_violation_ratio', 'reason': thermal_violation_reason },
-        { 'figure': 'sync_boost_violation_ratio', 'reason': sync_boost_violation_reason },
-        { 'figure': 'board_limit_violation_ratio', 'reason': board_limit_violation_reason },
-        { 'figure': 'sw_power_cap_ratio', 'reason': sw_power_cap_reason },
-        { 'figure': 'hw_slowdown_ratio', 'reason': throttle_reason },
-        { 'figure': 'sync_boost_ratio', 'reason': sync_boost_reason },
-        { 'figure': 'sw_thermal_ratio', 'reason': sw_thermal_reason },
-        { 'figure': 'hw_thermal_ratio', 'reason': hw_thermal_reason },
-        { 'figure': 'hw_power_brake_ratio', 'reason': hw_power_brake_reason },
-        { 'figure': 'any_throttle_ratio', 'reason': throttle_reason },
-        { 'figure': 'memory_used_ratio_avg', 'reason': memory_reason },
-        { 'figure': 'memory_used_ratio_max', 'reason': memory_reason },
-        { 'figure': 'memory_pressure_ratio', 'reason': memory_reason },
-        { 'figure': 'xid_error_count', 'reason': xid_reason },
-        { 'figure': 'xid_codes', 'reason': xid_reason },
-        { 'figure': 'dram_active_avg', 'reason': dram_active_reason },
-        { 'figure': 'dram_active_max', 'reason': dram_active_reason },
-        { 'figure': 'sm_active_avg', 'reason': sm_active_reason },
-        { 'figure': 'sm_active_max', 'reason': sm_active_reason },
-        { 'figure': 'sm_occupancy_avg', 'reason': sm_occupancy_reason },
-        { 'figure': 'tensor_active_avg', 'reason': tensor_active_reason },
-        { 'figure': 'pcie_tx_bytes_per_second_avg', 'reason': pcie_tx_reason },
-        { 'figure': 'pcie_rx_bytes_per_second_avg', 'reason': pcie_rx_reason },
-        { 'figure': 'nvlink_tx_bytes_per_second_avg', 'reason': nvlink_tx_reason },
-        { 'figure': 'nvlink_rx_bytes_per_second_avg', 'reason': nvlink_rx_reason },
-        { 'figure': 'pcie_tx_ratio_avg', 'reason': coalesce(pcie_tx_reason, case when pcie_bytes_per_second is null then 'link_unknown' end) },
-        { 'figure': 'pcie_rx_ratio_avg', 'reason': coalesce(pcie_rx_reason, case when pcie_bytes_per_second is null then 'link_unknown' end) },
-        { 'figure': 'nvlink_tx_ratio_avg', 'reason': coalesce(nvlink_tx_reason, case when nvlink_bytes_per_second is null then 'link_unknown' end) },
-        { 'figure': 'nvlink_rx_ratio_avg', 'reason': coalesce(nvlink_rx_reason, case when nvlink_bytes_per_second is null then 'link_unknown' end) },
-        { 'figure': 'any_throttle_ratio_min', 'reason': if(f_any_throttle_ratio_min is null, power_violation_reason, null) },
-        { 'figure': 'power_violation_seconds', 'reason': if($saturation_enabled and power_violation_seconds is not null, null, power_violation_reason) },
-        { 'figure': 'thermal_violation_seconds', 'reason': if($saturation_enabled and thermal_violation_seconds is not null, null, thermal_violation_reason) },
-        { 'figure': 'sync_boost_violation_seconds', 'reason': if($saturation_enabled and sync_boost_violation_seconds is not null, null, sync_boost_violation_reason) },
-        { 'figure': 'board_limit_violation_seconds', 'reason': if($saturation_enabled and board_limit_violation_seconds is not null, null, board_limit_violation_reason) },
-        { 'figure': 'sw_power_cap_seconds', 'reason': if($saturation_enabled and sw_power_cap_seconds is not null, null, sw_power_cap_reason) },
-        { 'figure': 'hw_slowdown_seconds', 'reason': if($saturation_enabled and hw_slowdown_seconds is not null, null, throttle_reason) },
-        { 'figure': 'sync_boost_seconds', 'reason': if($saturation_enabled and sync_boost_seconds is not null, null, sync_boost_reason) },
-        { 'figure': 'sw_thermal_seconds', 'reason': if($saturation_enabled and sw_thermal_seconds is not null, null, sw_thermal_reason) },
-        { 'figure': 'hw_thermal_seconds', 'reason': if($saturation_enabled and hw_thermal_seconds is not null, null, hw_thermal_reason) },
-        { 'figure': 'hw_power_brake_seconds', 'reason': if($saturation_enabled and hw_power_brake_seconds is not null, null, hw_power_brake_reason) },
-        { 'figure': 'any_throttle_seconds', 'reason': if($saturation_enabled and any_throttle_seconds is not null, null, throttle_reason) },
-        { 'figure': 'memory_pressure_seconds', 'reason': if($saturation_enabled and memory_pressure_seconds is not null, null, memory_reason) }
-    ] if entry.reason is not null]) as unknown_reasons
-from bounded
+    said.unknown_reasons
+from reasoned
+inner join said
+    using (reasons)

@@ -25,33 +25,23 @@ with told as (
     where day < $until_at and day + interval 1 day > $since_at
 ),
 
-holder as (
-    select distinct
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
-        day
-    from facts.container_day
-),
-
 instance as (
     select distinct
         cluster,
         device_uuid,
         gpu_instance_id,
         day
-    from holder
+    from facts.container_day
     where gpu_instance_id != ''
 ),
 
 -- What is the board's alone, for those who hold an instance of it.
 of_board as (
     select
-        instance.*,
+        instance.cluster,
+        instance.device_uuid,
+        instance.gpu_instance_id,
+        instance.day,
         told.signal,
         told.source_metric,
         told.left_out
@@ -90,55 +80,98 @@ from_board as (
     group by cluster, device_uuid, gpu_instance_id, day
 ),
 
-held as (
+-- Nearly all have the same few sets of metrics: each has a number, and each set of sets is worked out once.
+metric_set as (
     select
-        holder.* exclude (day),
-        list_concat(coalesce(own.metrics, []), coalesce(from_board.metrics, [])) as metrics
-    from holder
-    left join own
-        using (cluster, device_uuid, gpu_instance_id, day)
-    left join from_board
-        using (cluster, device_uuid, gpu_instance_id, day)
+        metrics,
+        row_number() over () as number
+    from (
+        select metrics from own
+        union
+        select metrics from from_board
+    ) as each_set
 ),
 
-reading as (
+numbered as (
+    select
+        reading.* exclude (metrics),
+        metric_set.number
+    from (
+        select
+            *,
+            true as is_own
+        from own
+        union all by name
+        select
+            *,
+            false as is_own
+        from from_board
+    ) as reading
+    inner join metric_set
+        using (metrics)
+),
+
+of_device as (
+    select
+        'container_device' as subject,
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        held.container,
+        held.device_uuid,
+        held.gpu_instance_id,
+        list_sort(list_distinct(list(numbered.number))) as sets
+    from facts.container_day as held
+    left join numbered
+        using (cluster, device_uuid, gpu_instance_id, day)
+    group by all
+    union all by name
     select
         'device' as subject,
-        cluster,
+        numbered.cluster,
         '' as namespace,
         '' as pod,
         '' as pod_uid,
         '' as container,
-        device_uuid,
-        gpu_instance_id,
-        metrics
-    from own
-    union all by name
-    select
-        'container_device' as subject,
-        *
-    from held
+        numbered.device_uuid,
+        numbered.gpu_instance_id,
+        list_sort(list_distinct(list(numbered.number))) as sets
+    from numbered
+    where numbered.is_own
+    group by all
+),
+
+subject as (
+    from of_device
     union all by name
     select
         'container' as subject,
-        * replace ('' as device_uuid, '' as gpu_instance_id)
-    from held
-),
-
--- Nearly all have the same few sets of metrics: each set of sets is worked out once.
-subject as (
-    select
-        * exclude (metrics),
-        list(distinct metrics order by metrics) as sets
-    from reading
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        '' as device_uuid,
+        '' as gpu_instance_id,
+        list_sort(list_distinct(flatten(list(sets)))) as sets
+    from of_device
+    where subject = 'container_device'
     group by all
 ),
 
 entry as (
     select
-        sets,
-        unnest(flatten(sets), recursive := true)
-    from (select distinct subject.sets from subject) as each_set
+        each_set.sets,
+        unnest(metric_set.metrics, recursive := true)
+    from (
+        select
+            sets,
+            unnest(sets) as number
+        from (select distinct sets from subject) as each_sets
+    ) as each_set
+    inner join metric_set
+        using (number)
 ),
 
 listed as (
@@ -167,7 +200,14 @@ mapped as (
 )
 
 select
-    subject.* exclude (sets),
+    subject.subject,
+    subject.cluster,
+    subject.namespace,
+    subject.pod,
+    subject.pod_uid,
+    subject.container,
+    subject.device_uuid,
+    subject.gpu_instance_id,
     coalesce(mapped.source_metrics, map_from_entries([])) as source_metrics,
     mapped.left_out
 from subject

@@ -41,7 +41,7 @@
 --   make                  nvidia, amd, intel, …; several are listed
 --   observed_seconds      s in which any of the devices was seen
 --   lifetime_seconds      s of the holder's life on the device, or on any of them; null for a device, and where unknown
-with within as (
+with daily as (
     select
         'device' as subject,
         '' as namespace,
@@ -50,19 +50,14 @@ with within as (
         '' as container,
         '' as sharing_mode,
         '' as sharing_evidence,
-        *
+        coalesce(columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$'), '') as "\0",
+        * exclude (node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make)
     from facts.device_day
     union all by name
     select
         'container_device' as subject,
-        *
-    from facts.container_day
-    union all by name
-    select
-        'container' as subject,
-        '' as device_uuid,
-        '' as gpu_instance_id,
-        * exclude (device_uuid, gpu_instance_id)
+        coalesce(columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$'), '') as "\0",
+        * exclude (node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make)
     from facts.container_day
 ),
 
@@ -159,53 +154,100 @@ xid_node as (
     select distinct
         cluster,
         node_name
-    from within
+    from daily
     where xid_event_count is not null
 ),
 
-summed as (
+label as (
     select
-        within.subject,
-        within.cluster,
-        within.namespace,
-        within.pod,
-        within.pod_uid,
-        within.container,
-        within.device_uuid,
-        within.gpu_instance_id,
-        sum(within.observed_seconds) as device_seconds,
+        *,
+        (cluster, node_name) in (from xid_node) as is_xid_node,
+        row_number() over () as label
+    from (
+        select distinct
+            cluster,
+            columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$')
+        from daily
+    ) as each_set
+),
+
+of_device as (
+    select
+        subject,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        sum(observed_seconds) as device_seconds,
         sum(columns('^[^o].*_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$')) as "\0",
         sum(columns('sample_count$'))::bigint as "\0",
         max(columns('_max$')) as "\0",
-        coalesce(
-            sum(within.xid_event_count),
-            if(count(xid_node.node_name) > 0, 0, null)
-        )::bigint as xid_event_count,
+        coalesce(sum(xid_event_count), if(bool_or(is_xid_node), 0, null))::bigint as xid_event_count,
         if(
-            count(xid_node.node_name) > 0,
-            list_sort(list_distinct(flatten(coalesce(
-                list(within.xid_codes) filter (where within.xid_codes is not null), [[]::integer[]]
-            )))),
+            bool_or(is_xid_node),
+            list_sort(list_distinct(coalesce(flatten(list(xid_codes) filter (where xid_codes is not null)), []))),
             null
         ) as xid_codes,
-        max(within.sharing_mode) as sharing_mode,
-        arg_max(within.sharing_evidence, within.sharing_mode) as sharing_evidence,
-        coalesce(string_agg(distinct nullif(within.node_name, ''), ', ' order by nullif(within.node_name, '')), '') as node_name,
-        coalesce(string_agg(
-            distinct nullif(columns('^gpu_(index|device|model|instance_profile)$|^pci_bus_id$|^driver_version$|^make$'), ''), ', '
-            order by nullif(columns('^gpu_(index|device|model|instance_profile)$|^pci_bus_id$|^driver_version$|^make$'), '')
-        ), '') as "\0"
-    from within
-    left join xid_node
-        using (cluster, node_name)
+        max(sharing_mode) as sharing_mode,
+        arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
+        list_sort(list_distinct(list(label))) as labels
+    from daily
+    inner join label
+        using (cluster, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make)
     group by all
+),
+
+summed as (
+    from of_device
+    union all by name
+    select
+        'container' as subject,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        '' as device_uuid,
+        '' as gpu_instance_id,
+        sum(columns('_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$')) as "\0",
+        sum(columns('sample_count$|^xid_event_count$'))::bigint as "\0",
+        max(columns('_max$')) as "\0",
+        list_sort(list_distinct(flatten(list(xid_codes) filter (where xid_codes is not null)))) as xid_codes,
+        max(sharing_mode) as sharing_mode,
+        arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
+        list_sort(list_distinct(flatten(list(labels)))) as labels
+    from of_device
+    where subject = 'container_device'
+    group by all
+),
+
+-- Nearly all have the same few sets of labels: each set is listed once.
+listed as (
+    select
+        each_set.labels,
+        coalesce(array_to_string(list_sort(list_distinct(list(nullif(columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$'), '')))), ', '), '') as "\0"
+    from (
+        select
+            labels,
+            unnest(labels) as label
+        from (select distinct labels from summed) as each_labels
+    ) as each_set
+    inner join label
+        using (label)
+    group by each_set.labels
 )
 
 select
-    summed.*,
+    summed.* exclude (labels),
+    listed.* exclude (labels),
     if(summed.subject = 'container', united.observed_seconds, summed.device_seconds) as observed_seconds,
     lifetime.lifetime_seconds
 from summed
+inner join listed
+    using (labels)
 left join lifetime
     using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 left join united

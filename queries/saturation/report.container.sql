@@ -244,4 +244,3 @@ from period.figure as total
 inner join part
     using (cluster, namespace, pod, pod_uid, container)
 where total.subject = 'container'
-order by all

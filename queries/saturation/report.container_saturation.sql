@@ -108,4 +108,3 @@ select
     ) as unknown_reasons
 from period.figure
 where subject = 'container_device'
-order by all
