@@ -66,7 +66,7 @@ PUBLISHER_LABEL, PUBLISHER = "publisher", "gpureport"
 
 @dataclass(frozen=True)
 class Meaning:
-    """One catalogue row: how a metric is read.
+    """One catalog row: how a metric is read.
 
     ``kind`` bit: a 0/1 flag that stands for bit ``factor`` of the mask; info: only the labels count. ``scope`` detail: of a
     device, but split further (per XID code, say). ``per``: what a counter's growth is divided by to feed a gauge:
@@ -204,7 +204,7 @@ class Catalog:
         return self.metrics.get(metric) or ((self.divisors[metric],) if metric in self.divisors else ())
 
     def meaning(self, labels: Labels) -> Meaning | None:
-        """How a series is read; None for a metric or labels that are not in the catalogue, and for what gpureport publishes."""
+        """How a series is read; None for a metric or labels that are not in the catalog, and for what gpureport publishes."""
         labels = self.spelled(labels)
         if labels.get(PUBLISHER_LABEL) == PUBLISHER:
             return None
@@ -218,7 +218,7 @@ class Catalog:
         return tuple(row for row in self.rows if row.signal == signal and not row.is_respelled)
 
     def unread(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Of counts by metric those that are of accelerators, by their names, and not in the catalogue."""
+        """Of counts by metric those that are of accelerators, by their names, and not in the catalog."""
         known = {*self.metrics, *self.divisors}
         return {
             metric: count
@@ -237,7 +237,7 @@ def load_catalog(
     own_labels: Mapping[str, str] | None = None,
     path: Path = QUERIES / "catalog" / "signal.csv",
 ) -> Catalog:
-    """The bundled catalogue with the user's own rows before it; a user's row replaces bundled ones of its metric and labels."""
+    """The bundled catalog with the user's own rows before it; a user's row replaces bundled ones of its metric and labels."""
     with path.open(newline="", encoding="utf-8") as file:
         bundled = [meaning for row in csv.DictReader(file) for meaning in _spellings(_meaning(row, path.name))]
     labels = tuple(sorted((own_labels or {}).items()))

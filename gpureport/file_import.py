@@ -43,7 +43,7 @@ class Imported:
     nameless: Mapping[str, int]
     """Values left out because no UUID label says whose they are, by metric."""
     unread: Mapping[str, int]
-    """Series of metrics that are of accelerators and not in the catalogue, by metric."""
+    """Series of metrics that are of accelerators and not in the catalog, by metric."""
 
 
 def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Catalog, now: datetime | None = None) -> Imported:

@@ -33,15 +33,15 @@ class Thresholds(Section):
     )
     boundness_seconds_min: float = Field(60.0, ge=0, description="s of activity before it is said what limits a container")
     idle_ratio: float = Field(0.9, gt=0, le=1, description="share of held time without activity at which a holder counts as idle")
-    unseen_ratio: float = Field(0.1, gt=0, le=1, description="share of expected time not seen at which a node counts as not seen")
+    unseen_ratio: float = Field(0.1, gt=0, le=1, description="share of expected time without data from which a node is reported")
     unnamed_ratio: float = Field(
         0.01,
         ge=0,
         le=1,
-        description="share of a GPU's time in which it may be active while nobody is named, because labels lag behind their pod",
+        description="share of a GPU's time in which it may be active while no pod is named, because labels lag behind their pod",
     )
     busy_ratio: float = Field(
-        0.8, gt=0, le=1, description="mean engine activity or GPU utilisation at which low SM activity counts as ineffective"
+        0.8, gt=0, le=1, description="mean engine activity or GPU utilization at which low SM activity counts as ineffective"
     )
     ineffective_sm_ratio: float = Field(
         0.5, gt=0, le=1, description="mean SM activity below which a busy container is ineffective"
@@ -53,15 +53,17 @@ class Thresholds(Section):
     io_pcie_bytes_per_second: float = Field(
         1e9, gt=0, description="PCIe traffic in both directions, in bytes/s, at which work counts as bound by input and output"
     )
-    io_sm_ratio: float = Field(0.3, gt=0, le=1, description="mean SM activity below which it does")
+    io_sm_ratio: float = Field(
+        0.3, gt=0, le=1, description="mean SM activity below which work with that PCIe traffic counts as I/O-bound"
+    )
     latency_engine_ratio: float = Field(
         0.4, gt=0, le=1, description="mean engine activity at which few active SMs mean small or serial kernels"
     )
-    latency_sm_ratio: float = Field(0.25, gt=0, le=1, description="mean SM activity below which they count as few")
-    throttle_ratio: float = Field(0.05, ge=0, le=1, description="share of time held back by power or heat that is accepted")
-    hw_throttle_ratio: float = Field(
-        0.01, ge=0, le=1, description="share of time held back by the hardware itself that is accepted"
+    latency_sm_ratio: float = Field(0.25, gt=0, le=1, description="mean SM activity below which the active SMs count as few")
+    throttle_ratio: float = Field(
+        0.05, ge=0, le=1, description="share of time with power capping or thermal throttling that is accepted"
     )
+    hw_throttle_ratio: float = Field(0.01, ge=0, le=1, description="share of time with hardware slowdown that is accepted")
     wait_hours_max: float = Field(4.0, ge=0, description="h of waiting for a node at which a wait counts as long")
     wait_pods_min: float = Field(3.0, ge=1, description="pods that a namespace must have before their waiting is judged")
     lead_time_days: float = Field(90.0, ge=0, description="days that it takes to get more GPUs; a shorter runway is a finding")

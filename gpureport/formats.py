@@ -18,7 +18,7 @@ _SPELLED = {word.lower(): word for word in ("GPU", "SM", "DRAM", "PCIe", "NVLink
     "rx": "received",
     "sw": "software",
     "hw": "hardware",
-    "util": "utilisation",
+    "util": "utilization",
 }
 
 _UNITS = (

@@ -155,8 +155,8 @@ HELP = {
     "gpureport_run_samples_total": "Samples that the last run fetched.",
     "gpureport_run_coverage_ratio": "Seen over expected device time of the reported day.",
     "gpureport_run_unknown_gpu_hours": "GPU-hours of the reported day about which nothing certain is known.",
-    "cluster_gpu_pending_pod_count": "Pods of phase Pending that ask for the resource, mean of the last known hour.",
-    "cluster_gpu_pending_request_total": "Units that they ask for, mean of the last known hour.",
+    "cluster_gpu_pending_pod_count": "Pods of phase Pending that request the resource, mean of the last known hour.",
+    "cluster_gpu_pending_request_total": "Units that they request, mean of the last known hour.",
     "cluster_gpu_requested_allocatable_ratio": "Requested over allocatable units, mean of the last known hour.",
 }
 

@@ -44,7 +44,7 @@ def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
 
 
 def source_table(tallies: Mapping[str, Tally], catalog: Catalog, origin: Origin, window: Window) -> pa.Table:
-    """One row per metric of the catalogue, also for those of which nothing came."""
+    """One row per metric of the catalog, also for those of which nothing came."""
     rows = [_row(metric, tallies.get(metric, Tally()), catalog, origin, window) for metric in catalog.asked]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
 

@@ -2,60 +2,93 @@
 
     python tests/glossary.py [FILE…]
 
-Looks at what people read: templates, the page's words, help of commands, catalogs of findings, README. ``held_seconds`` of a
-sample and names in code stay as they are.
+Two lists: the page's own words, held where readers of the page look, and words that no text has: templates, documents, help,
+errors, SQL's headers and comments, the catalogs' sentences. ``held_seconds`` of a sample and names in code stay as they are.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import sys
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-READ = ("templates/*", "gpureport/report/page/*.py", "gpureport/report/summary.py", "queries/catalog/finding.csv", "README.md")
+PAGE = ("templates/*", "gpureport/report/page/*.py", "gpureport/report/summary.py", "queries/catalog/finding.csv", "README.md")
+READ = (
+    *PAGE,
+    *("docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "queries/README.md", "queries/catalog/[cfgms]*.csv"),
+    *("queries/*/*.sql", "gpureport/**/*.py"),
+)
 WORDS = {
     r"what became of": "GPU usage report; no data for",
     r"\bheld idle\b|\bheld and idle\b|\bidle held\b": "allocated, idle",
-    r"\bineffective\b(?!_sm)": "underutilized (SM activity below 50 %)",
     r"depth unknown": "active, SM activity not measured",
-    r"\bstranded\b(?![\"'])": "fragmented (unschedulable)",
-    r"\bnobody(?:'s|s)?\b(?! named)": "free; unallocated; unknown",
-    r"not seen\b|(?<!\.)\bunseen\b(?!_ratio)": "no data; data coverage",
+    r"(?<![('])\bnobody(?:'s|s)?\b(?! named)(?![)'])": "free; unallocated; unknown; no pod",
+    r"\b(?:is|are|was|were) not seen\b": "no data; data coverage",
     r"unknown whose|whose a\b": "allocation unknown",
     r"worked out without|the proof\b": "reconciled; reconciliation",
-    r"window before": "previous period",
+    r"window before\b(?! they)": "previous period",
     r"held back by": "thermal throttling; power capping; hardware slowdown",
-    r"given out\b|was not given\b": "over-allocated; not allocated",
+    r"given out\b|was not given\b": "over-allocated; allocated; not allocated",
     r"not honou?red": "not met",
-    r"asked for\b": "requested",
+    r"\basked for\b|\basks? for\b": "requested",
     r"fully held": "capacity exhaustion forecast",
     r"how long the gpus will": "capacity runway",
     r"four days of five|eight of ten": "80 % interval",
     r"divisible as water": "simplification: pods are treated as divisible",
     r"how long what is kept|three in the morning|the job watches itself": "retention; troubleshooting; monitoring the job",
-    r"\bungiven\b|\bovergrant\b": "not allocated; over-allocation",
+    r"\bungiven\b|\bovergrant\b(?!\")": "not allocated; over-allocation",
     r"stood free|stood idle|\bwhence\b|\bit is told\b|\bgives out\b|\bsuffices?\b": "was free; was idle; source of; reported",
     r"\butilisation\b|\bcolour|\bcatalogue\b": "American spelling",
-    r"in the lake stands?|stands? beside|stands? in\b": "is; is stored",
+    r"in the lake stands?|\bstands? beside\b|\bstands? in\b": "is; is stored",
 }
-"""Patterns, and what to write instead; the whole list is the glossary."""
+"""Patterns that no text has, and what to write instead; the whole list is the glossary."""
+PAGE_WORDS = {
+    r"\bineffective\b(?!_sm)": "underutilized (SM activity below 50 %)",
+    r"\bstranded\b(?![\"'])": "fragmented (unschedulable)",
+    r"\bnot seen\b|(?<!\.)\bunseen\b(?!_ratio)": "no data; data coverage",
+}
+"""The page's own: elsewhere they are also codes and names of columns."""
+DOCSTRINGS = ("gpureport/commands/", "gpureport/documents/", "gpureport/figures/", "gpureport/report/page/")
+"""Where docstrings are help, or are read as documents; others are of the code."""
 
 
 def found_in(path: Path) -> list[str]:
     """Each use of such a word, with its place and what to write."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    name = path.relative_to(ROOT)
+    words = WORDS | PAGE_WORDS if any(name.match(pattern) for pattern in PAGE) else WORDS
     return [
-        f"{path.relative_to(ROOT)}:{number}: {hit[0]!r}: write {instead!r}"
-        for number, line in enumerate(lines, 1)
-        for pattern, instead in WORDS.items()
+        f"{name}:{number}: {hit[0]!r}: write {instead!r}"
+        for number, line in texts(path)
+        for pattern, instead in words.items()
         if (hit := re.search(pattern, line, re.IGNORECASE))
     ]
 
 
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that people read, with their numbers: of SQL its header and comments, of code its sentences."""
+    text, name = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))
+    lines = list(enumerate(text.splitlines(), 1))
+    if path.suffix == ".sql":
+        yield from ((number, line) for number, line in lines if line.strip().startswith("--"))
+    elif path.suffix == ".py" and not name.startswith("gpureport/report/page/"):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            is_docstring = token.string.startswith('"""') and not name.startswith(DOCSTRINGS)
+            if token.type in (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)) and not is_docstring:
+                yield from enumerate(token.string.splitlines(), token.start[0])
+    elif path.name == "CHANGELOG.md":
+        ends = [number for number, line in lines if line.startswith("## ")][1:]
+        yield from lines[: ends[0] - 1 if ends else None]
+    else:
+        yield from lines
+
+
 def files() -> list[Path]:
     """What people read."""
-    return sorted(path for pattern in READ for path in ROOT.glob(pattern) if path.is_file())
+    return sorted({path for pattern in READ for path in ROOT.glob(pattern) if path.is_file()})
 
 
 if __name__ == "__main__":

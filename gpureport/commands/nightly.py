@@ -27,7 +27,7 @@ from gpureport.errors import UsageError
 
 
 def retention_options(command: Any) -> Any:
-    """For how long what is kept."""
+    """Options of retention."""
     for option in (
         click.option(
             "--keep-facts", "retention__keep_facts", help="Remove facts older than this, such as 2y (default: keep all)."

@@ -45,7 +45,7 @@ class Invocation:
 
     def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:
         """Metrics of a run that a wrong configuration ended, where its part on metrics can be read."""
-        from gpureport.job_metrics import Night, publish  # nobody else should wait for it
+        from gpureport.job_metrics import Night, publish  # no one else should wait for it
 
         chosen = {name: value for name, value in flags.items() if name.startswith("metrics__") or name == "cluster"}
         with suppress(UsageError):
@@ -135,7 +135,7 @@ def report_options(command: Any) -> Any:
                 "--idle-policy",
                 "report__idle_policy",
                 type=click.Choice(["separate", "holder", "pool"]),
-                help="Who is charged for idle energy: nobody (separate, the default), each holder while it holds, all its pool.",
+                help="Who is charged for idle energy: no one (separate, the default), each holder while it holds, all its pool.",
             ),
             click.option(
                 "--figure-min-coverage",
@@ -176,7 +176,7 @@ KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=
 
 
 def finished_day(invocation: Invocation, /, text: str | None) -> date:
-    """The day asked for, or yesterday; a day that has not begun is a UsageError."""
+    """The day requested, or yesterday; a day that has not begun is a UsageError."""
     today = invocation.now.date()
     day = parse_date(text) if text else today - timedelta(days=1)
     if day > today:
@@ -191,7 +191,7 @@ def print_paths(paths: Sequence[Place]) -> None:
 
 
 def period(invocation: Invocation, /, config: Config, since: str | None, until: str | None) -> Window:
-    """The period asked for; without one the last complete week, or what the lake has of it."""
+    """The period requested; without one the last complete week, or what the lake has of it."""
     if since is None:
         if until:
             raise UsageError("--until needs --since. Give both, or neither for the last complete week.")
@@ -212,7 +212,7 @@ def print_report(invocation: Invocation, reported: Reported) -> None:
 
 
 def read_salt(file: Path | None) -> str:
-    """The secret of a file, or a new one that nobody keeps; UsageError where the file holds none worth the name."""
+    """The secret of a file, or a new one that no one keeps; UsageError where the file holds none worth the name."""
     if file is None:
         return secrets.token_hex(32)
     try:

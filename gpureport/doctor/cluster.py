@@ -16,8 +16,8 @@ END_SERIES = "kube_pod_completion_time"
 CLAIM_SERIES = "kube_pod_resourceclaim_info"
 NODE_LABEL_SERIES = "kube_node_labels"
 _LIFE = ("coverage_ratio",)
-_NO_LIFE = ": the life of a pod, and so what was not seen of it, is unknown"
-_NO_REQUESTS = ": what pods asked for and nodes can give is unknown"
+_NO_LIFE = ": the life of a pod, and so its time without data, is unknown"
+_NO_REQUESTS = ": what pods requested and nodes can give is unknown"
 _SHOWN_NODES = 5
 _EXPORTER_POD = re.compile(r"exporter.*-[a-z0-9]{5}$")
 
@@ -26,12 +26,12 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
     """Rows about nodes and about kube-state-metrics."""
     kube = evidence.kube
     if not kube.series:
-        text = "no series of kube-state-metrics: how long a pod lived, and what it asked for, is unknown"
+        text = "no series of kube-state-metrics: how long a pod lived, and what it requested, is unknown"
         absent = Finding("kube_state_metrics", "missing", "Kubernetes state", text, _LIFE)
         return [*_host_labels(evidence), *node_findings(evidence), absent]
     present = Finding("kube_state_metrics", "ok", "Kubernetes state", ", ".join(sorted(kube.series)))
     if kube.is_relabelled:
-        text = "its labels are in exported_pod, exported_namespace, exported_node; the scrape's own stand in their place"
+        text = "its labels are in exported_pod, exported_namespace, exported_node; the scrape's own are in their place"
         present = Finding("target_labels_win", "note", "kube-state-metrics", text, (), (remedies.HONOR_LABELS,))
     return [*_host_labels(evidence), *node_findings(evidence), present, *_absent_series(kube)]
 

@@ -114,7 +114,7 @@ class Evidence:
     """Devices whose labels name A, then B, then A again."""
     warnings: tuple[str, ...] = ()
     unread: Mapping[str, int] = field(default_factory=dict)
-    """Series of metrics that are of accelerators and not in the catalogue, by metric."""
+    """Series of metrics that are of accelerators and not in the catalog, by metric."""
     api: ApiServer | None = None
     has_telemetry: bool = True
     """False where Kubernetes alone was looked at."""

@@ -73,7 +73,7 @@ class _Questions:
 
     def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
         reply = self.connection.json(path, form)
-        # A list of label sets cut at the limit that was asked for is what was wanted.
+        # A list of label sets cut at the limit that was requested is what was wanted.
         self.warnings += [str(each) for each in reply.get("warnings") or [] if _TRUNCATED not in str(each)]
         return reply
 

@@ -77,14 +77,14 @@ def _names(seen: Habits, kube: KubeState) -> list[Finding]:
         pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned}
         return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were looked at: {len(pods)}")]
     if kube.series.get("kube_pod_info") and not kube.requests:
-        text = "no workload is named, and no pod asks for an accelerator: nothing to judge by"
+        text = "no workload is named, and no pod requests an accelerator: nothing to judge by"
         return [*findings, Finding("pod_labels", "note", "holders", text)]
     return [*findings, _no_names(seen, kube)]
 
 
 def _no_names(seen: Habits, kube: KubeState) -> Finding:
     asking = sum(kube.requests.values())
-    text = "no series names a workload" + (f", though containers ask for accelerators ({asking})" if asking else "")
+    text = "no series names a workload" + (f", though containers request accelerators ({asking})" if asking else "")
     add = []
     if remedies.DCGM in seen.by_exporter:
         add = [remedies.environment(DCGM_EXPORTER_KUBERNETES="true"), remedies.POD_RESOURCES]

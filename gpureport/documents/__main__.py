@@ -20,7 +20,7 @@ def documents() -> dict[Path, str]:
     queries = load()
     return {
         Path("docs/schema.md"): render_schema(queries),
-        Path("docs/figures.md"): render_figures(queries),
+        Path("docs/figures.md"): render_figures(),
         Path("docs/metrics.md"): render_metrics(load_catalog()),
         Path("docs/findings.md"): render_findings(),
         Path("docs/conformance.md"): render_conformance(load_catalog()),

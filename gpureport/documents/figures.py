@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from gpureport import formats
 from gpureport.documents.markdown import anchor, markdown_table
 from gpureport.figures import GROUPS, REASONS
 from gpureport.figures.figure import Figure
-from gpureport.query import Query
 
 _INTRO = """# Figures
 
-For each figure of the report: its formula, its unit, the signals that it is made from, the tables that it stands in, and
-when it is absent. Generated from `gpureport/figures/`. The metrics that carry a signal are in [metrics.md](metrics.md);
-which one served is in the column `source_metrics`. The SQL behind a table is `queries/report/<table>.sql`; its other
-columns are in [schema.md](schema.md#report).
+For each figure of the report: its formula, its unit, the signals that it is made from, and when it is absent. Generated
+from `gpureport/figures/`. The metrics that carry a signal are in [metrics.md](metrics.md); which one served is in the
+column `source_metrics`. Each table of [schema.md](schema.md#report) lists its figures; its SQL is
+`queries/<subject>/report.<table>.sql`.
 
 How to read a formula:
 
@@ -23,10 +22,10 @@ How to read a formula:
   weighted by time.
 - s, h, GPU-h: seconds, hours, hours of a whole GPU. Σ: sum. A name such as `power_watts` is a signal, one such as
   `held_gpu_hours` another figure.
-- **A ratio is over the time in which its own signal was seen**, and that time stands beside it as `…_seconds`. 1 is 100 %.
+- **A ratio is over the time in which its own signal was seen**, and that time is beside it as `…_seconds`. 1 is 100 %.
 - **Held** is the time in which a container held the device, by [`facts.ownership`](architecture.md#who-held-a-device): the
   exporter's labels, corrected by what Kubernetes says. `sharing_mode` says whether it held the device alone,
-  `sharing_evidence` how that is known. Time in which nobody held it is nobody's.
+  `sharing_evidence` how that is known. Time without a holder is unallocated.
 - A container with several devices has a row for each, and the roll-up of [`report.container`](schema.md#reportcontainer).
 
 When a figure is absent:
@@ -56,32 +55,25 @@ _OTHER_UNITS = {
 }
 
 
-def render_figures(queries: Mapping[str, Query]) -> str:
+def render_figures() -> str:
     """docs/figures.md."""
     contents = [f"- [{title}](#{anchor(title)})" for title in (_REASONS_TITLE, *GROUPS)]
     reasons = markdown_table(("reason", "meaning"), REASONS.items())
-    tables = [_group(title, group, queries) for title, group in GROUPS.items()]
+    tables = [_group(title, group) for title, group in GROUPS.items()]
     return "\n".join([_INTRO + "\n".join(contents) + "\n", f"## {_REASONS_TITLE}\n", reasons, *tables])
 
 
-def _group(title: str, group: Mapping[str, Figure], queries: Mapping[str, Query]) -> str:
-    rows = (_row(name, figure, queries) for name, figure in group.items())
-    return f"## {title}\n\n" + markdown_table(("figure", "unit", "formula", "signals", "absent", "tables"), rows)
+def _group(title: str, group: Mapping[str, Figure]) -> str:
+    rows = (_row(name, figure) for name, figure in group.items())
+    return f"## {title}\n\n" + markdown_table(("figure", "unit", "formula", "signals", "absent"), rows)
 
 
-def _row(name: str, figure: Figure, queries: Mapping[str, Query]) -> tuple[str, ...]:
-    signals = ", ".join(f"[{signal}](metrics.md#{anchor(signal)})" for signal in figure.signals)
+def _row(name: str, figure: Figure) -> tuple[str, ...]:
     absent = figure.absent or ("no sample of its signals" if figure.signals else "never")
-    return name, _unit(name), figure.formula, signals, absent, ", ".join(_tables(name, queries))
+    return name, _unit(name), figure.formula, ", ".join(figure.signals), absent
 
 
 def _unit(name: str) -> str:
     other = next((unit for ending, unit in _OTHER_UNITS.items() if name.endswith(ending)), "")
     shown = formats.unit(name)
     return other or _UNITS.get(shown, shown)
-
-
-def _tables(name: str, queries: Mapping[str, Query]) -> Iterable[str]:
-    for table in sorted(queries):
-        if table.startswith("report.") and name in queries[table].columns:
-            yield f"[{table.removeprefix('report.')}](schema.md#{anchor(table)})"

@@ -11,7 +11,7 @@ _INTRO = """# Findings
 the SQL that shows it. Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpureport/findings.py`.
 
 - A code never changes its meaning.
-- What was not seen for long enough gives no finding.
+- Too little data gives no finding.
 - `gpureport report --fail-on warning` ends with exit code 3 if there is a warning or worse; a code (`GR101`) works too, and so
   does `report.fail_on` in the configuration.
 - Words in the third column such as `idle_ratio` are [thresholds](#thresholds). Known findings can be
@@ -21,7 +21,7 @@ the SQL that shows it. Generated from `queries/catalog/finding.csv`, `queries/ca
 _THRESHOLDS = """
 ## Thresholds
 
-Each one can be set under `[thresholds]` in the configuration. The thresholds in force stand beside each finding.
+Each one can be set under `[thresholds]` in the configuration. The thresholds in force are beside each finding.
 
 """
 _SUPPRESSIONS = """

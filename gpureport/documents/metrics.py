@@ -1,8 +1,9 @@
-"""docs/metrics.md, written from the catalogue."""
+"""docs/metrics.md, written from the catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 
 from gpureport.catalog import Catalog, Meaning
 from gpureport.documents.markdown import anchor, markdown_table
@@ -27,6 +28,7 @@ Not read, though an exporter has it: `xpum_memory_ratio` (XPU Manager 1.x), a pe
 not publish. With `xpum_memory_used_bytes` alone, the bytes are known and the share of the memory is not.
 """
 _OTHERS = "Everything else"
+_SOURCES = "Sources"
 
 
 def render_metrics(catalog: Catalog) -> str:
@@ -34,16 +36,25 @@ def render_metrics(catalog: Catalog) -> str:
     columns = [signal.name for signal in SIGNALS]
     others = [signal for signal in dict.fromkeys(row.signal for row in catalog.rows) if signal not in columns]
     signals = [signal for signal in columns if catalog.candidates(signal)]
-    contents = " · ".join(f"[{name}](#{anchor(name)})" for name in [*signals, _OTHERS])
-    tables = [f"### {signal}\n\n" + _metrics(catalog.candidates(signal)) for signal in signals]
-    beside = _metrics([row for signal in others for row in catalog.candidates(signal)])
-    return "\n".join([_INTRO, f"Signals: {contents}\n", "## Device signals\n", *tables, f"## {_OTHERS}\n", beside])
+    sources = {source: number for number, source in enumerate(dict.fromkeys(row.source for row in catalog.rows), 1)}
+    contents = " · ".join(f"[{name}](#{anchor(name)})" for name in [*signals, _OTHERS, _SOURCES])
+    tables = [f"### {signal}\n\n" + _metrics(catalog.candidates(signal), sources) for signal in signals]
+    beside = _metrics([row for signal in others for row in catalog.candidates(signal)], sources)
+    listed = "".join(f"{number}. {source}\n" for source, number in sources.items())
+    ends = [f"## {_OTHERS}\n", beside, f"## {_SOURCES}\n", listed]
+    return "\n".join([_INTRO, f"Signals: {contents}\n", "## Device signals\n", *tables, *ends])
 
 
-def _metrics(rows: Iterable[Meaning]) -> str:
+def _metrics(rows: Iterable[Meaning], sources: Mapping[str, int]) -> str:
+    """A line for each run of metrics that are read alike."""
+
     def line(row: Meaning) -> tuple[str, ...]:
-        name = f"{row.metric}{{{row.labels}}}" if row.labels else row.metric
         read = f"growth per {row.per}" if row.per == "second" else f"growth over that of {row.per}" if row.per else row.kind
-        return name, f"{row.factor:g}", read, row.scope, f"{row.exporter} {row.versions}", row.needs, row.source
+        return f"{row.factor:g}", read, row.scope, f"{row.exporter} {row.versions}", row.needs, str(sources[row.source])
 
-    return markdown_table(("metric", "factor", "read as", "scope", "exporter", "needs", "source"), map(line, rows))
+    runs = (
+        (cells, [f"{row.metric}{{{row.labels}}}" if row.labels else row.metric for row in run])
+        for cells, run in groupby(rows, line)
+    )
+    lines = (("`, `".join(names), *cells) for cells, names in runs)
+    return markdown_table(("metric", "factor", "read as", "scope", "exporter", "needs", "source"), lines)

@@ -45,7 +45,7 @@ class Exported:
     warnings: tuple[str, ...]
     is_written: bool
     unread: Mapping[str, int] = field(default_factory=dict)
-    """Series of metrics that are of accelerators and not in the catalogue, by metric."""
+    """Series of metrics that are of accelerators and not in the catalog, by metric."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def export_day(
     """Write one day's partitions whole; with ``only_if_grown`` only where more samples came than the lake holds.
 
     As many processes fetch its groups as the server may be asked at once.
-    SourceError where the server cannot be read, NoSeriesError where it holds none of the catalogue's series for the day.
+    SourceError where the server cannot be read, NoSeriesError where it holds none of the catalog's series for the day.
     """
     connection = open_connection(settings.prometheus, settings.environ)
     with _loading_loops(settings.catalog):

@@ -40,7 +40,7 @@ class OfBlocks:
 
 
 def export_blocks(settings: BlockSettings, lake: Place, day: date) -> OfBlocks:
-    """Write one day's partitions whole. SourceError where blocks cannot be read, or hold none of the catalogue's series."""
+    """Write one day's partitions whole. SourceError where blocks cannot be read, or hold none of the catalog's series."""
     window = window_asked(day)
     blocks = blocks_of(settings.place, window, settings.match)
     known = KnownSeries(settings.catalog)
@@ -50,7 +50,7 @@ def export_blocks(settings: BlockSettings, lake: Place, day: date) -> OfBlocks:
             for batch in read_block(block, settings.catalog.asked, settings.match, _differing(block, blocks), window):
                 raw.add(batch, [day])
         if day not in raw.days():
-            raise SourceError(f"{settings.place} holds no series of the catalogue for {day}; check the date and its blocks")
+            raise SourceError(f"{settings.place} holds no series of the catalog for {day}; check the date and its blocks")
         with open_lake(lake, create=True).change() as change:
             tallies = DayWriter(change, settings.cluster, known, [raw], settings.keep_raw).write(day)
             origin = Origin("prometheus", str(settings.place), "blocks")

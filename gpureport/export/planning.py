@@ -35,7 +35,7 @@ ASSUMED_SAMPLES_PER_HOUR = 240
 
 
 class NoSeriesError(SourceError):
-    """The server answers, but knows none of the catalogue's series on that day."""
+    """The server answers, but knows none of the catalog's series on that day."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def plan_from_glimpse(connection: Connection, server: Server, settings: ExportSe
 def plan_from_list(connection: Connection, settings: ExportSettings, day: date) -> Plan:
     """A plan from the labels of every series, in which no device is in two groups.
 
-    NoSeriesError where there are none of the catalogue's on the day.
+    NoSeriesError where there are none of the catalog's on the day.
     """
     outline, pods, said = Outline(device_labels(settings.catalog)), set[str](), list[str]()
     example: Labels | None = None
@@ -93,7 +93,7 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
         said += [warning for warning in warnings if warning not in said]
     if example is None:
         raise NoSeriesError(
-            f"{connection.url} holds no series of the catalogue for {day}; check the date, the server's retention, "
+            f"{connection.url} holds no series of the catalog for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )
     return Plan(_groups(connection, settings, outline, example, day), frozenset(pods), tuple(said))

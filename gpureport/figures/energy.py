@@ -14,7 +14,7 @@ ENERGY_FIGURES = {
     ),
     "attributed_joules": Figure("Σ active_joules + held_joules of its holders", POWERS, POWER, EITHER),
     "unattributed_joules": Figure(
-        "energy above idle while nobody held it, of active MIG instances that nobody held, and over gaps in the counter",
+        "energy above idle while it was unallocated, of active MIG instances without a holder, and over gaps in the counter",
         POWERS,
         POWER,
         EITHER,
@@ -34,7 +34,7 @@ ENERGY_FIGURES = {
         (("gpu_util_ratio",), ("gr_engine_active_ratio",)),
     ),
     "active_joules": Figure(
-        "Σ share × energy above idle of active spans: all for a sole holder; of several by their own utilisation, under MIG by "
+        "Σ share × energy above idle of active spans: all for a sole holder; of several by their own utilization, under MIG by "
         "engine activity × compute slices",
         POWERS,
         POWER,
@@ -58,7 +58,7 @@ ENERGY_FIGURES = {
         "Σ s held × part of the GPU (of sharers what each was given ÷ Σ, else 1 ÷ sharers; compute slices ÷ 7) ÷ 3600"
     ),
     "used_gpu_hours": Figure(
-        "allocated_gpu_hours × mean of engine activity, else of GPU utilisation, of what was held, hour by hour",
+        "allocated_gpu_hours × mean of engine activity, else of GPU utilization, of what was held, hour by hour",
         ("gr_engine_active_ratio", "gpu_util_ratio"),
         ways=(("gr_engine_active_ratio",), ("gpu_util_ratio",)),
     ),
@@ -74,7 +74,7 @@ ENERGY_FIGURES = {
         "Σ facility kWh of each hour × carbon.market_grams_per_kwh then", POWERS, "not configured for all hours", EITHER
     ),
     "reserved_joules": Figure(
-        "energy of GPUs while a claim had them and no container held them: part of nobody's energy",
+        "energy of GPUs while a claim had them and no container held them: part of unallocated energy",
         POWERS,
         f"{POWER}; no look at claims on that day",
         EITHER,
@@ -82,7 +82,7 @@ ENERGY_FIGURES = {
     "hour_power_watts_max": Figure(
         "largest of the hours: Σ over GPUs of energy ÷ s in which the GPU was measured", POWERS, POWER, EITHER
     ),
-    "measured_gpu_hours": Figure("Σ s whose energy is known × part of the GPU ÷ 3600; for nobody's energy s that nobody held"),
+    "measured_gpu_hours": Figure("Σ s whose energy is known × part of the GPU ÷ 3600; for unallocated energy s without a holder"),
     "unmeasured_gpu_hours": Figure("Σ s held × part of the GPU ÷ 3600 in hours whose energy is unknown"),
     "kepler_watts_avg": Figure("∫ Kepler's running watts of the pod dt ÷ s in which it showed it"),
     "kepler_watts_max": Figure("Kepler's largest watts of the pod"),

@@ -15,7 +15,7 @@ class Figure:
     absent: str = ""
     """When it is null, where that is not simply 'no sample of its signals'."""
     ways: tuple[tuple[str, ...], ...] = ()
-    """Sets of its signals of which one suffices, the most direct first; () where it needs all of ``signals``."""
+    """Sets of its signals of which one is enough, the most direct first; () where it needs all of ``signals``."""
 
     def missing(self, present: Set[str]) -> tuple[str, ...]:
         """The signals to add so that it becomes known: of the way that lacks the fewest; () where it is known."""

@@ -1,4 +1,4 @@
-"""Hours of GPUs: what became of them, before, now and by the forecast."""
+"""Hours of GPUs: allocated, active and free, before, now and by the forecast."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ HOUR_FIGURES = {
     "observed_seconds": Figure("s in which any signal of the device was in force; of several devices their union"),
     "device_seconds": Figure("observed_seconds, added over devices"),
     "unheld_seconds": Figure(
-        "s in which the device was seen and nobody held it",
-        absent="a GPU split into instances (see theirs); a GPU that is in use and names nobody",
+        "s with data in which the device was unallocated",
+        absent="a GPU split into instances (see theirs); a GPU that is in use and names no pod",
     ),
     "gpu_hours": Figure(
         "h of whole GPUs: of several holders as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)"
     ),
-    "capacity_gpu_hours": Figure("h of the GPUs that were seen or expected; worked out without the buckets"),
+    "capacity_gpu_hours": Figure("h of the GPUs that were seen or expected, independent of the buckets"),
     "effective_gpu_hours": Figure("h held and active with SM activity of 0.5 or more", ("sm_active_ratio",)),
     "allocated_ineffective_gpu_hours": Figure("h held and active with SM activity below 0.5", ("sm_active_ratio",)),
     "allocated_busy_gpu_hours": Figure("h held and active while SM activity is unknown", ACTIVITY, ways=ANY_ACTIVITY),
@@ -27,18 +27,18 @@ HOUR_FIGURES = {
         absent="neither the claim nor the device says how large the share is; known by labels alone",
     ),
     "stranded_gpu_hours": Figure(
-        "h that nobody had and that no pod refused by the scheduler could use; slices that no MIG instance uses"
+        "h unallocated that no pod refused by the scheduler could use; slices that no MIG instance uses"
     ),
-    "free_gpu_hours": Figure("h that nobody had"),
+    "free_gpu_hours": Figure("unallocated h"),
     "unknown_gpu_hours": Figure(
-        "h without telemetry and not known from Kubernetes; or active while nobody is named; or without labels"
+        "h without telemetry and not known from Kubernetes; or active while no pod is named; or without labels"
     ),
     "unavailable_gpu_hours": Figure(
-        "h in which nobody had the GPU and its node was not ready or cordoned, or it was unhealthy or tainted"
+        "h in which the GPU was unallocated and its node was not ready or cordoned, or it was unhealthy or tainted"
     ),
     "usable_gpu_hours": Figure("h in which GPUs were seen and could be used"),
     "held_gpu_hours": Figure("h of usable_gpu_hours in which a container held them"),
-    "unnamed_gpu_hours": Figure("h of usable_gpu_hours active with nobody named, or on a node whose labels are missing"),
+    "unnamed_gpu_hours": Figure("h of usable_gpu_hours active with no pod named, or on a node whose labels are missing"),
     "active_gpu_hours": Figure("h held and active, whatever the SM activity", ACTIVITY, ways=ANY_ACTIVITY),
     "held_ratio": Figure("held_gpu_hours ÷ (usable_gpu_hours − unnamed_gpu_hours)"),
     "held_idle_ratio": Figure("allocated_idle_gpu_hours ÷ (usable_gpu_hours − unnamed_gpu_hours)", ACTIVITY, ways=ANY_ACTIVITY),
@@ -51,13 +51,13 @@ HOUR_FIGURES = {
         "no price is configured for all its models",
         ANY_ACTIVITY,
     ),
-    "earlier_gpu_hours": Figure("h at stake in the window before"),
+    "earlier_gpu_hours": Figure("h at stake in the previous period"),
     "earlier_allocated_gpu_hours": Figure(
-        "h held in the window before, scaled to this window's length", ACTIVITY, ways=ANY_ACTIVITY
+        "h held in the previous period, scaled to this window's length", ACTIVITY, ways=ANY_ACTIVITY
     ),
     "allocated_change_gpu_hours": Figure("allocated_gpu_hours − earlier_allocated_gpu_hours", ACTIVITY, ways=ANY_ACTIVITY),
     "earlier_effective_gpu_hours": Figure(
-        "h held and active with SM activity of 0.5 or more in the window before, scaled to this window's length",
+        "h held and active with SM activity of 0.5 or more in the previous period, scaled to this window's length",
         ("sm_active_ratio",),
     ),
     "effective_change_gpu_hours": Figure("effective_gpu_hours − earlier_effective_gpu_hours", ("sm_active_ratio",)),

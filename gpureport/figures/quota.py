@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpureport.figures.figure import Figure
 
 QUOTA_REASONS = {
-    "no_gpu_equivalent": "nobody says what part of a GPU one unit of the resource is",
+    "no_gpu_equivalent": "no one says what part of a GPU one unit of the resource is",
     "no_such_notion": "the quota's system has no such number",
     "preemption_not_read": "its scheduler preempts by settings of its own, which are not read",
     "capacity_unknown": "how much there is to share is unknown: no nodes were looked at, or they belong to another tree",
@@ -13,8 +13,8 @@ QUOTA_REASONS = {
     "no_limit": "there is no hard limit, or none is known",
     "unlimited": "everything is guaranteed: the quota names no number",
     "contains_others": "what the quota has is what the quotas within it have; see their rows",
-    "nothing_due": "nothing was both guaranteed and asked for, or nothing was shared out",
-    "no_reclaim": "it was never short while others borrowed, or the end of that was not seen",
+    "nothing_due": "nothing was both guaranteed and requested, or nothing was shared out",
+    "no_reclaim": "it was never short while others borrowed, or its end has no data",
     "not_observed": "nothing that was read says it",
     "nothing_reserved": "no workload of the queue got quota in the window",
     "nothing_waits": "no workload of the queue waits at the window's end",
@@ -62,7 +62,7 @@ QUOTA_FIGURES = {
     ),
     "reclaim_seconds_max": Figure("longest s of such a shortage", absent="no such time"),
     "lost_gpu_hours": Figure(
-        "h × GPUs that pods held in the window before they were evicted or preempted; what they had saved is not known",
+        "h × GPUs that pods held in the window, before they were evicted or preempted; what they had saved is not known",
         absent="no snapshot saw a pod evicted or preempted",
     ),
     "borrowed_idle_gpu_hours": Figure(
@@ -77,7 +77,7 @@ QUOTA_FIGURES = {
     "wait_seconds_p95": Figure("95th percentile of quota reserved − queued", absent="no workload got quota"),
     "waiting_seconds_max": Figure("largest window's end − queued of workloads that wait", absent="none waits"),
     "start_seconds_p50": Figure("median of first pod running − quota reserved", absent="no pod was seen to run"),
-    "pending_gpu_hours": Figure("Σ GPUs asked for × time in which they waited"),
+    "pending_gpu_hours": Figure("Σ GPUs requested × time in which they waited"),
     "fairness_gap_ratio": Figure("largest less smallest of held ÷ due over quotas: derived", absent=f"{_SHARE}; nothing was due"),
     "jain_ratio": Figure("(Σ x)² ÷ (n Σ x²) of x = held ÷ due over quotas: derived", absent=f"{_SHARE}; nothing was due"),
 }

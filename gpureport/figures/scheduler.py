@@ -1,4 +1,4 @@
-"""What the figures of the scheduler's tables are: what was asked for and was there, and how long pods waited."""
+"""What the figures of the scheduler's tables are: what was requested and was there, and how long pods waited."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from gpureport.figures.figure import Figure
 
 _GAUGES = {
     # gauge: what it is at an instant; whether its maximum is told too
-    "pending_pod_count": ("pods of phase Pending that ask for the resource, bound or not", True),
+    "pending_pod_count": ("pods of phase Pending that request the resource, bound or not", True),
     "pending_request_units": ("Σ requests, else limits, of the containers of pending pods", True),
     "requested_units": ("Σ requests, else limits, of the containers of pending and running pods", False),
     "allocatable_units": ("Σ allocatable of all nodes, including cordoned and not ready ones", False),
     "requested_allocatable_ratio": ("requested ÷ allocatable of all nodes", True),
     "unscheduled_pod_count": ("pods without a node that the scheduler may place", True),
     "unscheduled_units": ("Σ their effective requests: containers and sidecars, or the largest init step, and overhead", True),
-    "gated_pod_count": ("pods held back by scheduling gates", False),
+    "gated_pod_count": ("pods with scheduling gates", False),
     "bound_pending_pod_count": ("pods with a node that do not run yet", True),
     "bound_pending_units": ("Σ their effective requests", False),
     "held_units": ("Σ effective requests of all pods with a node that have not finished, and devices of claims", False),
@@ -33,7 +33,7 @@ _QUANTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95"}
 
 def _absent(gauge: str) -> str:
     nothing = "; nothing is allocatable" if gauge in _RATIOS else ""
-    return f"neither kube-state-metrics nor snapshots covered it{nothing}; switched off (scheduler.*)"
+    return f"neither kube-state-metrics nor snapshots covered it{nothing}"
 
 
 def _pressure() -> dict[str, Figure]:
@@ -90,8 +90,8 @@ def _koordinators() -> dict[str, Figure]:
         "free_memory_bytes": Figure("memory - held; 0 for a device that is not healthy", absent=none),
         "free_memory_bytes_avg": Figure("∫ free memory dt ÷ s in which the device was looked at", absent=none),
         "requested_memory_bytes": Figure(
-            "bytes asked for of the device, else its asked share × memory_total_bytes, whole bytes",
-            absent="only computing power is asked for; a share is asked for and the device's memory is unknown",
+            "bytes requested of the device, else its asked share × memory_total_bytes, whole bytes",
+            absent="only computing power is requested; a share is requested and the device's memory is unknown",
         ),
         "used_memory_bytes": Figure("memory_used_bytes of report.accelerator", ("fb_used_bytes",), "see report.accelerator"),
         "used_memory_bytes_max": Figure(

@@ -14,7 +14,7 @@ from gpureport.window import Window
 
 
 def catalog_of(config: Config) -> Catalog:
-    """The catalogue, with the configured rows and labels."""
+    """The catalog, with the configured rows and labels."""
     return load_catalog(config.signals, config.labels)
 
 

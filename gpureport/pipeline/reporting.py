@@ -87,7 +87,7 @@ def compute(config: Config, day: date, only: str | None = None) -> list[str]:
         lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
         if without:
             lines.append(
-                f"{cluster} {day}: what GPUs draw at idle was worked out without this day for {', '.join(map(str, without))}; "
+                f"{cluster} {day}: idle power was learned without this day for {', '.join(map(str, without))}; "
                 "run 'gpureport compute --date' for each of them again, the oldest first"
             )
     return lines

@@ -75,7 +75,7 @@ class Header:
 
     @property
     def versions(self) -> dict[str, Any]:
-        """What made the numbers: program, signal catalogues in force at export, schema of the lake."""
+        """What made the numbers: program, signal catalogs in force at export, schema of the lake."""
         return {"gpureport": self.version, "catalog": list(self.catalog_versions), "lake_schema": SCHEMA_VERSION}
 
     @property

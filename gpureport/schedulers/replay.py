@@ -18,9 +18,9 @@ from gpureport.schedulers.tree import below, leaves
 from gpureport.schedulers.volcano import VolcanoPolicy
 
 UNKNOWABLE = (
-    "Demand stays as recorded: work that would have ended earlier still asks, and nobody asks for more because there is more.",
+    "Demand stays as recorded: work that would have ended earlier still asks, and no one requests more because there is more.",
     "Nodes are one pool: whether a pod finds enough GPUs on one node, or loses work when it is evicted, is not replayed.",
-    "Each resource is replayed by itself: pods that another one (cpu, memory) would have kept out are not seen.",
+    "Each resource is replayed by itself: pods that another one (cpu, memory) would have kept out are not counted.",
     "A scheduler does at once what its rules allow: cycles, grace periods and backoff take no time.",
 )
 """What no replay can know, as sentences."""

@@ -21,7 +21,7 @@ from gpureport.tables import SIGNAL_BY_NAME
 # In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
 
-# NVML knows no utilisation of a GPU in MIG mode: older exporters print 0 for each instance (dcgm-exporter 50, 216).
+# NVML knows no utilization of a GPU in MIG mode: older exporters print 0 for each instance (dcgm-exporter 50, 216).
 _UNKNOWN_UNDER_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio"})
 
 # A counter printed in whole units is that much behind the same counter in a finer one.
@@ -129,7 +129,7 @@ def model_of(by_signal: Mapping[str, list[Prepared]]) -> str:
 
 
 def _known_under_mig(signal: str, series: Prepared) -> Prepared:
-    """The series, without its points where they speak of a whole GPU's utilisation under an instance's name."""
+    """The series, without its points where they speak of a whole GPU's utilization under an instance's name."""
     identity = series.identity
     is_instance = identity.holder_device is not None and identity.holder_device.gpu_instance_id != ""
     if signal not in _UNKNOWN_UNDER_MIG or not is_instance or identity.meaning.exporter != "dcgm-exporter":

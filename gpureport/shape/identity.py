@@ -81,7 +81,7 @@ class Identity:
 
 
 def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Identity | None:
-    """Read a series' labels; None for a metric that the catalogue does not name, or a device value without a device."""
+    """Read a series' labels; None for a metric that the catalog does not name, or a device value without a device."""
     meaning = catalog.meaning(labels)
     if meaning is None:
         return None

@@ -56,7 +56,7 @@ class Prepared:
 
 
 def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> tuple[list[Prepared], dict[str, Tally]]:
-    """Every series that the catalogue names, cleaned, and a tally per metric.
+    """Every series that the catalog names, cleaned, and a tally per metric.
 
     Series handed over in several pieces become one. SourceError when two label sets share a hash.
     """
@@ -114,7 +114,7 @@ class _Rule(NamedTuple):
 
 
 class _Rules:
-    """The rule of each of the catalogue's rows, worked out once."""
+    """The rule of each of the catalog's rows, worked out once."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

@@ -79,7 +79,7 @@ def _runs(day: Day) -> Iterator[_Run]:
         for span in _uncovered(day.steps, busy):
             yield _Run(number, row, span, labels, None, metrics)
         if row.gpu.is_shared:
-            # While pods share a GPU, the device's own utilisation and memory stand beside theirs, without a workload.
+            # While pods share a GPU, the device's own utilization and memory stand beside theirs, without a workload.
             shown = tuple(name for name in metrics if name in _POD_METRICS)
             yield from (_Run(number, row, span, labels, None, shown) for span in busy)
 

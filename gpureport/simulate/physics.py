@@ -131,7 +131,7 @@ def _watts(node: Node, board: _Board) -> Floats:
 
 
 def _pod_util(day: Day, load: Load, readings: dict[str, Floats]) -> dict[str, Floats]:
-    """Utilisation of each pod on a shared GPU: its share of the device's, so that together they never exceed it."""
+    """Utilization of each pod on a shared GPU: its share of the device's, so that together they never exceed it."""
     util = {}
     for pod in day.story.pods:
         if pod.uid in load.pod_compute:

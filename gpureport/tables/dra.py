@@ -34,7 +34,7 @@ _POOL_DEVICE = (
 
 DEVICE = Table(
     "device",
-    "Devices that DRA drivers offer, of each pool the newest generation. Partitions of a GPU stand beside it: never count rows.",
+    "Devices that DRA drivers offer, of each pool the newest generation. Partitions of a GPU are beside it: never count rows.",
     ("driver", "pool", "device", "observed_at"),
     (
         OBSERVED,
@@ -63,33 +63,33 @@ DEVICE = Table(
 )
 DEVICE_CLASS = Table(
     "device_class",
-    "Classes of devices that claims ask for.",
+    "Classes of devices that claims request.",
     ("device_class", "observed_at"),
     (
         OBSERVED,
         Column("device_class", pa.string(), "DeviceClass's name"),
         Column("device_class_uid", pa.string(), "DeviceClass's uid"),
         CREATED,
-        Column("extended_resource", pa.string(), "extended resource that pods may ask for instead; '' none"),
+        Column("extended_resource", pa.string(), "extended resource that pods may request instead; '' none"),
         Column("selectors", pa.list_(pa.string()), "CEL expressions that a device must meet"),
     ),
 )
 CLAIM = Table(
     "claim",
-    "ResourceClaims: what was asked for and whether it was granted. They vanish with their pods.",
+    "ResourceClaims: what was requested and whether it was granted. They vanish with their pods.",
     ("namespace", "claim", "claim_uid", "observed_at"),
     (
         OBSERVED,
         *_CLAIM,
         CREATED,
-        Column("deletion_at", INSTANT, "UTC, when its deletion was asked for", True),
+        Column("deletion_at", INSTANT, "UTC, when its deletion was requested", True),
         Column("owner_kind", pa.string(), "kind of the object that it was made for: Pod, or '' where a person made it"),
         Column("owner_name", pa.string(), "that object's name"),
         Column("owner_uid", pa.string(), "that object's uid"),
         Column("pod_claim", pa.string(), "the pod's own name for it, where it was made from a template"),
         Column("is_extended_resource", pa.bool_(), "made by the scheduler for a pod's extended resource: the same devices, once"),
         Column(
-            "requests", DEVICE_REQUESTS, "what it asks for; alternatives (firstAvailable) have a subrequest; count null means all"
+            "requests", DEVICE_REQUESTS, "what it requests; alternatives (firstAvailable) have a subrequest; count null means all"
         ),
         Column("is_allocated", pa.bool_(), "devices are allocated to it"),
         Column("allocated_at", INSTANT, "UTC, when; servers before 1.36 do not say", True),

@@ -63,7 +63,7 @@ QUOTA_TERM = Table(
         _amount("borrowing_limit", "Kueue: most that it may borrow"),
         _amount("lending_limit", "Kueue: most that it lends"),
         _amount("delivered", "what its status says is in use"),
-        _amount("demanded", "what its status says is asked for"),
+        _amount("demanded", "what its status says is requested"),
         _amount("fair_share", "what its scheduler says it may have: Koordinator's runtime"),
         Column("changed_at", INSTANT, "UTC, when its spec last changed, as far as its managed fields tell", True),
     ),
@@ -87,7 +87,7 @@ def _event(name: str, doc: str) -> Column:
 
 WORKLOAD = Table(
     "workload",
-    "Kueue's Workloads: what asks for quota, before there are pods and after, and what became of it.",
+    "Kueue's Workloads: what requests quota, before there are pods and after, and its outcome.",
     ("namespace", "workload", "workload_uid", "observed_at"),
     (
         OBSERVED,
@@ -112,7 +112,7 @@ WORKLOAD = Table(
         _event("finished_at", "when it finished"),
         Column("finish_reason", pa.string(), "how it finished: Succeeded, Failed, …"),
         Column("waiting_message", pa.string(), "why it has no quota, in Kueue's words"),
-        Column("requests", pa.list_(_REQUEST), "what it asks for or has reserved, by pod set and resource, of all its pods"),
+        Column("requests", pa.list_(_REQUEST), "what it requests or has reserved, by pod set and resource, of all its pods"),
     ),
 )
 

@@ -59,7 +59,7 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("power_watts", "gauge", "board", "power drawn by the whole board"),
     Signal("power_limit_watts", "gauge", "board", "enforced power limit"),
     Signal("energy_joules", "counter", "board", "energy since the driver was loaded"),
-    Signal("gpu_util_ratio", "gauge", "board", "share of time in which any kernel ran (NVML utilisation)"),
+    Signal("gpu_util_ratio", "gauge", "board", "share of time in which any kernel ran (NVML utilization)"),
     Signal("mem_copy_util_ratio", "gauge", "board", "share of time in which memory was read or written (NVML)"),
     Signal("enc_util_ratio", "gauge", "board", "share of time in which the video encoder worked (NVML)"),
     Signal("dec_util_ratio", "gauge", "board", "share of time in which the video decoder worked (NVML)"),

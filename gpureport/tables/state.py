@@ -41,7 +41,7 @@ NODE = Table(
         Column(
             "capacity", AMOUNTS, "extended resources in all; a GPU may be offered under several names, so never sum the names"
         ),
-        Column("allocatable", AMOUNTS, "extended resources that may be given out"),
+        Column("allocatable", AMOUNTS, "extended resources that may be allocated"),
         Column("labels", TEXTS, "labels about accelerators, partitioning and topology"),
         Column("annotations", TEXTS, "annotations about partitioning (nos)"),
     ),
@@ -60,7 +60,7 @@ NAMESPACE = Table(
 )
 POD = Table(
     "pod",
-    "Pods: where and when they ran or waited, whose they are, and what they ask for as a whole.",
+    "Pods: where and when they ran or waited, whose they are, and what they request as a whole.",
     ("namespace", "pod", "pod_uid", "observed_at"),
     (
         OBSERVED,
@@ -74,7 +74,7 @@ POD = Table(
             "running_at", INSTANT, "UTC, when the first of its containers that are known started (init containers aside)", True
         ),
         Column("finished_at", INSTANT, "UTC, when its last container ended; only of finished pods", True),
-        Column("deletion_at", INSTANT, "UTC, when a deletion that was asked for takes effect", True),
+        Column("deletion_at", INSTANT, "UTC, when a deletion that was requested takes effect", True),
         Column("owner_kind", pa.string(), "kind of the controller that made it: Job, ReplicaSet, …"),
         Column("owner_name", pa.string(), "the controller's name"),
         Column("placement", pa.string(), "node selector and required affinity: alternatives as JSON; '' where it takes any node"),
@@ -99,7 +99,7 @@ POD = Table(
 )
 POD_CONTAINER = Table(
     "pod_container",
-    "Containers of pods: what they ask for, which claims they use, which devices they were given, when they ran.",
+    "Containers of pods: what they request, which claims they use, which devices they were given, when they ran.",
     ("namespace", "pod", "pod_uid", "container", "observed_at"),
     (
         OBSERVED,
@@ -158,7 +158,7 @@ POD_DEVICE = Table(
         Column("pod_uid", pa.string(), "pod's uid; '' where only the name is known"),
         Column("node_name", pa.string(), "node that the pod is bound to, where the pod is known"),
         Column("container", pa.string(), "container; '' where the pod as a whole holds the device"),
-        Column("resource", pa.string(), "resource that was asked for; '' for Koordinator and claims"),
+        Column("resource", pa.string(), "resource that was requested; '' for Koordinator and claims"),
         Column("device_type", pa.string(), "gpu, rdma, fpga (Koordinator), or ''"),
         Column("device_id", pa.string(), "device's id as said: UUID, MIG UUID, nvidia0; a replica's number is left out"),
         Column("replica", pa.string(), "number of the replica of a shared device, or ''"),

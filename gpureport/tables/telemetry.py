@@ -121,7 +121,7 @@ DEVICE_SIGNAL = Table(
         *_DEVICE,
         Column("signal", pa.string(), "canonical signal"),
         Column("source_metric", pa.string(), "metric that served"),
-        Column("exporter", pa.string(), "exporter that prints it, by the catalogue"),
+        Column("exporter", pa.string(), "exporter that prints it, by the catalog"),
         Column("node_name", pa.string(), "node, '' where no label names it"),
         Column("start_at", INSTANT, "UTC, first sample that came in the day", True),
         Column("end_at", INSTANT, "UTC, last sample that came in the day", True),
@@ -148,7 +148,7 @@ DROP_REASONS = {
     "backward_step": "a counter fell to more than can have come since a reset: the step is no growth",
     "stuck": "an energy counter grew by less than 1 % of what power shows, for 10 minutes and 10 kJ or more",
     "ambiguous_unit": "a share that may be percent, on a day that does not tell which",
-    "mig": "the whole GPU's utilisation, which is not known in MIG mode and printed as 0 for its instances",
+    "mig": "the whole GPU's utilization, which is not known in MIG mode and printed as 0 for its instances",
     "single_sample": "a counter with one sample: its growth is not known",
 }
 """Why values are left out: the keys of ``device_signal.dropped``."""
@@ -176,7 +176,7 @@ SOURCE = Table(
         Column("joined_ratio", pa.float64(), "share of the signal's rows whose value was sampled earlier", True),
         Column("warnings", pa.list_(pa.string()), "what the server warned of; not empty means the answer may be partial"),
         Column("reason", pa.string(), "why nothing came; '' where something did"),
-        Column("catalog_version", pa.string(), "hash of the signal catalogue in force"),
+        Column("catalog_version", pa.string(), "hash of the signal catalog in force"),
         Column("gpureport_version", pa.string(), "version that wrote the row"),
     ),
 )

@@ -110,7 +110,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[str]:
         *([_LABELS_NOTE] if "nos" in answer.systems else []),
         *(f"warning: {doubt}" for doubt in answer.doubts),
         *(
-            f"warning: {formats.counted(count, 'pod')} of nos' quotas ask for {resource}, which it counts as nothing"
+            f"warning: {formats.counted(count, 'pod')} of nos' quotas request {resource}, which it counts as nothing"
             for resource, count in answer.uncounted_pods.items()
         ),
         *(
@@ -124,9 +124,7 @@ def _added(answer: Answer) -> str:
     return f" (capacity: {formats.significant(answer.added_gpus)} GPUs more)" if answer.added_gpus else ""
 
 
-_AMOUNTS_NOTE = (
-    f"{{}} replayed as amounts, as divisible as water: no pods are known, or more than {MOST_ASKS:,}, or it is a ResourceQuota."
-)
+_AMOUNTS_NOTE = f"{{}} replayed as divisible amounts: no pods are known, or more than {MOST_ASKS:,}, or it is a ResourceQuota."
 _LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} are of the pods that ran, at the times when they ran, under the changed quotas."
 
 

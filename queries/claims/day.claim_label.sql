@@ -1,6 +1,6 @@
 -- Containers that held a device by a resource claim, from telemetry: the exporter's labels, or kube-state-metrics' claims of pods.
 --
--- The exporter may name the claim beside the container (dcgm-exporter's dra_*). Where it does not, a pod that uses one claim and asks for
+-- The exporter may name the claim beside the container (dcgm-exporter's dra_*). Where it does not, a pod that uses one claim and requests
 -- no GPU otherwise has its devices by that claim. Labels of a name that recurs are of the claim of then.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, claim, start_at

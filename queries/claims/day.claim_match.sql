@@ -172,7 +172,7 @@ ordered_instance as (
         using (cluster, device_uuid, gpu_instance_id)
 ),
 
--- Where instances are made when they are asked for, many more are offered than there are.
+-- Where instances are made when they are requested, many more are offered than there are.
 made as (
     select
         cluster,

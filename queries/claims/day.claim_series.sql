@@ -1,7 +1,7 @@
 -- Resource claims of pods over time, from kube-state-metrics.
 --
 -- A pod uses its claims from when it was bound, and until it was done, though the series stay until the pod is deleted. It was done
--- at its completion time, where it was not seen running after it: one container of several may complete earlier. The series tell
+-- at its completion time, where no later sample shows it running: one container of several may complete earlier. The series tell
 -- nothing of claims for extended resources, nor which devices a claim has.
 --
 -- grain:  cluster, namespace, claim, pod, pod_uid

@@ -1,6 +1,6 @@
 -- Devices of DRA drivers that each device class selects, snapshot by snapshot, where the class can be evaluated.
 --
--- A class is understood where it asks for a driver and, at most, for a type of device; what other conditions mean only the scheduler knows.
+-- A class is understood where it requests a driver and, at most, for a type of device; what other conditions mean only the scheduler knows.
 -- Partitions of a GPU overlap, so of classes of partitions no sum is known and no row is here. Pools that are not whole are void.
 --
 -- grain:  cluster, device_class, driver, pool, device, observed_at
@@ -9,7 +9,7 @@
 -- source: DeviceClass spec.selectors; ResourceSlice
 -- columns: cluster, device_class, driver, pool, device, node_name, is_tainted, observed_at
 --   device_class  class
---   is_tainted    the scheduler gives it to nobody, or to those who tolerate it
+--   is_tainted    the scheduler gives it to no one, or to those who tolerate it
 with class as (
     select
         cluster,

@@ -1,7 +1,7 @@
 -- Run times of containers that may hold devices, from snapshots of pods.
 --
 -- A run has the start that the kubelet gives it; it ends when the kubelet says so, else at the first look that finds it gone. Runs that
--- are known by one start are one, across gaps of the looks. Only containers that use a claim or ask for an extended resource,
+-- are known by one start are one, across gaps of the looks. Only containers that use a claim or request an extended resource,
 -- and those of pods that are said to hold a device, are here.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, start_at
@@ -10,7 +10,7 @@
 -- source: Pod status.containerStatuses, status.startTime
 -- columns: cluster, namespace, pod, pod_uid, container, node_name, claims, resources, start_at, end_at, end_uncertainty_seconds
 --   claims     claims that it uses
---   resources  extended resources that it asks for, sorted
+--   resources  extended resources that it requests, sorted
 with named as (
     select distinct
         cluster,

@@ -18,7 +18,7 @@
 --   labels              its labels at the last look
 --   slice_drivers       drivers whose slices list devices of it, sorted; '' for none
 --   slice_device_count  physical devices by slices: the most of the day; null for none
---   accelerator_pods    pods bound to it that ask for accelerators, as namespace/pod, sorted
+--   accelerator_pods    pods bound to it that request accelerators, as namespace/pod, sorted
 with look as (
     select
         *,

@@ -1,6 +1,6 @@
 -- Lives of pods under the names that labels give, or that request extended resources, from kube-state-metrics.
 --
--- A pod ended when it was done: kube_pod_completion_time (of a pod that was not seen running after it, for one container
+-- A pod ended when it was done: kube_pod_completion_time (of a pod that no later sample shows running, for one container
 -- of several may complete earlier), else the first look at which it was Succeeded or Failed. One that was deleted before ended
 -- when its kube_pod_info did, where the same kube-state-metrics went on with other pods'. After a gap of
 -- kube-state-metrics the first look without the pod is its end, or its deletion deadline where that is earlier.
@@ -136,7 +136,7 @@ gone as (
             and told.listed_until_at <= watched.end_at
 ),
 
--- A completion time is the pod's where the pod was not seen running after it.
+-- A completion time is the pod's where no later sample shows the pod running.
 done as (
     select
         * replace (if(

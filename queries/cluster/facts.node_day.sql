@@ -2,8 +2,8 @@
 --
 -- kube-state-metrics and looks at Kubernetes' state tell the same, and either serves alone. A node without accelerators has a row
 -- too: what is not listed here is no node. Under time slicing the device plugin counts each replica (gpu-operator 684), so how many
--- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are given
--- out by claims offers no extended resource: there the devices of its slices are its accelerators.
+-- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
+-- by claims offers no extended resource: there the devices of its slices are its accelerators.
 --
 -- revision: 2
 -- grain:  cluster, node_name, day
@@ -18,7 +18,7 @@
 --   accelerator_resources  their resource names, as kube-state-metrics writes them; of slices the names of their drivers
 --   device_count           physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none tells
 --   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none tells
---   accelerator_pod_count  pods on it that asked for an accelerator
+--   accelerator_pod_count  pods on it that requested an accelerator
 --   hardware_make          nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
 --   driver_version         GPU driver by label, '' where none tells
 with told as (

@@ -1,6 +1,6 @@
 -- Allocated GPU-hours of each pod in the window and in the previous period: on GPUs of both, and on those that came or went.
 --
--- Hours of the window before are scaled to the length of this one, so that a longer window is no growth.
+-- Hours of the previous period are scaled to the length of this one, so that a longer window is no growth.
 --
 -- grain:  cluster, gpu_model, namespace, pod, pod_uid, presence
 -- reads:  period.capacity, period.ledger, previous.capacity, previous.ledger
@@ -11,13 +11,13 @@
 --   namespace                     holder's namespace
 --   pod                           holder's pod
 --   presence                      both, added or removed: when the GPUs were there
---   earlier_held_gpu_hours        h held in the window before, scaled
+--   earlier_held_gpu_hours        h held in the previous period, scaled
 --   held_gpu_hours                h held
 --   earlier_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
 --   effective_gpu_hours           h of these with SM activity of 0.5 or more
 --   earlier_unmeasured_gpu_hours  h of these active with SM activity unknown, scaled
 --   unmeasured_gpu_hours          h of these active with SM activity unknown
---   held_before                   whether the pod held anything of the model in the window before
+--   held_before                   whether the pod held anything of the model in the previous period
 --   held_now                      whether it holds anything of the model in this one
 with earlier_device as (
     select distinct
@@ -26,7 +26,7 @@ with earlier_device as (
     from previous.capacity
 ),
 
--- A cluster of which the window before is not there would be all new.
+-- A cluster of which the previous period is not there would be all new.
 device_now as (
     select distinct
         cluster,

@@ -6,7 +6,7 @@
 -- source: period.demand of both windows
 -- columns: cluster, period, resource, unscheduled_unit_hours
 --   resource                the same in both
---   unscheduled_unit_hours  h x units of it that pods without a place asked for; null where nothing tells
+--   unscheduled_unit_hours  h x units of it that pods without a place requested; null where nothing tells
 with most_offered as (
     select
         cluster,

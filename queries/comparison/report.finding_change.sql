@@ -15,8 +15,8 @@
 --   node_name          node; several are listed; '' where it is about more
 --   device_uuid        UUID of the physical GPU; '' where it is about several
 --   change             new, resolved or stayed
---   evidence           the numbers, as a sentence; of what is resolved those of the window before
---   earlier_gpu_hours  h of whole GPUs at stake in the window before, not scaled
+--   evidence           the numbers, as a sentence; of what is resolved those of the previous period
+--   earlier_gpu_hours  h of whole GPUs at stake in the previous period, not scaled
 with rule as (
     select unnest(from_json(
         $finding_rules::json, '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR"}]'

@@ -127,7 +127,7 @@ capacity_before as (
 capacity as (
     select
         coalesce(earlier.cluster, now.cluster) as cluster,
-        -- A GPU that is not seen has no model in that window.
+        -- A GPU that has no data has no model in that window.
         coalesce(nullif(now.gpu_model, ''), earlier.gpu_model, '') as gpu_model,
         coalesce(earlier.capacity_gpu_hours, 0) * $window_ratio as earlier_gpu_hours,
         coalesce(now.capacity_gpu_hours, 0) as gpu_hours

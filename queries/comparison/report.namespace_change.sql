@@ -8,12 +8,12 @@
 --          earlier_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_pod_count, ended_pod_count
 --   namespace                    holder's namespace
 --   change                       new, ended, grew, shrank or same
---   earlier_allocated_gpu_hours  h held in the window before
+--   earlier_allocated_gpu_hours  h held in the previous period
 --   allocated_change_gpu_hours   h, the difference
 --   earlier_effective_gpu_hours  h of these with SM activity of 0.5 or more, as far as it is measured
 --   effective_gpu_hours          h of these with SM activity of 0.5 or more, as far as it is measured
 --   effective_change_gpu_hours   h, the difference
---   new_pod_count                pods that held nothing in the window before
+--   new_pod_count                pods that held nothing in the previous period
 --   ended_pod_count              pods that hold nothing in this one
 with summed as (
     select

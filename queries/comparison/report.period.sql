@@ -18,7 +18,7 @@
 --   energy_joules            J, as far as it is known
 --   allocated_cost           GPU-hours held x the model's price, of models that have one
 --   demanded_resource        resource of which the window has most; '' where nothing tells
---   unscheduled_unit_hours   h x units of it that pods without a node asked for
+--   unscheduled_unit_hours   h x units of it that pods without a node requested
 --   placing_size             the commonest size of request; '' where no pod was placed
 --   placed_pod_count         pods of that request that were given a node; null where there were none
 with capacity as (

@@ -17,7 +17,7 @@
 --   silent_hours      hours of the day (UTC, 0 to 23) of which it was expected for all and seen for less than half
 --   expected_seconds  s, observed and unknown together
 --   observed_seconds  s in which it was seen
---   unknown_seconds   s in which it was expected and not seen
+--   unknown_seconds   s in which it was expected and without data
 with hourly as (
     select
         cluster,

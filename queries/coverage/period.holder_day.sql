@@ -1,7 +1,7 @@
 -- Time per day with known allocation of each GPU, unallocated time included.
 --
--- Where somebody is named on a GPU or its instances on a day, the rest of its seen time is known to be nobody's. Where nobody is
--- named all day, that is known too, unless it was busy (active for more than 1 % of the time, by engine activity or utilisation),
+-- Where somebody is named on a GPU or its instances on a day, the rest of its seen time is known to be unallocated. Where no one is
+-- named all day, that is known too, unless it was busy (active for more than 1 % of the time, by engine activity or utilization),
 -- or kube-state-metrics lists pods with accelerators on its node and the node names none: then labels are missing.
 --
 -- grain:  cluster, device_uuid, day
@@ -11,10 +11,10 @@
 -- columns: cluster, device_uuid, day, node_name, observed_seconds, unseen_seconds, lacking_seconds, active_seconds, accelerator_pod_count,
 --          named_node_count, cause
 --   observed_seconds       s in which its holder, or that it had none, is known
---   unseen_seconds         s in which the GPU was expected and not seen at all
+--   unseen_seconds         s in which the GPU was expected and without data at all
 --   lacking_seconds        s in which it was seen and its holder is not known
 --   active_seconds         s x activity, of what lacks
---   accelerator_pod_count  pods on its node that asked for accelerators, by kube-state-metrics
+--   accelerator_pod_count  pods on its node that requested accelerators, by kube-state-metrics
 --   named_node_count       nodes of the cluster with a named holder on the day
 --   cause                  no_pod_labels; no_permission where no series of the cluster names anybody; '' where nothing lacks
 with gpu as (

@@ -12,7 +12,7 @@
 -- columns: cluster, node_name, day, reason, gpu_model, device_count, unknown_seconds, evidence
 --   node_name        node, as Kubernetes names it
 --   reason           no_exporter, no_driver, or device_unseen where the node's other devices are seen
---   device_count     devices that are not seen
+--   device_count     devices that have no data
 --   unknown_seconds  s of these devices, from when the node listed them until it left or the day ended
 --   evidence         what that is read from
 with host as (

@@ -14,7 +14,7 @@
 --          unseen_seconds, lacking_seconds, source_metric, exporter, series_count, device_series_count, sample_count, dropped,
 --          left_out_count, sibling_count, profiling_count, peer_count, other_count, cause
 --   observed_seconds     s in which the signal was known
---   unseen_seconds       s in which the device was expected and not seen at all
+--   unseen_seconds       s in which the device was expected and without data at all
 --   lacking_seconds      s in which the device was seen and the signal not known
 --   source_metric        metric that it was read from; several are listed; '' where none came
 --   exporter             exporter that speaks for the device, '' where unknown

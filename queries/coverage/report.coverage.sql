@@ -129,7 +129,7 @@ silent as (
 ),
 
 lost as (
-    -- The device itself was not seen: so of every signal.
+    -- The device itself had no data: so of every signal.
     select
         part.cluster,
         part.signal,

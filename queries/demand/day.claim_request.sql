@@ -2,7 +2,7 @@
 --
 -- A class is counted as quotas name it. Of alternatives (firstAvailable) the one that was taken counts, before that the first. A claim that
 -- several pods use counts with the first of them, one without pods with none. Claims for watching only take nothing; those that the
--- scheduler makes for extended resources are counted as these. A pod whose claim is not made yet does not say what it asks for.
+-- scheduler makes for extended resources are counted as these. A pod whose claim is not made yet does not say what it requests.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.state_snapshot, lake.claim, lake.claim_device, lake.pod
@@ -16,7 +16,7 @@
 --   device_class     the class
 --   node_name        node that it is bound to, '' while it is to none
 --   phase            Pending, Running or Unknown; '' of a claim without a pod
---   effective_units  devices; null where all that fit are asked for
+--   effective_units  devices; null where all that fit are requested
 --   claim_units      the same, what others share with it counted too
 --   start_at         UTC, first look at which it was so
 --   end_at           UTC, when that no longer stands
@@ -52,7 +52,7 @@ named as (
 ),
 
 -- Most claims, their devices and their pods stay as they are for many looks: looks that say the same first, and in turn only where
--- some are missing. What a claim asks for never changes.
+-- some are missing. What a claim requests never changes.
 claim_said as (
     select
         claim.cluster,

@@ -14,13 +14,13 @@
 --          held_units, schedulable_units, cordoned_units, not_ready_units
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   is_opencosts             OpenCost itself would count it
---   pending_pod_count        pods of phase Pending that ask for it
---   pending_request_units    units that their containers ask for
---   requested_units          units that containers of pending and running pods ask for
+--   pending_pod_count        pods of phase Pending that request it
+--   pending_request_units    units that their containers request
+--   requested_units          units that containers of pending and running pods request
 --   allocatable_units        units of all nodes
 --   gated_pod_count          pods that are held back before the scheduler sees them
 --   unscheduled_pod_count    pods that wait for a place; gated ones left out
---   unscheduled_units        effective units that they ask for
+--   unscheduled_units        effective units that they request
 --   bound_pending_pod_count  pods that have a place and do not run yet
 --   bound_pending_units      effective units of theirs
 --   held_units               effective units of all pods that have a place
@@ -89,7 +89,7 @@ resource as (
     from offer
 ),
 
--- When a source was looked at: nothing stands where nobody looked.
+-- When a source was looked at: nothing stands where no one looked.
 watch as (
     select
         cluster,

@@ -1,6 +1,6 @@
 -- Time in which the free accelerators of a node fit no pod that the scheduler could not place, and why.
 --
--- Pods that ask for a resource of the node, and more than it has left: it is fragmented, or, where no node has as many in all, the request is larger
+-- Pods that request a resource of the node, and more than it has left: it is fragmented, or, where no node has as many in all, the request is larger
 -- than any node. Or the node has enough and the scheduler refuses still: then its own words tell of something else that is short, for
 -- which node they do not say. Pods that are held back before the scheduler sees them strand nothing. Koordinator's shares
 -- of devices are left out: which fit is told device by device (facts.device_capacity).
@@ -11,7 +11,7 @@
 -- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
 -- columns: cluster, node_name, resource, source, start_at, end_at, cause, wanted_units, free_units
 --   resource      extended resource, or <class>.deviceclass.resource.k8s.io/devices
---   wanted_units  units that the smallest of the refused pods asks for
+--   wanted_units  units that the smallest of the refused pods requests
 --   free_units    units that the node has left
 with refused as (
     select

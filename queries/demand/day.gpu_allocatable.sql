@@ -9,7 +9,7 @@
 -- columns: cluster, source, node_name, resource, state, allocatable_units, start_at, end_at
 --   resource           name that they are counted by
 --   state              schedulable, cordoned, not_ready or tainted; null where unknown
---   allocatable_units  GPUs that may be given out
+--   allocatable_units  GPUs that may be allocated
 --   start_at           UTC, since when it was seen so
 with offered as (
     select

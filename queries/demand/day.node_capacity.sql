@@ -11,9 +11,9 @@
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
 -- columns: cluster, source, node_name, resource, start_at, end_at, schedulable_units, free_units, unavailable_units, unavailable_state
 --   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
---   schedulable_units  units that may be given out, taken or not; 0 on a node that takes no pods
+--   schedulable_units  units that may be allocated, taken or not; 0 on a node that takes no pods
 --   free_units         what is left
---   unavailable_units  units that nobody has and that may not be given out
+--   unavailable_units  units that no pod has and that may not be allocated
 --   unavailable_state  why they may not: cordoned, not_ready or tainted; '' where all may
 with offered as (
     select
@@ -48,7 +48,7 @@ extended_class as (
     where extended_resource != ''
 ),
 
--- Devices that Koordinator gives out in parts beside the device plugin's name for them.
+-- Devices that Koordinator allocates in parts beside the device plugin's name for them.
 doubled as (
     select distinct
         offered.cluster,

@@ -1,7 +1,7 @@
 -- Accelerators that each pod requests, and its progress, from snapshots.
 --
 -- A state stands until the next look; looks more than 15 minutes apart leave unknown time between. A pod waits from its creation, also if the
--- first look shows it placed. Finished pods ask for nothing.
+-- first look shows it placed. Finished pods request nothing.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
@@ -11,7 +11,7 @@
 --          end_at
 --   resource         extended resource
 --   node_name        node that it is bound to, '' while it is to none
---   container_units  what its containers ask for: requests, else limits; null where only others of its parts do
+--   container_units  what its containers request: requests, else limits; null where only others of its parts do
 --   effective_units  what the scheduler reckons with
 --   start_at         UTC, first look at which it was so
 --   end_at           UTC, when that no longer stands

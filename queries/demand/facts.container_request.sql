@@ -1,7 +1,7 @@
 -- Accelerator requests of each container that ran, and the way they were made.
 --
 -- By a resource claim (DRA), by an extended resource of which the scheduler made a claim (both are the same devices), by a MIG
--- resource, in Koordinator's dimensions, or by another extended resource, which the device plugin gives out. Where the cluster's objects were not looked
+-- resource, in Koordinator's dimensions, or by another extended resource, which the device plugin allocates. Where the cluster's objects were not looked
 -- at, as kube-state-metrics tells it: of pods in which several containers ask it gives amounts that are not kept here.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
@@ -10,7 +10,7 @@
 -- source: Pod spec and status.extendedResourceClaimStatus; kube_pod_container_resource_requests
 -- columns: cluster, namespace, pod, pod_uid, container, asked_by, requested, claims, start_at, end_at
 --   asked_by   device plugin, DRA, extended resource, Koordinator, MIG resource; several are listed
---   requested  resources with their amounts where these are known, sorted; '' where it asked for claims alone
+--   requested  resources with their amounts where these are known, sorted; '' where it requested claims alone
 --   claims     resource claims that it named, sorted; '' where none
 --   start_at   UTC, start of its first run
 --   end_at     UTC, end of its last run as far as it is known, outside it

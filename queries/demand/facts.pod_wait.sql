@@ -1,6 +1,6 @@
 -- Wait of each pod that requested accelerators: created, placed, running.
 --
--- Kubernetes gives these times in whole seconds; the first scrape at which a pod runs is none of them. A pod that asks for several resources at
+-- Kubernetes gives these times in whole seconds; the first scrape at which a pod runs is none of them. A pod that requests several resources at
 -- once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
 --
 -- revision: 3
@@ -11,7 +11,7 @@
 --         kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
 --          waiting_until_at, is_refused, source, start_at, end_at
---   resource          what it asked for; of several the one that says most
+--   resource          what it requested; of several the one that says most
 --   requested_gpus    GPUs under all its names (day.gpu_request); null of units without a size in GPUs
 --   node_name         node that it was given, '' while none
 --   gpu_model         model of the GPUs there, '' while none, or unknown

@@ -10,7 +10,7 @@
 -- columns: cluster, resource, offered_unit_hours, unscheduled_unit_hours
 --   resource                extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   offered_unit_hours      h x units of nodes that were ready and took pods; of all nodes where that is not known
---   unscheduled_unit_hours  h x units that pods without a place asked for
+--   unscheduled_unit_hours  h x units that pods without a place requested
 with hour as (
     select
         *,

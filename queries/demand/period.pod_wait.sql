@@ -10,7 +10,7 @@
 -- columns: cluster, namespace, pod, pod_uid, gpu_model, resource, requested_units, requested_gpus, size, created_at, is_placed, is_started,
 --          is_waiting, is_refused, placing_seconds, starting_seconds, waiting_seconds, pending_gpu_hours
 --   gpu_model          model of the GPUs that it was given; '' while it waits, or where unknown
---   resource           what it asked for
+--   resource           what it requested
 --   requested_gpus     the same in GPUs; null where its units have no size in GPUs
 --   is_placed          it was given a place in the window
 --   is_started         it began to run in the window, and it is known when it was placed

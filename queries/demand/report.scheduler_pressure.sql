@@ -21,19 +21,19 @@
 --   is_opencosts                              OpenCost itself would count it
 --   source                                    what told of OpenCost's sense: kube-state-metrics or snapshot; '' where nothing did
 --   observed_seconds                          s in which that told of pods, or of nodes
---   pending_pod_count_avg                     pods of phase Pending that ask for it, with a node or without, mean over time
+--   pending_pod_count_avg                     pods of phase Pending that request it, with a node or without, mean over time
 --   pending_pod_count_max                     the same, largest
---   pending_request_units_avg                 units that their containers ask for: requests, else limits, mean over time
+--   pending_request_units_avg                 units that their containers request: requests, else limits, mean over time
 --   pending_request_units_max                 the same, largest
---   requested_units_avg                       units that containers of pending and running pods ask for, mean over time
+--   requested_units_avg                       units that containers of pending and running pods request, mean over time
 --   allocatable_units_avg                     units of all nodes, cordoned and not ready ones too, mean over time
---   requested_allocatable_ratio_avg           requested ÷ allocatable, above 1 where more is asked for than there is, mean over time
+--   requested_allocatable_ratio_avg           requested ÷ allocatable, above 1 where more is requested than there is, mean over time
 --   requested_allocatable_ratio_max           the same, largest
 --   demand_source                             what told of Kubernetes' sense: snapshot or kube-state-metrics; '' where nothing did
 --   demand_observed_seconds                   s in which that told of pods, or of nodes
 --   unscheduled_pod_count_avg                 pods that wait for a node, mean over time
 --   unscheduled_pod_count_max                 the same, largest
---   unscheduled_units_avg                     effective units that they ask for, mean over time
+--   unscheduled_units_avg                     effective units that they request, mean over time
 --   unscheduled_units_max                     the same, largest
 --   gated_pod_count_avg                       pods that are held back before the scheduler sees them, mean over time
 --   bound_pending_pod_count_avg               pods that have a node and do not run yet, mean over time

@@ -2,11 +2,11 @@
 --
 -- Above idle in an active span: by activity x compute slices, activity cut to 0..1. One signal for all instances of a GPU and hour:
 -- engine activity where every instance has it, else SM activity where every one has that, else the one that any has; engine
--- activity that is 0 for all while the SMs worked is none. What an active instance that nobody holds used is nobody's.
+-- activity that is 0 for all while the SMs worked is none. What an active instance without a holder used is unallocated.
 -- Where the activity of a held instance is unknown, or is 0 for all, all are taken as equally active.
--- Above idle in other spans: in equal parts to all holders. Of idle an instance has its part of the GPU, nobody that of a free one or of what is unsliced.
+-- Above idle in other spans: in equal parts to all holders. Of idle an instance has its part of the GPU, no one that of a free one or of what is unsliced.
 --
--- Kepler's shares: activity neither weighted nor cut, instances without activity or without a holder left out, nobody when none has
+-- Kepler's shares: activity neither weighted nor cut, instances without activity or without a holder left out, unallocated when none has
 -- any; active or not.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
@@ -17,7 +17,7 @@
 --          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds,
 --          activity_unknown_seconds, equal_seconds, active_watts_max, clamped_count, spans, method
 --   gpu_instance_id           MIG instance
---   instance_owner_count      its holders; 0 of an instance that nobody holds
+--   instance_owner_count      its holders; 0 of an instance without a holder
 --   slice_count               its compute slices
 --   gpu_ratio                 0..1, its part of the GPU: compute slices of 7 (of 4 on an A30)
 --   observed_seconds          s in which the GPU was seen
@@ -28,7 +28,7 @@
 --   equal_seconds             s of active spans whose activity tells no shares
 --   active_watts_max          largest power above idle of the instance in an active span
 --   clamped_count             spans in which its activity was outside 0..1
---   spans                     the spans of an instance whose sharers' own utilisation is measured; null of others
+--   spans                     the spans of an instance whose sharers' own utilization is measured; null of others
 --   method                    activity_slice_share, or equal_share where no activity is known of any instance
 with instance_hour as (
     select

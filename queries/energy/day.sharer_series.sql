@@ -2,7 +2,7 @@
 --
 -- A series without the pod's uid is of the holder of its name at that time. A container's own comes before its pod's.
 -- Kepler tells the watts of a pod on all its GPUs together: of a pod that has one alone they are that one's. They serve where they
--- tell of every sharer, and utilisation does not.
+-- tell of every sharer, and utilization does not.
 --
 -- grain:  cluster, holder_number, series_id
 -- reads:  day.allocated_interval, day.kepler_series, lake.series
@@ -10,7 +10,7 @@
 -- source: series of scope pod: DCGM_FI_DEV_GPU_UTIL with a pod beside a series without, hami_*; kepler_pod_gpu_watts
 -- columns: cluster, holder_number, series_id, device_uuid, gpu_instance_id, start_at, end_at, scope, method, pod_owner_count
 --   scope            pod or container, whose it is
---   method           sm_util_share; process_util_share where another exporter than dcgm-exporter gives utilisation; kepler_share
+--   method           sm_util_share; process_util_share where another exporter than dcgm-exporter gives utilization; kepler_share
 --   pod_owner_count  containers of the pod on the GPU or instance: they share a pod's value; 1 for a container's own
 with measured as (
     select

@@ -1,7 +1,7 @@
 -- Energy of each GPU per hour, and where it went: idle, attributed, unattributed.
 --
 -- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error tells of a mistake.
--- To nobody goes what was used above idle while nobody held the GPU, by active instances that nobody holds, and over gaps of the counter.
+-- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter.
 --
 -- revision: 3
 -- grain:  cluster, device_uuid, hour_start_at

@@ -1,7 +1,7 @@
 -- Power of each unallocated GPU per hour: seconds per whole watt, by MIG layout.
 --
 -- The first minute after a holder left is no idle time: clocks and fans come down slowly. Nor is time in which the GPU was at
--- work all the same: a pod that takes a GPU without asking for it is named nowhere.
+-- work all the same: a pod that takes a GPU without requesting it is named nowhere.
 --
 -- revision: 2
 -- grain:  cluster, device_uuid, layout, hour_start_at, bin_watts

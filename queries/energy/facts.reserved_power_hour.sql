@@ -1,6 +1,6 @@
 -- Energy of GPUs reserved by a resource claim without a running container, per hour.
 --
--- It is a part of what nobody used; of several claims on one GPU each has the part that it takes, as all parts are to 1; an equal one where
+-- It is a part of unallocated energy; of several claims on one GPU each has the part that it takes, as all parts are to 1; an equal one where
 -- the part of one of them is not known.
 --
 -- grain:  cluster, device_uuid, namespace, claim_uid, hour_start_at

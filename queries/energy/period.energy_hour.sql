@@ -1,6 +1,6 @@
 -- Energy of the GPUs per hour of the window: each holder's on each of its GPUs, and each GPU's unattributed energy.
 --
--- The rows of a GPU add up to what it measured. Nobody's row has the names '': what stood free drew, and what is unattributed.
+-- The rows of a GPU add up to what it measured. The unallocated row has the names '': what was free drew, and what is unattributed.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
@@ -9,14 +9,14 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, is_held, node_name, gpu_model,
 --          energy_method, energy_joules, active_joules, held_joules, idle_joules, unattributed_joules, never_active_joules, measured_seconds,
 --          device_measured_seconds, gpu_seconds, used_gpu_seconds, sm_active_gpu_seconds
---   namespace                workload namespace; '' of nobody's part
---   is_held                  false of nobody's part
+--   namespace                workload namespace; '' of the unallocated part
+--   is_held                  false of the unallocated part
 --   energy_joules            J in all: active, held, idle and unattributed; null where it is unknown
 --   idle_joules              J of the idle baseline; unknown counts as 0, for then all is above it
---   measured_seconds         s whose energy is known; of nobody's part the time that nobody held
+--   measured_seconds         s whose energy is known; of the unallocated part the time without a holder
 --   device_measured_seconds  s of the hour in which the GPU's energy is known
---   gpu_seconds              s x its part of the GPU; 0 of nobody's part
---   used_gpu_seconds         gpu_seconds x engine activity, else GPU utilisation; null where neither is known
+--   gpu_seconds              s x its part of the GPU; 0 of the unallocated part
+--   used_gpu_seconds         gpu_seconds x engine activity, else GPU utilization; null where neither is known
 --   sm_active_gpu_seconds    gpu_seconds x SM activity; null where that is unknown
 with place as (
     select

@@ -40,7 +40,7 @@ with device as (
             and total.subject = 'device'
 ),
 
--- A pool is the devices of one model of a cluster: its holders pay for what stood free, in proportion to their own idle energy.
+-- A pool is the devices of one model of a cluster: its holders pay for what was free, in proportion to their own idle energy.
 device_held as (
     select
         cluster,

@@ -1,7 +1,7 @@
 -- Energy of the GPUs by day, namespace, node and model; namespace '' is energy that belongs to no holder.
 --
--- The rows add up to what was measured: active, held and idle energy of holders; for nobody, what free GPUs drew, and what is
--- unattributed. What was reserved for a namespace is part of nobody's rows, and is named beside its own.
+-- The rows add up to what was measured: energy of holders (active, allocated without activity, idle), unallocated energy that free GPUs drew, and what is
+-- unattributed. What was reserved for a namespace is part of the unallocated rows, and is named beside its own.
 --
 -- grain:  cluster, day, namespace, node_name, gpu_model
 -- reads:  facts.device_power_hour, facts.reserved_power_hour, period.energy_hour, period.workload
@@ -9,12 +9,12 @@
 -- source: period.energy_hour, facts.reserved_power_hour
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, active_joules, held_joules, idle_joules,
 --          unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
---   namespace            workload namespace; '' for what nobody used
+--   namespace            workload namespace; '' for unallocated energy
 --   energy_joules        J in all: active, held, idle and unattributed
---   idle_joules          J of the idle baseline: of holders while they held, of nobody while it stood free; unknown counts as 0
---   reserved_joules      J of nobody's part that GPUs drew while a claim of the namespace had them and no container held them
+--   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free; unknown counts as 0
+--   reserved_joules      J of the unallocated part that GPUs drew while a claim of the namespace had them and no container held them
 --   power_watts_avg      W, energy_joules over the time that was measured
---   measured_seconds     s whose energy is known, of each holder on its own; of nobody's the time that nobody held
+--   measured_seconds     s whose energy is known, of each holder on its own; of the unallocated part the time without a holder
 with place as (
     select
         cluster,

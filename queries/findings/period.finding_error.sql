@@ -5,7 +5,7 @@
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.device_day, facts.ownership, facts.xid_event
 -- params: since_at, until_at, xid_classes
--- source: facts.xid_event; classes: queries/catalog/xid.csv, after NVIDIA's XID catalogue
+-- source: facts.xid_event; classes: queries/catalog/xid.csv, after NVIDIA's XID catalog
 -- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
 --          confidence, evidence, first_seen_at, severity
 --   namespace    namespace of the workload; '' where it is about a node or GPU

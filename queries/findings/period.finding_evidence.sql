@@ -23,7 +23,7 @@ with capacity as (
     group by cluster, node_name
 ),
 
--- Where there is nobody there is no model either.
+-- Where there is no one there is no model either.
 unseen as (
     select
         cluster,

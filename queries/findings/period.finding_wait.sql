@@ -8,7 +8,7 @@
 -- source: period.pod_wait
 -- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
 --          confidence, evidence, first_seen_at
---   detail           what they asked for
+--   detail           what they requested
 --   namespace        namespace that waits
 --   pod              ''
 --   pod_uid          ''

@@ -1,6 +1,6 @@
 -- Allocated GPUs of each model day by day, and the demand forecast with its 80 % interval.
 --
--- Held, not asked for: pods that wait are not in it. Observed days that do not count were seen too little.
+-- Held, not requested: pods that wait are not in it. Observed days that do not count were seen too little.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day, period.demand_forecast

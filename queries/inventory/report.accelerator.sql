@@ -12,7 +12,7 @@
 --          memory_used_bytes_max, duty_cycle_percent, observed_seconds, memory_total_scope, memory_scope, duty_cycle_scope, sharing_mode,
 --          memory_total_source_metric, memory_used_source_metric, duty_cycle_source_metric, node_name, gpu_device, memory_used_seen_seconds,
 --          duty_cycle_seen_seconds, unknown_reasons
---   make                        nvidia, amd, intel, google, …; '' where neither a label nor the catalogue tells
+--   make                        nvidia, amd, intel, google, …; '' where neither a label nor the catalog tells
 --   model                       model as the exporter writes it; several are listed
 --   id                          what identifies the device, a UUID where it has one; a MIG instance has its parent's
 --   gpu_instance_id             MIG instance; '' for the whole device

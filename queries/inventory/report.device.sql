@@ -40,7 +40,7 @@
 --   sm_clock_hertz_avg                  Hz, mean SM clock
 --   memory_clock_hertz_avg              Hz, mean memory clock
 --   memory_total_bytes                  bytes of memory in all
---   unheld_seconds                      s in which the device was seen and nobody held it; null where its holders are not known
+--   unheld_seconds                      s with data in which the device was unallocated; null where its holders are not known
 with total as (
     select
         *,
@@ -85,7 +85,7 @@ held as (
     group by all
 ),
 
--- Days on which a device is in use and its series name nobody.
+-- Days on which a device is in use and its series name no pod.
 unnamed as (
     select
         cluster,

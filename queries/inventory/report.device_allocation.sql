@@ -1,6 +1,6 @@
 -- Device allocations of each container: request, grant and use.
 --
--- A row per device that it held, and one without a UUID for what it was given or asked for and cannot be found in the telemetry: then
+-- A row per device that it held, and one without a UUID for what it was given or requested and cannot be found in the telemetry: then
 -- it is unknown which device that was and what it did. A GPU that a node offers in several ways is one device here.
 -- Never add use over containers that share a device: each has the whole device's.
 --
@@ -14,7 +14,7 @@
 --   device_uuid            UUID of the physical GPU; '' where the telemetry does not know it
 --   device                 the claim's device, pool/device; several are listed; '' where no claim gave it
 --   asked_by               device plugin, DRA, extended resource, Koordinator, MIG resource; several are listed; '' where nothing tells
---   requested              resources that the container asked for, with amounts; for all of its devices together
+--   requested              resources that the container requested, with amounts; for all of its devices together
 --   claims                 resource claims that gave it; several are listed
 --   granted_by             who says that it had it: dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, …; several are listed
 --   certainty              certain; inferred or ambiguous as in facts.ownership; '' where the device is not known

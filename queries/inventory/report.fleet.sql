@@ -16,7 +16,7 @@
 --   expected_device_seconds  s in which devices were expected
 --   observed_device_seconds  s of them in which they were seen
 --   unknown_device_seconds   s of them in which they were not
---   reason                   most likely reason of most of what was not seen, a code; '' where all was
+--   reason                   most likely reason of most of what had no data, a code; '' where all was
 --   last_seen_day            last UTC day on which anything of it was seen; null where on none
 with seen as (
     select

@@ -1,6 +1,6 @@
 -- Right-sizing of containers that were alone on one GPU: their needs, and the smallest MIG profile and model of the cluster that fits.
 --
--- GPU utilisation alone is not enough: a running kernel says nothing about how many SMs it keeps busy, so the need is unknown then.
+-- GPU utilization alone is not enough: a running kernel says nothing about how many SMs it keeps busy, so the need is unknown then.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
 -- reads:  period.fit

@@ -1,7 +1,7 @@
 -- Allocated and free capacity, health and topology of Koordinator's devices.
 --
 -- Of a device that is not fit nothing is free. A GPU may be offered under other names too (nvidia.com/gpu by the device plugin): what is held
--- under those Koordinator does not know. Where more is given out than there is, nothing is free.
+-- under those Koordinator does not know. Where more is allocated than there is, nothing is free.
 --
 -- grain:  cluster, node_name, device_type, minor, device_id, start_at
 -- reads:  day.device_grant, day.state_snapshot, lake.koordinator_device

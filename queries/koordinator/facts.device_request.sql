@@ -1,7 +1,7 @@
 -- Requests of each container and pod in Koordinator's dimensions: percent of GPU cores, bytes, percent of memory.
 --
 -- A whole device is 100 %. nvidia.com/gpu: 2 is 200 % of both; koordinator.sh/gpu: 50 is 50 % of both. How many devices is told by gpu.shared,
--- else by the share of memory, never by computing power; each gives an equal part, cut to whole numbers. Memory that is not asked for in
+-- else by the share of memory, never by computing power; each gives an equal part, cut to whole numbers. Memory that is not requested in
 -- bytes is known when the device is (day.device_grant). Koordinator judges the pod as a whole; of its containers each is told the same way.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_type
@@ -17,7 +17,7 @@
 --   asked_as                     the request as it is written, sorted by name
 --   device_count                 devices; null where the request is not valid
 --   gpu_core_percent             computing power in all; of rdma and fpga the percent that they have one of
---   gpu_memory_bytes             memory in all, where it is asked for in bytes
+--   gpu_memory_bytes             memory in all, where it is requested in bytes
 --   gpu_memory_ratio_percent     memory in all, as percent of a device's
 --   device_core_percent          the same of each device
 --   device_memory_bytes          the same of each device

@@ -1,4 +1,4 @@
--- Node days on which Kubernetes and telemetry name different pods: labels are missing or stale, or placements were not seen.
+-- Node days on which Kubernetes and telemetry name different pods: labels are missing or stale, or placements had no data.
 --
 -- Of nodes whose GPUs were all seen all day, in the window too, and some of which name a pod; pods for half an hour and more.
 --

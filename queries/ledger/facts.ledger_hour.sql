@@ -1,11 +1,11 @@
 -- GPU-seconds of each hour by everything that decides on their bucket: usable, allocated, reserved, pending demand, active, SM activity.
 --
--- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of stands
--- beside them as unsliced. Several holders of one unit have their parts of it (day.allocated_interval), several claims on one that nobody holds
+-- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of is
+-- beside them as unsliced. Several holders of one unit have their parts of it (day.allocated_interval), several claims on one without a holder
 -- the parts that they take of it, or equal ones where that is not known. Hours are cut where holders change and where the GPU becomes
 -- unusable, so that each span has one state of all these; activity comes sample by sample (day.sample_sum).
 --
--- An instance counts for as long as its labels stood, which is how it is known that one was not seen. What the samples of an instance
+-- An instance counts for as long as its labels stood, which is how it is known that one had no data. What the samples of an instance
 -- go beyond the GPU's own, or beyond its slices while it is partitioned anew, is cut.
 --
 -- revision: 2
@@ -16,7 +16,7 @@
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod,
 --          pod_uid, hours_method, gpu_seconds
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
---   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
+--   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
 with stretch as (
     select
@@ -314,7 +314,7 @@ seen as (
     where unit.seconds > 1e-6
 ),
 
--- Time in which the GPU could not be used and was not seen either.
+-- Time in which the GPU could not be used and had no data either.
 outage_hour as (
     select
         *,

@@ -10,7 +10,7 @@
 -- columns: cluster, node_name, device_uuid, day, gpu_model, device_count, capacity_seconds, unseen_seconds, unseen_cause
 --   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of
 --   capacity_seconds  s of GPUs, seen and unseen together
---   unseen_seconds    s in which they were expected and not seen
+--   unseen_seconds    s in which they were expected and without data
 --   unseen_cause      unseen; not_exported on a day of which the lake has nothing of the cluster; of those that no exporter tells of why (period.node_gap)
 with seen as (
     select

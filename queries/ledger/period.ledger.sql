@@ -3,12 +3,12 @@
 -- Each bucket has its own condition, written out in full; none takes what the others leave. That they are disjoint and complete shows
 -- in report.gpu_hour_balance, which sets their sum against a capacity that is reckoned without them.
 --
--- unavailable: the GPU could not be used, and nobody had it: work that goes on there stays allocated. unknown: no telemetry, and
--- Kubernetes does not say whose it was; or active and nobody named; or labels are missing on its node. allocated_unmeasured: held, and no
+-- unavailable: the GPU could not be used, and it was unallocated: work that goes on there stays allocated. unknown: no telemetry, and
+-- Kubernetes does not say whose it was; or active and no pod named; or labels are missing on its node. allocated_unmeasured: held, and no
 -- signal tells whether it was active; or without telemetry and allocated by requests and placement (period.unseen_allocation).
 -- allocated_idle: held and not active. effective, allocated_ineffective, allocated_busy: held and active, with SM activity of 0.5 or
--- more, below 0.5, not known. reserved_idle: a claim has it and no container. stranded: nobody has it, and nothing that is asked for
--- can be placed on it. free: nobody has it.
+-- more, below 0.5, not known. reserved_idle: a claim has it and no container. stranded: unallocated, and nothing that is requested
+-- can be placed on it. free: unallocated.
 --
 -- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
 -- MIG instance counts its compute slices of 7 (of 4 on an A30).
@@ -16,17 +16,17 @@
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, period.capacity, period.holder_day, period.unseen_allocation
 -- params:
--- source: facts.ledger_day; what was not seen: period.capacity, period.unseen_allocation; missing labels: period.holder_day
+-- source: facts.ledger_day; what had no data: period.capacity, period.unseen_allocation; missing labels: period.holder_day
 -- columns: cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid, gpu_model, first_hour_at,
 --          hours_method, gpu_hours
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); of what is free without telemetry why; '' else
---   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
+--   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
---   first_hour_at    UTC, the first hour of the day that has any; null for what was not seen
---   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where nobody holds it
--- Time that was neither seen nor usable is part of what was expected and not seen.
+--   first_hour_at    UTC, the first hour of the day that has any; null for what had no data
+--   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where unallocated
+-- Time that was neither seen nor usable is part of what was expected and without data.
 with lost as (
     select
         cluster,
@@ -48,7 +48,7 @@ node as (
     group by all
 ),
 
--- Of what was not seen Kubernetes' word comes first.
+-- Of what had no data Kubernetes' word comes first.
 capacity as (
     select
         capacity.*,
@@ -140,7 +140,7 @@ flagged as (
 judged as (
     select
         *,
-        -- Nobody is a holder too: one that is known where the GPU does nothing and labels are not missing.
+        -- No one is a holder too: one that is known where the GPU does nothing and labels are not missing.
         is_held or (not is_active and (is_reserved or label_cause = '')) as is_owner_known
     from flagged
 ),

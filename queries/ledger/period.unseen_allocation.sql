@@ -8,7 +8,7 @@
 -- params: since_at, until_at
 -- source: facts.node_allocation; facts.ledger_day
 -- columns: cluster, node_name, day, state, namespace, pod, pod_uid, gpu_seconds, unseen_ratio
---   namespace     namespace of the pod or claim; '' where nobody has it
+--   namespace     namespace of the pod or claim; '' where unallocated
 --   pod           its pod; '' likewise
 --   pod_uid       its uid; '' likewise
 --   gpu_seconds   s of GPUs

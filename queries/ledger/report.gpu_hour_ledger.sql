@@ -1,13 +1,13 @@
 -- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of ten buckets.
 --
--- The conditions stand in period.ledger; the proof that they are disjoint and complete in report.gpu_hour_balance.
+-- The conditions are in period.ledger; the check that they are disjoint and complete in report.gpu_hour_balance.
 --
--- unavailable: the GPU could not be used, and nobody had it: work that goes on there stays allocated. unknown: no telemetry, and
--- Kubernetes does not say whose it was; or active and nobody named; or labels are missing on its node. allocated_unmeasured: held, and no
+-- unavailable: the GPU could not be used, and it was unallocated: work that goes on there stays allocated. unknown: no telemetry, and
+-- Kubernetes does not say whose it was; or active and no pod named; or labels are missing on its node. allocated_unmeasured: held, and no
 -- signal tells whether it was active; or without telemetry and allocated by requests and placement (period.unseen_allocation).
 -- allocated_idle: held and not active. effective, allocated_ineffective, allocated_busy: held and active, with SM activity of 0.5 or
--- more, below 0.5, not known. reserved_idle: a claim has it and no container. stranded: nobody has it, and nothing that is asked for
--- can be placed on it. free: nobody has it.
+-- more, below 0.5, not known. reserved_idle: a claim has it and no container. stranded: unallocated, and nothing that is requested
+-- can be placed on it. free: unallocated.
 --
 -- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
 -- MIG instance counts its compute slices of 7 (of 4 on an A30).
@@ -20,8 +20,8 @@
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); of what is free without telemetry why; '' else
---   namespace        holder's namespace; '' where nobody holds it; of what is reserved the claim's
+--   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
---   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where nobody holds it
+--   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where unallocated
 select * exclude (first_hour_at)
 from period.ledger

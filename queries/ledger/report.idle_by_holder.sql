@@ -1,6 +1,6 @@
 -- Idle GPU-hours by holder, largest first, with its share of all of them.
 --
--- Namespaces without any such hour are left out. Ineffective hours stand beside them and are not added, because work was done in them.
+-- Namespaces without any such hour are left out. Ineffective hours are beside them and are not added, because work was done in them.
 --
 -- grain:  cluster, namespace
 -- reads:  period.ledger

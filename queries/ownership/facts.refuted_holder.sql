@@ -1,7 +1,7 @@
 -- Pods that labels name on devices and that cannot hold one, with the evidence.
 --
--- Target labels of a scrape name the exporter's own pod: its address is the one that was scraped, and it asks for no accelerator. Nor can a
--- pod hold one that asks for no extended resource and has no claim. Where neither the requests of a pod nor its address are known its
+-- Target labels of a scrape name the exporter's own pod: its address is the one that was scraped, and it requests no accelerator. Nor can a
+-- pod hold one that requests no extended resource and has no claim. Where neither the requests of a pod nor its address are known its
 -- labels stand; a pod that shares its node's address is judged by its requests alone.
 --
 -- grain:  cluster, namespace, pod
@@ -104,7 +104,7 @@ judged as (
     select
         named.*,
         coalesce(asked.has_asked, false) as has_asked,
-        -- What asks for nothing at all has no row: a DaemonSet's pod is known to, where others' requests are.
+        -- What requests nothing at all has no row: a DaemonSet's pod is known to, where others' requests are.
         asked.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
         scraped.host is not null and coalesce(info.pod_ip != info.host_ip, true) as is_scraped
     from named

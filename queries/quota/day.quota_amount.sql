@@ -17,7 +17,7 @@
 --   deserved_native         Volcano's capacity plugin; null elsewhere
 --   borrowing_limit_native  Kueue; null where there is none
 --   lending_limit_native    Kueue; null where all may be lent
---   demanded_native         asked for by pods that wait or hold; null where unknown
+--   demanded_native         requested by pods that wait or hold; null where unknown
 --   delivered_native        held by pods
 --   waiting_native          smallest request that waits; null where none waits or it is unknown
 --   waiting_pod_native      smallest pod that waits; null as that
@@ -79,7 +79,7 @@ shown as (
     where has_waiting and not has_jobs
 ),
 
--- A resource that no pod asks for by name (devices of claims) is told by its quota alone.
+-- A resource that no pod requests by name (devices of claims) is told by its quota alone.
 way as (
     select
         known.cluster,
@@ -246,7 +246,7 @@ summed as (
     )
 ),
 
--- Pods that wait, by what they ask for: one amount is asked for by many, and an instant need not look at each of them.
+-- Pods that wait, by what they request: one amount is requested by many, and an instant need not look at each of them.
 waiting_change as (
     select
         cluster,

@@ -81,7 +81,7 @@ summed as (
     )
 )
 
--- Nothing offered is nothing known: the nodes were not seen.
+-- Nothing offered is nothing known: the nodes had no data.
 select
     * exclude (capacity_native),
     capacity_native::double as capacity_native

@@ -1,7 +1,7 @@
 -- Times at which something changes for the quotas of a system and resource; nothing changes between two of them.
 --
 -- A pod comes, is bound or ends; the terms of a quota change, or what is known; nodes offer more or less; other free devices fit what
--- waits; a full hour begins. A ResourceQuota has instants of its own, for it is nobody else's business; quotas of other systems share theirs.
+-- waits; a full hour begins. A ResourceQuota has instants of its own, for it is no one else's business; quotas of other systems share theirs.
 --
 -- grain:  cluster, system, resource, flavor, scope, start_at
 -- reads:  day.quota_capacity, day.quota_free, day.quota_ask, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch

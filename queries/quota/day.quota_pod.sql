@@ -1,8 +1,8 @@
 -- Pods that request extended resources over their whole life: created, bound, running, ended, and the queue they name.
 --
 -- Looks at the pods and kube-state-metrics' series are put together by uid; each instant is from whichever knows it. KAI's pods
--- that only hold a GPU for fractions of it are left out, and a fraction that is asked for by annotation is gpu-fraction here.
--- Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by its word a pod asks for the sum of its
+-- that only hold a GPU for fractions of it are left out, and a fraction that is requested by annotation is gpu-fraction here.
+-- Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by its word a pod requests the sum of its
 -- containers, or its largest init container if more.
 --
 -- grain:  cluster, pod_uid
@@ -18,7 +18,7 @@
 --   node_name          node; '' while it has none
 --   placement          nodes that it allows: alternatives as JSON; '' where any, or unknown
 --   owner_kind         kind of the controller that made it; '' where none did, or unknown
---   requests           what it asks for, in base units
+--   requests           what it requests, in base units
 --   scheduler          scheduler that places it; '' where unknown
 --   scheduling_group   group of pods that are placed together; '' where unknown
 --   cluster_queue      Kueue: ClusterQueue that it names

@@ -16,7 +16,7 @@
 --          others_borrowed_native, violated_native, is_capped, amount_source, certainty
 --   pool                     quotas of one pool lend to each other
 --   guaranteed_native        what it has before others may take it back; infinite where all is; null where the system has no such notion
---   demanded_native          asked for; null where unknown
+--   demanded_native          requested; null where unknown
 --   delivered_native         held
 --   borrowed_native          held beyond its own; null where the system has no such notion
 --   lendable_native          its own that it leaves unused and may lend; null as above
@@ -26,7 +26,7 @@
 --   share_reason             why the fair share is null
 --   entitled_native          part of the fair share that is beyond its own; null as the fair share
 --   over_entitlement_native  held beyond the fair share; null as the fair share
---   unmet_native             asked for, guaranteed and not held; null where demand or guarantee is unknown
+--   unmet_native             requested, guaranteed and not held; null where demand or guarantee is unknown
 --   free_native              free devices that fit what waits; null where nothing waits, or capacity is unknown
 --   others_borrowed_native   what others of the pool borrow
 --   violated_native          part of unmet that free devices and others' borrowing could have covered; null as unmet, or where not decided

@@ -19,7 +19,7 @@
 --   admitted_at      UTC, from when it may run; null where it was not, or unknown
 --   ended_at         UTC, when it finished, lost its quota or was gone; null where it goes on
 --   end_reason       Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
---   requests         what it asks for or has, by pod set and resource
+--   requests         what it requests or has, by pod set and resource
 with seen as (
     select
         workload.*,

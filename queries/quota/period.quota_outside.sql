@@ -27,7 +27,7 @@ outside as (
     inner join system
         using (cluster)
     -- Kubernetes' own words: what quotas make of a request does not matter to pods that they do not govern. A GPU that
-    -- is asked for by several names is one.
+    -- is requested by several names is one.
     inner join day.quota_native as native
         on
             native.system = ''

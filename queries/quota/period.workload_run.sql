@@ -8,7 +8,7 @@
 --          running_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
 --   ended_at      UTC, when it ended; null where it went on
 --   end_reason    why it ended; '' where it went on
---   request_gpus  GPUs that it asked for
+--   request_gpus  GPUs that it requested
 select
     cluster,
     max(cluster_queue) as cluster_queue,

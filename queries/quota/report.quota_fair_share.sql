@@ -22,19 +22,19 @@
 --   is_parent                      it contains others: leave it out of sums
 --   observed_seconds               s in which its terms and what it held are known
 --   coverage_ratio                 the same over the window
---   demand_seconds                 s of these in which what was asked for is known
+--   demand_seconds                 s of these in which what was requested is known
 --   share_seconds                  s of these in which the fair share is known
 --   guaranteed_gpu_hours           GPU-h guaranteed
 --   cap_gpu_hours                  GPU-h of its hard limit
---   demanded_gpu_hours             GPU-h asked for
+--   demanded_gpu_hours             GPU-h requested
 --   borrowed_gpu_hours             GPU-h held beyond its own
 --   lent_gpu_hours                 GPU-h of its own that others borrowed, inferred
 --   fair_share_gpu_hours           GPU-h that it may have by its scheduler's rules
 --   entitled_gpu_hours             GPU-h of that beyond its own: entitled over-quota
 --   over_entitlement_gpu_hours     GPU-h held beyond the fair share
---   unmet_gpu_hours                GPU-h guaranteed, asked for and not held
+--   unmet_gpu_hours                GPU-h guaranteed, requested and not held
 --   violated_gpu_hours             GPU-h of these that free GPUs that fit and others' borrowing could have covered
---   guarantee_honoured_ratio       held of what was guaranteed and asked for
+--   guarantee_honoured_ratio       held of what was guaranteed and requested
 --   over_quota_share_ratio         its part of all guarantees of its pool
 --   longest_starvation_seconds     s of the longest time without a break in which it was short
 --   starvation_count               times in which it was short
@@ -47,7 +47,7 @@
 --   borrowed_idle_gpu_hours        its part that was borrowed, in proportion: inferred
 --   guaranteed_native_hours        guaranteed, in the resource's own unit
 --   cap_native_hours               its hard limit likewise
---   demanded_native_hours          asked for likewise
+--   demanded_native_hours          requested likewise
 --   delivered_native_hours         held likewise
 --   borrowed_native_hours          held beyond its own likewise
 --   lent_native_hours              lent likewise
@@ -56,8 +56,8 @@
 --   over_entitlement_native_hours  held beyond the fair share likewise
 --   unmet_native_hours             short likewise
 --   violated_native_hours          violated likewise
---   share_source                   whence the fair share: reported by the scheduler, worked out by its rules, or both
---   amount_source                  whence what it held: its pods, or its scheduler's series or status
+--   share_source                   source of the fair share: reported by the scheduler, worked out by its rules, or both
+--   amount_source                  source of what it held: its pods, or its scheduler's series or status
 --   inferred_seconds               s in which its terms are those of looks that are far apart
 with hour as (
     select *

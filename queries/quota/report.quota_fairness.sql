@@ -1,6 +1,6 @@
 -- Evenness of delivery across quotas as one number per scheduler and resource. Derived: no scheduler aims at it.
 --
--- A quota's service is what it held over what it was due: the lesser of its fair share (by its scheduler's rules) and what it asked for.
+-- A quota's service is what it held over what it was due: the lesser of its fair share (by its scheduler's rules) and what it requested.
 -- Quotas that were due nothing are left out, and so are those that contain others.
 --
 -- grain:  cluster, scheduler, resource, flavor

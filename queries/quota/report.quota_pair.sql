@@ -6,7 +6,7 @@
 -- source: facts.quota_pair_hour
 -- columns: cluster, scheduler, resource, flavor, quota, borrower, method, together_seconds, contested_gpu_hours, contested_gpus_max,
 --          contested_native_hours, native_unit
---   quota                   quota that was short of what it was guaranteed and asked for
+--   quota                   quota that was short of what it was guaranteed and requested
 --   borrower                quota that held more than its own at the same time
 --   method                  inferred: what the one lacked, shared out among borrowers by what each borrowed
 --   contested_gpu_hours     GPU-h of what the quota lacked that are laid at this borrower's door

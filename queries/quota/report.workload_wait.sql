@@ -18,7 +18,7 @@
 --   wait_seconds_p95     s until quota of 95 in 100 at most
 --   waiting_seconds_max  s that the longest of those has waited that wait still
 --   start_seconds_p50    s from quota to the first running pod, median
---   pending_gpu_hours    GPU-h that were asked for and waited in the window
+--   pending_gpu_hours    GPU-h that were requested and waited in the window
 with judged as (
     select
         *,

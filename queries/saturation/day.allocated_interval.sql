@@ -1,6 +1,6 @@
 -- Holders of each GPU per ownership interval, and the share of its hours that each gets.
 --
--- Where Kubernetes says what part of it each of several was given, by more grants than one, the hours go by these parts; what nobody was
+-- Where Kubernetes says what part of it each of several was given, by more grants than one, the hours go by these parts; what no one was
 -- given of it is theirs too, for it is not free. Else pods have equal parts, and the containers of a pod equal parts of its.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at

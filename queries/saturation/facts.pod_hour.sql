@@ -1,6 +1,6 @@
 -- Measurements of each holder itself per hour, not of the device: per pod, or per container.
 --
--- dcgm-exporter's virtual-GPU mode (dcgm-exporter 594) gives utilisation and memory of a pod's processes and repeats them on each
+-- dcgm-exporter's virtual-GPU mode (dcgm-exporter 594) gives utilization and memory of a pod's processes and repeats them on each
 -- of the pod's containers; HAMi gives a container's. Where both are there the container's serve. Copies of one instant (virtual
 -- GPUs, replicas) are one value, the largest. A holder without such a series has no row.
 --
@@ -11,7 +11,7 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, gpu_util_scope, gpu_util_metric,
 --          gpu_util_seen_seconds, gpu_util_ratio_seconds, gpu_util_ratio_max, fb_used_scope, fb_used_metric, fb_used_seen_seconds,
 --          fb_used_byte_seconds, fb_used_bytes_max, fb_total_scope, fb_total_metric, fb_total_bytes_max, is_mapped
---   gpu_util_scope          pod or container, whose utilisation it is; '' where none was measured
+--   gpu_util_scope          pod or container, whose utilization it is; '' where none was measured
 --   gpu_util_metric         metric that it was read from; several of the day are listed
 --   gpu_util_ratio_max      largest share of time with a kernel of the holder running
 --   fb_used_scope           pod or container, whose memory in use it is; '' where none was measured

@@ -1,6 +1,6 @@
 -- Limiting factor of each container on each of its devices, by rules over the window's figures; never a score.
 --
--- A rule that lacks a figure is null: unknown, which is not no. Utilisation is the larger of engine activity and GPU utilisation.
+-- A rule that lacks a figure is null: unknown, which is not no. Utilization is the larger of engine activity and GPU utilization.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.figure, period.sum
@@ -12,11 +12,11 @@
 --          is_latency_bound, is_ineffective, is_power_limited, is_heat_limited, is_hardware_limited, is_memory_pressured, is_work_rejected
 --   sharing_mode               as in facts.ownership
 --   device_seconds             s in which the device was seen while held
---   busy_ratio                 0..1, the larger of engine activity and GPU utilisation
+--   busy_ratio                 0..1, the larger of engine activity and GPU utilization
 --   pcie_bytes_per_second_avg  bytes/s over PCIe, sent and received
---   power_throttle_ratio       share of time held back by the power limit: the larger of counter and reason
---   thermal_throttle_ratio     share of time held back by heat, likewise
---   hw_throttle_ratio          share of time held back by the hardware
+--   power_throttle_ratio       share of time with power capping: the larger of counter and reason
+--   thermal_throttle_ratio     share of time with thermal throttling, likewise
+--   hw_throttle_ratio          share of time with hardware slowdown
 --   xid_error_count            XID errors while it held the device
 --   is_compute_bound           SM activity is at compute_sm_ratio or more
 --   is_bandwidth_bound         DRAM activity is high and SM activity is not

@@ -1,7 +1,7 @@
 -- Needs of each container that was alone on one GPU, and the smallest MIG profile and model in which they fit.
 --
 -- Need is that of its busiest hour (SM activity, occupancy, DRAM activity) and its largest memory, with fit_headroom_ratio to spare. A
--- profile fits where its part of the SMs, of the memory's bandwidth and of the memory suffices; of those that do the one of which most
+-- profile fits where its part of the SMs, of the memory's bandwidth and of the memory is enough; of those that do the one of which most
 -- fit on a GPU. Smaller models are those that the cluster has, compared by dense FP16 throughput, memory bandwidth and memory. Not
 -- here: several GPUs at once (MIG instances do not reach each other), shared ones, instances, and what never worked.
 --
@@ -52,7 +52,7 @@ model as (
     ) as listed
 ),
 
--- The models that the cluster has, as far as the catalogue knows them; of several names that match the longest is meant.
+-- The models that the cluster has, as far as the catalog knows them; of several names that match the longest is meant.
 there as (
     select
         device_day.cluster,
@@ -139,7 +139,7 @@ judged as (
         and busiest_dram_active_ratio is not null
         and memory_used_bytes_max is not null
         and memory_used_ratio_max is not null as is_known,
-        -- Occupancy counts the warps of all SMs: it never asks for more than SM activity, but where that one is wrong.
+        -- Occupancy counts the warps of all SMs: it is never above SM activity, but where that one is wrong.
         (1 + $fit_headroom_ratio) * greatest(busiest_sm_active_ratio, busiest_sm_occupancy_ratio) as sm_need,
         (1 + $fit_headroom_ratio) * busiest_dram_active_ratio as dram_need,
         (1 + $fit_headroom_ratio) * memory_used_bytes_max as memory_need

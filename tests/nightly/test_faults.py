@@ -80,7 +80,7 @@ def test_after_clocks_that_jumped_and_a_server_that_is_slow_and_busy_the_night_i
     for jump in (timedelta(days=400), timedelta(days=-30)):
         code, said = outcome(night, "--no-kubernetes", now=TONIGHT + jump)
         assert code == SOURCE
-        assert "holds no series of the catalogue" in said
+        assert "holds no series of the catalog" in said
         assert_nothing_is_half_there(folder, nights)
     answer, asked_of = forwarding(night.prometheus), Counter[str]()
 

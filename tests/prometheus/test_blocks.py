@@ -70,7 +70,7 @@ def test_downsampled_blocks_are_refused(blocks: Path, tmp_path: Path) -> None:
 def test_blocks_of_another_cluster_are_left_out(blocks: Path, tmp_path: Path) -> None:
     place = with_meta(blocks, tmp_path / "blocks", labels={"cluster": "east"})
     assert exported(place, tmp_path / "lake", cluster="east").sample_count > 0
-    with pytest.raises(SourceError, match=f"holds no series of the catalogue for {DAY}"):
+    with pytest.raises(SourceError, match=f"holds no series of the catalog for {DAY}"):
         exported(place, tmp_path / "other", cluster="west")
 
 

@@ -62,7 +62,7 @@ def test_a_duration_has_two_units_at_most(seconds: float | None, shown: str) -> 
 
 
 def test_headings_spell_names_as_the_field_does() -> None:
-    assert formats.words("gpu_util avg") == "GPU utilisation avg"
+    assert formats.words("gpu_util avg") == "GPU utilization avg"
     assert formats.words("nvlink_rx") == "NVLink received"
 
 

@@ -171,7 +171,7 @@ class Connection:
     def _failed(self, path: str, error: Exception) -> SourceError:
         if isinstance(error, requests.exceptions.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
             return NoApiError(
-                f"{self.url}{path}: no answer within {self._timeout[1]:g} s; raise read_timeout_seconds, or ask for less"
+                f"{self.url}{path}: no answer within {self._timeout[1]:g} s; raise read_timeout_seconds, or request less"
             )
         if isinstance(error, requests.exceptions.SSLError):
             return NoApiError(f"no TLS with {self.url} ({cause(error)}); check ca_file, cert_file, key_file, or the address")
