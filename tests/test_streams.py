@@ -19,7 +19,7 @@ def shell(line: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
         env={"GPUREPORT": program, **environ},
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
 
 
