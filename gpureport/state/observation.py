@@ -40,8 +40,9 @@ class Observation:
         self._lists[kind.asked] = _List(kind, api_version, self._observed_at_ms)
 
     def forget(self, kind: Kind) -> None:
-        """What came of a list that is not whole."""
+        """What came of a list that is not whole; its memory is given back, for the next list may be as large."""
         self._lists.pop(kind.asked, None)
+        pa.default_memory_pool().release_unused()
 
     def add(self, kind: Kind, items: Iterable[Object]) -> None:
         """Objects of a list that has begun; one that came before (by uid) is left out."""

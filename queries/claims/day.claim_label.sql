@@ -17,6 +17,7 @@ with told as (
         gpu_instance_id,
         namespace,
         pod,
+        pod_uid,
         container,
         labels['dra_claim_name'] as claim,
         coalesce(labels['dra_driver_name'], '') as driver,
@@ -33,13 +34,14 @@ exporter as (
         device_uuid,
         namespace,
         pod,
+        pod_uid,
         container,
         claim,
         max(driver) as driver,
         max(pool) as pool,
         if(count(distinct device) = 1, max(device), '') as device
     from told
-    group by cluster, device_uuid, namespace, pod, container, claim
+    group by cluster, device_uuid, namespace, pod, pod_uid, container, claim
 ),
 
 sole as (
@@ -67,7 +69,13 @@ named as (
         exporter.device
     from day.owner_run as run
     inner join exporter
-        using (cluster, device_uuid, namespace, pod, container)
+        on
+            run.cluster = exporter.cluster
+            and run.device_uuid = exporter.device_uuid
+            and run.namespace = exporter.namespace
+            and run.pod = exporter.pod
+            and run.container = exporter.container
+            and (run.pod_uid = exporter.pod_uid or '' in (run.pod_uid, exporter.pod_uid))
     union all by name
     select
         run.* replace (

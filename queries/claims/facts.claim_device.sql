@@ -3,6 +3,7 @@
 -- Claims vanish with their pods; between looks the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
 -- What was looked at stands before what was named, for the same claim and time.
 --
+-- revision: 2
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.claim_label, day.claim_match, day.claim_share
 -- params:
@@ -22,16 +23,27 @@
 --   start_at                 UTC, start of the allocation
 --   start_source             as in day.claim_allocation; labels
 --   end_source               as in day.claim_allocation; labels
-with named as (
-    select label.*
+with judged as (
+    select
+        label.*,
+        match.cluster is not null as is_looked_at
     from day.claim_label as label
-    anti join day.claim_match as match
+    left join day.claim_match as match
         on
             label.cluster = match.cluster
             and label.namespace = match.namespace
             and label.claim = match.claim
             and label.start_at < match.end_at
             and label.end_at > match.start_at
+),
+
+-- Of several claims that a name which recurs is given, the one that was looked at then is it.
+named as (
+    select * exclude (is_looked_at)
+    from judged
+    qualify not bool_or(is_looked_at) over (
+        partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
+    )
 )
 
 select
