@@ -12,7 +12,7 @@ include tests/browser.mk
 include tests/deploy.mk
 include bench/bench.mk
 
-.PHONY: help install demo test review-month soak lint bench docs clean
+.PHONY: help install demo test test-busy review-month soak lint bench docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -37,6 +37,10 @@ demo: $(VENV)/.installed ## Write reports of a simulated cluster (out/demo) and 
 
 test: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
+
+test-busy: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests beside as many busy processes as there are cores
+	@hogs=; for core in $$(seq $$(nproc)); do $(PY) -c 'while True: pass' & hogs="$$hogs $$!"; done; trap "kill $$hogs" EXIT; \
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
 review-month: $(VENV)/.installed-dev ## Test the findings of 300 simulated GPUs over 30 days (minutes)
 	@$(PY) -m pytest tests/simulate/test_review.py -p no:cacheprovider --review-gpus 300 --review-days 30
