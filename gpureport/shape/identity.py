@@ -125,7 +125,7 @@ def _device_labels(labels: Labels, meaning: Meaning, instance_id: str) -> Device
         gpu_index=first(labels, names.INDEX),
         gpu_device=first(labels, names.DEVICE_FILE),
         gpu_model=labels.get("name", "") if meaning.exporter == "nvidia_gpu_exporter" else first(labels, names.MODEL),
-        gpu_instance_profile=first(labels, names.PROFILE) if instance_id else "",
+        gpu_instance_profile=names.profile(labels, instance_id),
         pci_bus_id=first(labels, names.PCI),
         driver_version=first(labels, names.DRIVER),
         make=labels.get("make") or meaning.vendor,

@@ -15,6 +15,7 @@ UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "deviceuuid", "vdie_id", "acc
 DEVICE_LABELS = (*UUID, "serial_number")
 """The labels that can identify a device, in the order in which they are looked for."""
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
+COMPUTE_INSTANCE_ID = "GPU_CI_ID"
 POD = ("pod", "pod_name", "kube_pod", "podname", "podName")
 NAMESPACE = ("namespace", "pod_namespace", "kube_namespace", "podnamespace")
 CONTAINER = ("container", "container_name", "kube_container", "ctrname", "containerName")
@@ -42,6 +43,7 @@ DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_ver
 
 _BARE_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _EXPORTER = re.compile(r"(dcgm|gpu|device-metrics|xpumd?|xpu-manager)[-_]?exporter|^xpumd?(-|$)|^kepler(-|$)")
+_COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
 _PORT = re.compile(r":\d+$")
 _WHOLE_CARD = ("", "spx", "na")
 
@@ -73,11 +75,18 @@ def _card_of_node(labels: Labels) -> str:
 
 
 def instance_id(labels: Labels, meaning: Meaning) -> str:
-    """Which part of the device: MIG GPU instance, AMD partition, Intel tile; '' for the whole."""
+    """Which part of the device: MIG GPU instance (of several in it ``1/0``), AMD partition, Intel tile; '' for the whole."""
     if meaning.vendor == "amd":
         is_whole = labels.get("gpu_compute_partition_type", "").lower() in _WHOLE_CARD
         return "" if is_whole else labels.get("gpu_partition_id", "")
-    return first(labels, INSTANCE_ID)
+    instance, inner = first(labels, INSTANCE_ID), labels.get(COMPUTE_INSTANCE_ID)
+    return f"{instance}/{inner}" if instance and inner and _COMPUTE_INSTANCE.match(first(labels, PROFILE)) else instance
+
+
+def profile(labels: Labels, instance_id: str) -> str:
+    """A partition's profile; of a compute instance without an id of its own (1c.3g.40gb) that of the instance that it is in."""
+    found = first(labels, PROFILE) if instance_id else ""
+    return found if "/" in instance_id else _COMPUTE_INSTANCE.sub("", found)
 
 
 def node_name(labels: Labels) -> str:

@@ -1,11 +1,11 @@
--- Findings: XID errors of GPUs, by the class of their code.
+-- Findings: XID errors of GPUs, by the class of their code; errors of their memory.
 --
 -- Holders are those of the hour in which the error was first seen. How much work an error cost cannot be told from here.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.device_day, facts.ownership, facts.xid_event
+-- reads:  facts.device_day, facts.memory_error, facts.ownership, facts.xid_event
 -- params: since_at, until_at, xid_classes
--- source: facts.xid_event; classes: queries/catalog/xid.csv, after NVIDIA's XID catalog
+-- source: facts.xid_event, facts.memory_error; classes: queries/catalog/xid.csv, after NVIDIA's XID catalog
 -- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
 --          confidence, evidence, first_seen_at, severity
 --   namespace    namespace of the workload; '' where it is about a node or GPU
@@ -69,6 +69,20 @@ summed as (
     group by all
 ),
 
+-- What is counted stays: of a day it is known when it was first seen.
+memory as (
+    select
+        cluster,
+        device_uuid,
+        min(seen_at) as first_seen_at,
+        coalesce(max(row_remap_failure_count), 0) > 0 as is_beyond_repair,
+        max(remapped_row_uncorrectable_count)::bigint as row_count,
+        max(ecc_uncorrectable_count)::bigint as error_count
+    from facts.memory_error
+    where seen_at >= date_trunc('day', $since_at::timestamp) and seen_at < $until_at
+    group by cluster, device_uuid
+),
+
 device as (
     select
         cluster,
@@ -106,5 +120,31 @@ select
     coalesce(class.severity, 'info') as severity
 from summed
 left join class on summed.xid_code = class.xid_code
+left join device
+    using (cluster, device_uuid)
+union all by name
+select
+    'GR404' as code,
+    '' as detail,
+    memory.cluster,
+    '' as namespace,
+    '' as pod,
+    '' as pod_uid,
+    '' as container,
+    coalesce(device.node_name, '') as node_name,
+    memory.device_uuid,
+    '' as gpu_instance_id,
+    coalesce(device.gpu_model, '') as gpu_model,
+    null::double as gpu_hours,
+    'high' as confidence,
+    concat_ws(
+        '; ',
+        if(memory.is_beyond_repair, 'a row of memory could not be remapped', null),
+        'rows remapped for uncorrectable errors: ' || nullif(memory.row_count, 0),
+        'uncorrectable errors counted by ECC: ' || nullif(memory.error_count, 0)
+    ) as evidence,
+    memory.first_seen_at,
+    if(memory.is_beyond_repair, 'critical', 'warning') as severity
+from memory
 left join device
     using (cluster, device_uuid)

@@ -1,7 +1,7 @@
 -- Part of a device that one of its partitions is, in compute: 3g.40gb of an H100 3/7, 1g.6gb of an A30 1/4, one of eight CPX of an
 -- MI300X 1/8, a tile of a Max 1550 1/2.
 --
--- A compute instance (1c.3g.71gb) counts as the GPU instance that it is in: 3/7. An unknown profile counts as the smallest part.
+-- A compute instance counts its own slices: 1c.3g.71gb 1/7. An unknown profile counts as the smallest part.
 --
 -- parameters:
 --   profile    MIG profile, or AMD's compute partition mode; a tile has none
@@ -13,7 +13,7 @@ create macro partition_ratio(profile, gpu_model) as case lower(profile)
     when 'tpx' then 1 / 3
     when 'dpx' then 1 / 2
     else
-        greatest(1, coalesce(try_cast(regexp_extract(profile, '(\d+)g\.', 1) as bigint), 1))
+        greatest(1, coalesce(try_cast(regexp_extract(profile, '(\d+)[cg]\.', 1) as bigint), 1))
         / case
             when gpu_model like '%A30%' or gpu_model like '%RTX PRO 6000%' then 4
             when gpu_model like '%Max 1550%' then 2

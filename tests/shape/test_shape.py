@@ -273,3 +273,17 @@ def test_a_counter_that_stands_still_is_one_interval_and_keeps_what_it_grows_at_
         (12, 30, 0, 3),
         (12, 30, None, None),
     ]
+
+
+def test_compute_instances_have_their_own_activity_and_slices() -> None:
+    """Two of one GPU instance; one that tells no id of its own is the GPU instance that it is in."""
+    inner = [
+        gpu("PROF_SM_ACTIVE", GPU_I_ID="1", GPU_CI_ID=number, GPU_I_PROFILE=f"{slices}c.3g.40gb")
+        for number, slices in ("01", "12")
+    ]
+    whole = gpu("PROF_SM_ACTIVE", GPU_I_ID="2", GPU_I_PROFILE="1c.4g.40gb")
+    shaped = run((inner[0], every(30, [0.9] * 4)), (inner[1], every(30, [0.3] * 4)), (whole, every(30, [0.5] * 4)))
+    found = {(row["gpu_instance_id"], row["sm_active_ratio"]) for row in shaped.device_sample.to_pylist()}
+    profiles = {(row["gpu_instance_id"], row["gpu_instance_profile"]) for row in shaped.device_label.to_pylist()}
+    assert found == {("1/0", 0.9), ("1/1", 0.3), ("2", 0.5)}
+    assert profiles == {("1/0", "1c.3g.40gb"), ("1/1", "2c.3g.40gb"), ("2", "4g.40gb")}
