@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, told
 from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
-from gpureport.compute import connection
+from gpureport.database import connection
 from gpureport.facts.quotas import QUOTA_FACTS, quota_facts_of_day, quota_lake
 from gpureport.lake import Partition, open_lake
 from gpureport.query import load, needed

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import partial
@@ -23,6 +22,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
+from gpureport.database import connection
 from gpureport.errors import LakeError
 from gpureport.facts.day_state import state_around_day, state_of_day
 from gpureport.facts.expectation import EXPECTED, expected_before
@@ -35,7 +35,7 @@ from gpureport.facts.quotas import quota_facts_of_day
 from gpureport.facts.restatement import note_entries
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
-from gpureport.query import Failure, Query, build, define_functions, hold_to_checks, load, needed, of_life
+from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life
 from gpureport.runtime.spill import spill_folder
 from gpureport.runtime.stopping import left_when_stopped
 from gpureport.schedulers.model import DEFAULT_RULES, Rules
@@ -72,21 +72,6 @@ class ComputeResult:
 
     rows: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
-
-
-@contextmanager
-def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it."""
-    with spill_folder() as spill, duckdb.connect() as con:
-        con.execute("set TimeZone = 'UTC'")
-        con.execute(f"set threads = {threads:d}")
-        try:
-            con.execute("set memory_limit = $limit", {"limit": memory_limit})
-        except duckdb.Error as error:
-            raise LakeError(f"compute.memory_limit {memory_limit!r} is not a size; write it like 1GB") from error
-        con.execute("set temp_directory = $spill", {"spill": str(spill)})
-        define_functions(con)
-        yield con
 
 
 def compute_day(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpureport.compute import connection
+from gpureport.database import connection
 from gpureport.lake import Lake, open_lake, views
 from gpureport.store import Place
 from gpureport.tables import Table

@@ -16,7 +16,8 @@ import pytest
 from lake_rows import DAY, arrow, contents, facts, owner, sample
 
 from gpureport import compute
-from gpureport.compute import ComputeSettings, compute_day, connection
+from gpureport.compute import ComputeSettings, compute_day
+from gpureport.database import connection
 from gpureport.errors import LakeError, QueryError
 from gpureport.facts import intervals
 from gpureport.facts.identity import MadeWith, made_with, recorded

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpureport.compute import ComputeSettings, compute_day, connection
+from gpureport.compute import ComputeSettings, compute_day
 from gpureport.config import load_config
+from gpureport.database import connection
 from gpureport.errors import UsageError
 from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views

@@ -193,6 +193,14 @@ def test_views_read_the_partition_columns_and_type_empty_tables(tmp_path: Path) 
     assert columns == [*OWNER_LABEL.schema.names, "cluster", "date"]
 
 
+def test_facts_that_no_day_of_an_older_lake_has_are_empty_tables_whose_days_are_days(tmp_path: Path) -> None:
+    write(tmp_path, sample_rows(3))
+    con = duckdb.connect()
+    wanted = {"facts.expected_device": ["cluster", "device_uuid", "day", "due_from_at"]}
+    assert views(con, open_lake(tmp_path), ["facts/expected_device"], wanted=wanted) == ["facts.expected_device"]
+    assert con.execute("select * from facts.expected_device where day >= date '2026-11-20'").fetchall() == []
+
+
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     write(tmp_path / "one", sample_rows(1000))
     write(tmp_path / "two", sample_rows(1000))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.compute import connection
+from gpureport.database import connection
 from gpureport.lake import open_lake, views
 from gpureport.query import build, load, needed
 from gpureport.tables import TABLE_BY_NAME

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.compute import connection
+from gpureport.database import connection
 from gpureport.lake import open_lake, views
 from gpureport.query import load, of_life
 

@@ -66,6 +66,8 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[st
 
 def _kind(column: str) -> str:
     """The type of a column of facts, by its name."""
+    if column == "day":
+        return "date"
     if column.endswith("_at"):
         return "timestamp"
     if column.startswith("is_"):

@@ -10,12 +10,11 @@ from functools import cached_property
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.compute import connection
 from gpureport.config import Config
+from gpureport.database import connection
 from gpureport.errors import LakeError
 from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, views
-from gpureport.pipeline.reporting import refuse_cut_hours
 from gpureport.pipeline.settings import facts_made_with, report_settings, reported_lake
 from gpureport.query import load, of_life
 from gpureport.report_tables import WindowTables
@@ -101,6 +100,7 @@ def _named(con: DuckDBPyConnection, statement: str) -> set[str]:
 
 def top(config: Config, what: str, window: Window, output: Output, count: int) -> None:
     """The largest teams or workloads, or the GPUs with findings first, on standard output."""
+    from gpureport.pipeline.reporting import refuse_cut_hours
     from gpureport.report.page.own_grids import TOP_TABLES
     from gpureport.report.page.own_grids import top as rows_of
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from gpureport.catalog import Catalog, load_catalog
 from gpureport.config import Config
 from gpureport.errors import UsageError
 from gpureport.export import Exported, ExportSettings, export_day
 from gpureport.pipeline.progress import progress_bar
+from gpureport.pipeline.settings import catalog_of
 from gpureport.window import Window
-
-
-def catalog_of(config: Config) -> Catalog:
-    """The catalog, with the configured rows and labels."""
-    return load_catalog(config.signals, config.labels)
 
 
 def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool = False) -> Exported:

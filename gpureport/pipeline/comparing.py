@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpureport.compute import connection
 from gpureport.config import Config
+from gpureport.database import connection
 from gpureport.errors import LakeError
 from gpureport.facts.look_back import window_before
 from gpureport.facts.quotas import quota_lake

@@ -11,7 +11,7 @@ from gpureport import file_import, snapshot
 from gpureport.config import Config
 from gpureport.errors import GpureportError, SourceError
 from gpureport.file_import import Imported
-from gpureport.pipeline.collecting import catalog_of
+from gpureport.pipeline.settings import catalog_of
 from gpureport.snapshot import Snapshot
 from gpureport.sources.kubernetes import HOW_TO_NAME_A_CLUSTER, NoClusterError, open_cluster, read_observed_at
 from gpureport.window import rfc3339

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from duckdb import DuckDBPyConnection
 
 from gpureport import findings
-from gpureport.compute import compute_day, connection
+from gpureport.compute import compute_day
 from gpureport.config import Config
+from gpureport.database import connection
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
 from gpureport.facts.identity import MadeWith
@@ -22,9 +23,15 @@ from gpureport.facts.idle_power import later_days_without
 from gpureport.facts.lake_days import open_lake_days
 from gpureport.facts.opening import folder
 from gpureport.lake import Lake, open_lake, views
-from gpureport.pipeline.collecting import catalog_of
 from gpureport.pipeline.delivering import deliver
-from gpureport.pipeline.settings import REPORT_THREADS, compute_settings, facts_made_with, report_settings, reported_lake
+from gpureport.pipeline.settings import (
+    REPORT_THREADS,
+    catalog_of,
+    compute_settings,
+    facts_made_with,
+    report_settings,
+    reported_lake,
+)
 from gpureport.query import Query, build, load, needed
 from gpureport.report_tables import ReportSettings, differing_days, failed_checks, report_tables
 from gpureport.section import existing

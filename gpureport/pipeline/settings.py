@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpureport import findings
-from gpureport.compute import ComputeSettings
+from gpureport.catalog import Catalog, load_catalog
 from gpureport.config import Config
 from gpureport.facts.identity import MadeWith, made_with
 from gpureport.lake import Lake, open_lake
@@ -14,8 +14,16 @@ from gpureport.report_tables import ReportSettings
 from gpureport.report_tables.carbon import intensities
 from gpureport.schedulers.model import Rules
 
+if TYPE_CHECKING:
+    from gpureport.compute import ComputeSettings
+
 REPORT_THREADS = 1
 """Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""
+
+
+def catalog_of(config: Config) -> Catalog:
+    """The catalog, with the configured rows and labels."""
+    return load_catalog(config.signals, config.labels)
 
 
 def reported_lake(config: Config) -> Lake:
@@ -26,6 +34,8 @@ def reported_lake(config: Config) -> Lake:
 
 def compute_settings(config: Config) -> ComputeSettings:
     """What facts depend on."""
+    from gpureport.compute import ComputeSettings  # a question to the lake should not wait for what computes
+
     return ComputeSettings(
         memory_threshold_ratio=config.saturation.memory_threshold_ratio,
         idle_watts=config.power.idle_watts,

@@ -198,8 +198,8 @@ joined as (
             0
         ), 3) as observed_seconds,
         told.signal is not null as is_told,
-        lack.signal is not null as is_not_on_model,
-        guest.signal is not null as is_not_told_to_guest,
+        (expected.gpu_model, expected.signal) in (from lack) as is_not_on_model,
+        (expected.gpu_model, expected.signal) in (from guest) as is_not_told_to_guest,
         coalesce(told.source_metric, if(expected.signal = 'throttle_reasons', gpu.throttle_metrics, null), '') as source_metric,
         coalesce(told.exporter, gpu.exporter, '') as exporter,
         coalesce(told.series_count, 0) as series_count,
@@ -234,14 +234,6 @@ joined as (
             and expected.day = other.day
             and expected.signal = other.signal
             and gpu.exporter = other.exporter
-    left join lack
-        on
-            expected.gpu_model = lack.gpu_model
-            and expected.signal = lack.signal
-    left join guest
-        on
-            expected.gpu_model = guest.gpu_model
-            and expected.signal = guest.signal
     where
         if(expected.is_board, expected.gpu_instance_id = '', expected.gpu_instance_id != '' or not expected.has_instances)
         and (expected.needs != 'optional' or told.signal is not null)

@@ -16,8 +16,8 @@ import pytest
 from pydantic import BaseModel
 
 from gpureport.cli import cli, main
-from gpureport.compute import connection
 from gpureport.config import Config, load_config
+from gpureport.database import connection
 from gpureport.errors import UsageError
 from gpureport.pipeline.settings import compute_settings, report_settings
 from gpureport.window import age_ago

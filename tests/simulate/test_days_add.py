@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gpureport.compute import connection
 from gpureport.config import Config
+from gpureport.database import connection
 from gpureport.facts import opening
 from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, Partition, open_lake
