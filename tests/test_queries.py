@@ -188,7 +188,7 @@ KINDS = {
 TABLE_CALLS = {"numbered_runs": "numbered_runs(given, (key))"}
 
 
-@pytest.mark.parametrize("name", functions().keys() - TABLE_CALLS)
+@pytest.mark.parametrize("name", sorted(functions().keys() - TABLE_CALLS))
 def test_function(name: str, empty: duckdb.DuckDBPyConnection) -> None:
     """Each line of ``functions/<name>.csv``: the parameters, and the result as text."""
     lines = [line for line in (HERE / "functions" / f"{name}.csv").read_text().splitlines() if not line.startswith("#")]
