@@ -1,15 +1,16 @@
--- Allocated GPU-hours of each pod in the window and in the previous period: on GPUs of both, and on those that came or went.
+-- Allocated GPU-hours of each workload in the window and in the previous period: on GPUs of both, and on those that came or went.
 --
--- Hours of the previous period are scaled to the length of this one, so that a longer window is no growth.
+-- Pods come and go while their workload stays; a pod of which no workload is known is one itself. A GPU has one model, its latest name: drivers
+-- rename them. Hours of the previous period are scaled to the length of this one, so that a longer window is no growth.
 --
--- grain:  cluster, gpu_model, namespace, pod, pod_uid, presence
--- reads:  period.capacity, period.ledger, previous.capacity, previous.ledger
+-- grain:  cluster, gpu_model, namespace, workload, presence
+-- reads:  period.capacity, period.ledger, period.workload, previous.capacity, previous.ledger, previous.workload
 -- params: window_ratio
 -- source: period.ledger of both windows
--- columns: cluster, gpu_model, namespace, pod, pod_uid, presence, earlier_held_gpu_hours, held_gpu_hours, earlier_effective_gpu_hours,
+-- columns: cluster, gpu_model, namespace, workload, presence, earlier_held_gpu_hours, held_gpu_hours, earlier_effective_gpu_hours,
 --          effective_gpu_hours, earlier_unmeasured_gpu_hours, unmeasured_gpu_hours, held_before, held_now
 --   namespace                     holder's namespace
---   pod                           holder's pod
+--   workload                      kind/name; of a pod without one pod/uid
 --   presence                      both, added or removed: when the GPUs were there
 --   earlier_held_gpu_hours        h held in the previous period, scaled
 --   held_gpu_hours                h held
@@ -17,28 +18,33 @@
 --   effective_gpu_hours           h of these with SM activity of 0.5 or more
 --   earlier_unmeasured_gpu_hours  h of these active with SM activity unknown, scaled
 --   unmeasured_gpu_hours          h of these active with SM activity unknown
---   held_before                   whether the pod held anything of the model in the previous period
+--   held_before                   whether the workload held anything of the model in the previous period
 --   held_now                      whether it holds anything of the model in this one
 with earlier_device as (
-    select distinct
+    select
         cluster,
-        device_uuid
+        device_uuid,
+        max(gpu_model) as gpu_model
     from previous.capacity
+    group by all
 ),
 
 -- A cluster of which the previous period is not there would be all new.
 device_now as (
-    select distinct
+    select
         cluster,
-        device_uuid
+        device_uuid,
+        max(gpu_model) as gpu_model
     from period.capacity
     where cluster in (select before.cluster from previous.capacity as before)
+    group by all
 ),
 
 device as (
     select
         coalesce(earlier_device.cluster, device_now.cluster) as cluster,
         coalesce(earlier_device.device_uuid, device_now.device_uuid) as device_uuid,
+        coalesce(nullif(device_now.gpu_model, ''), earlier_device.gpu_model) as gpu_model,
         case
             when device_now.cluster is null then 'removed'
             when earlier_device.cluster is null then 'added'
@@ -51,49 +57,43 @@ device as (
 
 held as (
     select
-        cluster,
-        device_uuid,
-        gpu_model,
-        namespace,
-        pod,
-        pod_uid,
-        bucket,
-        gpu_hours * $window_ratio as earlier_gpu_hours,
-        0 as gpu_hours
-    from previous.ledger
-    where bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_unmeasured', 'allocated_idle')
+        ledger.*,
+        workload.workload_kind,
+        workload.workload,
+        ledger.gpu_hours * $window_ratio as earlier_gpu_hours,
+        0 as later_gpu_hours
+    from previous.ledger as ledger
+    left join previous.workload as workload
+        using (cluster, namespace, pod, pod_uid)
     union all by name
     select
-        cluster,
-        device_uuid,
-        gpu_model,
-        namespace,
-        pod,
-        pod_uid,
-        bucket,
+        ledger.*,
+        workload.workload_kind,
+        workload.workload,
         0 as earlier_gpu_hours,
-        gpu_hours
-    from period.ledger
-    where bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_unmeasured', 'allocated_idle')
+        ledger.gpu_hours as later_gpu_hours
+    from period.ledger as ledger
+    left join period.workload as workload
+        using (cluster, namespace, pod, pod_uid)
 ),
 
 summed as (
     select
         held.cluster,
-        held.gpu_model,
+        if(held.device_uuid = '', held.gpu_model, device.gpu_model) as gpu_model,
         held.namespace,
-        held.pod,
-        held.pod_uid,
+        if(held.workload != '', held.workload_kind || '/' || held.workload, held.pod || '/' || held.pod_uid) as workload,
         device.presence,
         sum(held.earlier_gpu_hours) as earlier_held_gpu_hours,
-        sum(held.gpu_hours) as held_gpu_hours,
+        sum(held.later_gpu_hours) as held_gpu_hours,
         coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket = 'effective'), 0) as earlier_effective_gpu_hours,
-        coalesce(sum(held.gpu_hours) filter (where held.bucket = 'effective'), 0) as effective_gpu_hours,
+        coalesce(sum(held.later_gpu_hours) filter (where held.bucket = 'effective'), 0) as effective_gpu_hours,
         coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket in ('allocated_busy', 'allocated_unmeasured')), 0) as earlier_unmeasured_gpu_hours,
-        coalesce(sum(held.gpu_hours) filter (where held.bucket in ('allocated_busy', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
+        coalesce(sum(held.later_gpu_hours) filter (where held.bucket in ('allocated_busy', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
     from held
     inner join device
         using (cluster, device_uuid)
+    where held.bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_unmeasured', 'allocated_idle')
     group by all
 )
 
@@ -102,4 +102,4 @@ select
     sum(earlier_held_gpu_hours) over holder > 0 as held_before,
     sum(held_gpu_hours) over holder > 0 as held_now
 from summed
-window holder as (partition by cluster, gpu_model, namespace, pod, pod_uid)
+window holder as (partition by cluster, gpu_model, namespace, workload)

@@ -1,8 +1,8 @@
 -- Bridge from the GPU-hours of the previous period to those of this one; the steps add up exactly.
 --
 -- Steps of allocated and effective hours, in this order: before; window_length (the two windows are not equally long); capacity_removed and
--- capacity_added (on GPUs that were there in one of the windows only); ended and new (pods that held in one of them only); grew and shrank
--- (pods that held in both, at the effectiveness of before); more_effective and less_effective (what changed in that); after. Capacity's
+-- capacity_added (on GPUs that were there in one of the windows only); ended and new (workloads that held in one of them only); grew and shrank
+-- (workloads that held in both, at the effectiveness of before); more_effective and less_effective (what changed in that); after. Capacity's
 -- own steps grew and shrank are GPUs that were there for longer or less long. Effective hours are null where for more than half of what was
 -- held in one of the windows the effectiveness is not measured. Only clusters of which all days of both windows are there are here.
 --
@@ -14,11 +14,11 @@
 --   step           before, window_length, capacity_removed, capacity_added, ended, new, grew, shrank, more_effective, less_effective, after
 --   position       order of the steps
 --   gpu_hours      h of whole GPUs; of a step the change
---   subject_count  pods behind it; of capacity GPUs
+--   subject_count  workloads behind it; of capacity GPUs
 with pod as (
     select
         *,
-        namespace || '/' || pod || '/' || pod_uid as name,
+        namespace || '/' || workload as name,
         held_gpu_hours - earlier_held_gpu_hours as held_change_gpu_hours,
         -- On what share of its time it was effective; without any time before, as it is now.
         coalesce(

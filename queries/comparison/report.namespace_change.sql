@@ -5,7 +5,7 @@
 -- params:
 -- source: period.ledger of both windows; the one before scaled to the length of this one
 -- columns: cluster, namespace, change, earlier_allocated_gpu_hours, allocated_gpu_hours, allocated_change_gpu_hours,
---          earlier_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_pod_count, ended_pod_count
+--          earlier_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count
 --   namespace                    holder's namespace
 --   change                       new, ended, grew, shrank or same
 --   earlier_allocated_gpu_hours  h held in the previous period
@@ -13,8 +13,8 @@
 --   earlier_effective_gpu_hours  h of these with SM activity of 0.5 or more, as far as it is measured
 --   effective_gpu_hours          h of these with SM activity of 0.5 or more, as far as it is measured
 --   effective_change_gpu_hours   h, the difference
---   new_pod_count                pods that held nothing in the previous period
---   ended_pod_count              pods that hold nothing in this one
+--   new_workload_count           workloads that held nothing in the previous period
+--   ended_workload_count         workloads that hold nothing in this one
 with summed as (
     select
         cluster,
@@ -23,8 +23,8 @@ with summed as (
         sum(held_gpu_hours) as allocated_gpu_hours,
         sum(earlier_effective_gpu_hours) as earlier_effective_gpu_hours,
         sum(effective_gpu_hours) as effective_gpu_hours,
-        count(distinct pod || '/' || pod_uid) filter (where not held_before) as new_pod_count,
-        count(distinct pod || '/' || pod_uid) filter (where not held_now) as ended_pod_count
+        count(distinct workload) filter (where not held_before) as new_workload_count,
+        count(distinct workload) filter (where not held_now) as ended_workload_count
     from period.allocated_change
     group by cluster, namespace
 )
@@ -45,6 +45,6 @@ select
     earlier_effective_gpu_hours,
     effective_gpu_hours,
     effective_gpu_hours - earlier_effective_gpu_hours as effective_change_gpu_hours,
-    new_pod_count,
-    ended_pod_count
+    new_workload_count,
+    ended_workload_count
 from summed

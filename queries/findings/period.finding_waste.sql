@@ -64,7 +64,6 @@ holder as (
         sum(held.told_gpu_hours) >= $figure_min_coverage_ratio * sum(held.told_gpu_hours + held.unknown_gpu_hours) as is_known,
         count(*) filter (where held.idle_gpu_hours >= $idle_ratio * held.told_gpu_hours) as idle_count,
         sum(held.idle_gpu_hours) filter (where held.idle_gpu_hours >= $idle_ratio * held.told_gpu_hours) as idle_device_gpu_hours,
-        bool_or(held.idle_gpu_hours < 0.5 * held.told_gpu_hours) as has_busy_device,
         min(held.first_seen_at) as first_seen_at,
         if(coalesce(bool_or(sure.is_unsure), false), 'medium', 'high') as confidence
     from held
@@ -109,7 +108,7 @@ found as (
         first_seen_at
     from holder
     where
-        not is_idle and is_known and has_busy_device and idle_count > 0 and idle_device_gpu_hours >= $findings_gpu_hours
+        not is_idle and is_known and idle_count between 1 and device_count - 1 and idle_device_gpu_hours >= $findings_gpu_hours
     union all by name
     select
         'GR103' as code,

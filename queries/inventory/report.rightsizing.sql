@@ -9,7 +9,8 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, node_name, gpu_model, verdict, profile, smaller_model, instance_count,
 --          freed_gpu_hours, held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
 --          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
---   verdict                     fits, needs it all, too short (held for less than fit_hours_min), or unknown
+--   verdict                     fits, nothing smaller here (no profile or model of the cluster fits), model not in the catalog, too short (held
+--                               for less than fit_hours_min), or unknown
 --   profile                     MIG profile in which it fits; '' for none
 --   smaller_model               smaller model of the cluster in which it fits; '' for none
 --   freed_gpu_hours             h of whole GPUs that others of the profile could have used; null where none fits
@@ -32,7 +33,8 @@ select
         when not is_known then 'unknown'
         when held_gpu_hours < $fit_hours_min then 'too short'
         when profile != '' or smaller_model != '' then 'fits'
-        else 'needs it all'
+        when is_catalogued then 'nothing smaller here'
+        else 'model not in the catalog'
     end as verdict,
     profile,
     smaller_model,

@@ -11,7 +11,7 @@
 -- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, node_name, gpu_model, held_gpu_hours, busiest_sm_active_ratio,
 --          busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_ratio_max, memory_used_bytes_max, memory_used_ratio_max,
---          is_known, profile, instance_count, is_peak_within, smaller_model, first_seen_at
+--          is_known, is_catalogued, profile, instance_count, is_peak_within, smaller_model, first_seen_at
 --   held_gpu_hours              h for which it was seen while the container held it
 --   busiest_sm_active_ratio     SM activity of its busiest hour; null where it is known for too little of the time
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour; null likewise
@@ -19,6 +19,7 @@
 --   memory_used_bytes_max       largest memory in use; null where unknown
 --   memory_used_ratio_max       the same, of what it and the free memory come to
 --   is_known                    whether all that is compared is known
+--   is_catalogued               whether the catalog has the GPU's model
 --   profile                     MIG profile in which it fits; '' for none
 --   is_peak_within              whether the largest sample of SM activity is within the profile's part too
 --   smaller_model               model of the cluster in which it fits; '' for none
@@ -208,12 +209,15 @@ select
     judged.memory_used_bytes_max,
     judged.memory_used_ratio_max,
     judged.is_known,
+    there.spec is not null as is_catalogued,
     coalesce(fitting.chosen.name, '') as profile,
     fitting.chosen.instance_count,
     judged.sm_active_ratio_max <= fitting.chosen.sm_part as is_peak_within,
     coalesce(smaller.smaller_model, '') as smaller_model,
     judged.first_seen_at
 from judged
+left join there
+    using (cluster, gpu_model)
 left join fitting
     using (cluster, namespace, pod, pod_uid, container, device_uuid)
 left join smaller

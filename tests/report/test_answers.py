@@ -40,7 +40,7 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
         create table report.cost as select 'M' as gpu_model, date '2026-11-20' as day, 72.0 as allocated_gpu_hours,
             144.0 as allocated_cost, 'lab' as cluster, 'serving' as namespace, null::double as co2e_grams;
         create table report.rightsizing (
-            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, freed_gpu_hours double
+            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, freed_gpu_hours double, verdict varchar
         );
         create table report.finding (
             code varchar, cluster varchar, namespace varchar, pod varchar, pod_uid varchar, node_name varchar,
@@ -102,10 +102,13 @@ def test_the_largest_waste_is_named_with_the_workload_of_its_pods_and_its_price(
 
 
 def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("insert into report.rightsizing values ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 12.0)")
+    # hold-0 is idle all its time: a smaller size frees nothing more. Eight hours are too short to judge.
+    con.execute("""insert into report.rightsizing values ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 12.0, 'fits'),
+        ('lab', 'research', 'hold-0', '', 8.0, 'fits'), ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 8.0, 'too short')""")
     found = _answers(con)["GPUs to return"]
     assert (found.headline, found.tone) == ("1.5 of 4", "warn")  # 24 h idle and 12 h freed over 24 h
-    assert found.detail == "1 idle on average · 0.5 by a MIG profile or smaller model · $48 for the idle ones"
+    by_team = "by team: research 1, serving 0.5"  # 36 GPU-hours at $2
+    assert found.detail == f"1 idle on average · 0.5 by a MIG profile or smaller model · {by_team} · $72 for the allocated ones"
 
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:

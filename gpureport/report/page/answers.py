@@ -19,6 +19,22 @@ _TRACE = 0.0005
 _HIGH, _MEDIUM = 0.99, 0.9
 _SIZES = {"share": "share of a GPU", "1": "1 GPU", "2-4": "2–4 GPUs", "5-8": "5–8 GPUs", "more": "more than 8 GPUs"}
 """Size classes of requests."""
+_GIVE_BACK = """
+    with fit as (
+        select cluster, namespace, pod, pod_uid, sum(freed_gpu_hours) as freed from report.rightsizing
+        where verdict = 'fits' group by all
+    ),
+    pod as (
+        select team, cluster, namespace, pod, pod_uid, sum(gpu_hours) as held, sum(cost) as cost,
+            coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as unused
+        from page.use where namespace != '' and $team in ('', team) group by all
+    )
+    select team, sum(unused) as idle, sum(coalesce(fit.freed, 0) * (1 - unused / held)) as freed,
+        sum(cost * (unused + coalesce(fit.freed, 0) * (1 - unused / held)) / held) as cost
+    from pod left join fit using (cluster, namespace, pod, pod_uid) where held > 0
+    group by team order by sum(unused + coalesce(fit.freed, 0) * (1 - unused / held)) desc, team
+"""
+"""GPU-hours that each team can give back: idle ones, and what a smaller size frees of the others; an hour counts once."""
 _HEALTH = "substr(code, 1, 3) in ('GR3', 'GR4') and code not in ('GR310', 'GR402')"
 """Findings of sick or throttled GPUs; those of programs on healthy ones left out."""
 
@@ -161,12 +177,8 @@ class _Asked:
 
     def return_(self) -> Answer:
         """How many GPUs could be returned: idle ones on average, smaller sizes, and GPUs that were free in every hour."""
-        whole = self.whole
-        idle = whole.of(*IDLE)
-        smaller = self.row("""
-            select sum(freed_gpu_hours) as freed, count(*) filter (where freed_gpu_hours > 0) as containers
-            from report.rightsizing left join page.pod using (cluster, namespace, pod, pod_uid) where $team in ('', team)
-        """)
+        teams = self.tables.rows(_GIVE_BACK, team=self.team)
+        idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
         spare = (
             {}
             if self.team
@@ -180,19 +192,20 @@ class _Asked:
             )
         """)
         )
-        freed = smaller.get("freed") or 0.0
         parts = [f"{_per(idle, self.hours)} idle on average"]
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         if whole_spare := int(float(spare.get("gpus") or 0) + 1e-6):
             parts.append(f"{whole_spare} free in every hour")
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
-        cost = self.row(
-            "select sum(cost) as cost from page.use where bucket in ('allocated_idle', 'reserved_idle') and $team in ('', team)"
-        )
+        largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
+        if largest and not self.team:
+            told = (f"{each['team']} {_per(each['idle'] + each['freed'], self.hours)}" for each in largest[:3])
+            parts.append(f"by team: {', '.join(told)}")
+        costs = [each["cost"] for each in teams if each["cost"] is not None]
         of = "" if self.team else f" of {self.header.device_count:,}"
         tone = "warn" if gpus >= 0.5 else ""
-        detail = " · ".join(parts) + self.money.tail(cost.get("cost"), " · ", " for the idle ones")
+        detail = " · ".join(parts) + self.money.tail(sum(costs) if costs else None, " · ", " for the allocated ones")
         return Answer(
             "GPUs to return",
             f"{formats.significant(round(gpus, 1))}{of}",
