@@ -199,7 +199,10 @@ def con() -> duckdb.DuckDBPyConnection:
             "pod varchar, pod_uid varchar, bucket varchar, gpu_hours double); "
             "create table period.ledger as from previous.ledger; "
             "create table previous.capacity (cluster varchar, node_name varchar, device_uuid varchar, gpu_model varchar, "
-            "capacity_seconds double); create table period.capacity as from previous.capacity"
+            "capacity_seconds double); create table period.capacity as from previous.capacity; "
+            # Pods a and b are of one workload, of c and d none is known.
+            "create table period.workload as select 'c' as cluster, 'ns' as namespace, unnest(['a', 'b']) as pod, '' as pod_uid, "
+            "'Deployment' as workload_kind, 'web' as workload; create table previous.workload as from period.workload"
         )
         yield con
 

@@ -161,6 +161,13 @@ def test_cost_is_of_all_hours_and_its_parts_are_told(con: duckdb.DuckDBPyConnect
     assert found.detail.startswith("allocated $144 · of it idle $48 · unallocated $48.")
 
 
+def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("insert into report.gpu_hour_ledger values ('lab', 'a', 'p', '', 'N', '2026-11-20', 'effective', 32)")
+    found = _answers(con)["Cost"]
+    assert found.headline == "≥ $192"  # 96 of 128 hours have one
+    assert "75.0 % of GPU-hours have a price" in found.detail
+
+
 def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("drop table report.cost")
     found = _answers(con)["Cost"]

@@ -313,7 +313,8 @@ class _Asked:
             select sum(cost) as whole, sum(cost) filter (where namespace != '') as allocated,
                 sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle,
                 sum(cost) filter (where bucket in ('free', 'fragmented', 'unavailable')) as unallocated,
-                sum(cost) filter (where bucket = 'unknown' and namespace = '') as unknown
+                sum(cost) filter (where bucket = 'unknown' and namespace = '') as unknown,
+                sum(gpu_hours) filter (where cost is not null) / sum(gpu_hours) as priced_ratio
             from page.use where $team in ('', team)
         """)
         energy = self._energy()
@@ -326,9 +327,11 @@ class _Asked:
         parts = [
             f"{word} {self.money(spent[name])}" for name, word in words.items() if spent[name] and spent[name] != spent["whole"]
         ]
+        if is_partial := spent["priced_ratio"] < 1 - _TRACE:
+            parts.append(f"{formats.percent(spent['priced_ratio'])} of GPU-hours have a price")
         return Answer(
             "Cost",
-            self.money(spent["whole"]),
+            ("≥ " if is_partial else "") + self.money(spent["whole"]),
             f"{' · '.join([*parts, *energy])}. {sure}.",
             "",
             self.confidence,
