@@ -56,8 +56,11 @@ def report(lake: Path, out: Path, *arguments: str, config: tuple[str, ...] = ())
     return {**found, "unknown": unknown}
 
 
-def test_a_dead_cluster_is_unknown_on_every_night_after(lake: Path, tmp_path: Path) -> None:
-    found = report(lake, tmp_path, "--since", "2026-03-04")
+def test_a_dead_cluster_is_unknown_on_every_night_after(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "gpureport.toml"
+    file.write_text("[prices.gpu_hour]\nL40S = 1\n")
+    found = report(lake, tmp_path / "out", "--since", "2026-03-04", config=("--config", str(file)))
+    assert "L40S" not in capsys.readouterr().err  # it is expected, so its price is not misspelt
     assert found["unknown"] == {
         ("us", "H100", "not_exported"): 24.0,
         ("us", "L40S", "not_exported"): 24.0,
@@ -83,12 +86,19 @@ def test_missing_days_first_in_the_middle_and_last_are_unknown_by_model(lake: Pa
     assert "nothing of the cluster was exported; its GPUs are those of 2026-03-02" in evidence
 
 
-def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_other(lake: Path, tmp_path: Path) -> None:
+def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_other(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "gpureport.toml"
-    file.write_text('[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n')
+    file.write_text(
+        '[owners]\nteam_label = "crew"\n[prices.gpu_hour]\nH100 = 1\nH1000 = 1\n[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n'
+    )
     arguments = ("--since", "2026-03-04", "--cluster", "eu")
     found = report(lake, tmp_path / "out", *arguments, config=("--config", str(file)))
     assert (found["unknown"], found["clusters"]) == ({}, ["eu"])
+    said = capsys.readouterr().err
+    assert "prices.gpu_hour names 'H1000', which no GPU of the period is; its GPUs are H100" in said
+    assert "owners.team_label is 'crew', which no namespace with GPUs in the period has" in said
 
 
 def test_sql_and_top_of_one_cluster_read_no_other(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -186,8 +186,8 @@ def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> Non
 
 
 def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
-    """A sentence for each configured model or UUID that is no GPU's of the window: misspelt, it would silently count for none."""
-    rows = con.execute("select distinct gpu_model, device_uuid from report.device").fetchall()
+    """A sentence for each configured model, UUID or label that nothing of the window has: it would silently count for none."""
+    rows = con.execute("select distinct gpu_model, device_uuid from period.capacity").fetchall()
     models, uuids = {model for model, _ in rows}, {uuid for _, uuid in rows}
     given = {
         "prices.gpu_hour": config.prices.gpu_hour.keys() - models,
@@ -195,7 +195,12 @@ def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
         "links": config.links.keys() - models,
     }
     there = ", ".join(sorted(filter(None, models))) or "of no known model"
-    return [
+    is_lost = (
+        "team_label" in config.owners.model_fields_set and not con.execute("from period.workload where team != ''").fetchone()
+    )
+    label = config.owners.team_label
+    unlabeled = [f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"] if is_lost else []
+    return unlabeled + [
         f"{section} names {name!r}, which no GPU of the period is; its GPUs are {there}"
         for section, names in given.items()
         for name in sorted(names - {"all"})
