@@ -91,7 +91,8 @@ def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_othe
 ) -> None:
     file = tmp_path / "gpureport.toml"
     file.write_text(
-        '[owners]\nteam_label = "crew"\n[prices.gpu_hour]\nH100 = 1\nH1000 = 1\n[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n'
+        '[owners]\nteam_label = "crew"\n[prices.gpu_hour]\nH100 = 1\nH1000 = 1\n'
+        '[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n'
     )
     arguments = ("--since", "2026-03-04", "--cluster", "eu")
     found = report(lake, tmp_path / "out", *arguments, config=("--config", str(file)))
