@@ -139,11 +139,9 @@ class Board(NamedTuple):
 
     watts: float
     memory_bytes: float
-    nvlink_bytes_per_second: float
-    """In each direction."""
 
 
-UNKNOWN_BOARD = Board(0.0, 0.0, 0.0)
+UNKNOWN_BOARD = Board(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -255,7 +253,7 @@ def _spellings(meaning: Meaning) -> Iterator[Meaning]:
 
 def _boards() -> tuple[tuple[str, Board], ...]:
     rows = catalog_rows("gpu_model.csv")
-    factors = {"board_watts": 1.0, "memory_gigabytes": 2.0**30, "nvlink_gigabytes_per_second": 1e9}
+    factors = {"board_watts": 1.0, "memory_gigabytes": 2.0**30}
     return tuple((row["gpu_model"], Board(*(float(row[name] or 0) * by for name, by in factors.items()))) for row in rows)
 
 

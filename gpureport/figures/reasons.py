@@ -57,7 +57,7 @@ REASONS = {
     "not_applicable": "the values meant 'not applicable': the largest number of an integer type (AMD)",
     "over_total": "used and free memory added up to more than the total: one of them is wrong",
     "dead": "the counter stood at exactly 0 for an hour or more while other signals showed work",
-    "implausible": "impossible for the model (beyond board power or links, under 1 % of its power), or against another signal",
+    "implausible": "impossible for the model (beyond its board power, under 1 % of its power), or against another signal",
     "outlier": "a few counter values were away from those around them",
     "beyond_bound": "the counter grew faster than the device can",
     "backward_step": "the counter fell, and not by a reset: the step is no growth",

@@ -23,8 +23,6 @@ _UNKNOWN_BOUND_WATTS = 3000.0
 _LEAST = 0.01
 """Of a board's power: no board idles there; of the power beside a counter: no board's power varies so much."""
 _HIGHEST_LIMIT = 2.0
-_NVLINK = {"nvlink_tx_bytes_per_second": 1, "nvlink_rx_bytes_per_second": 1, "nvlink_bytes_per_second": 2}
-"""Directions that are counted."""
 _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
 """Growth per second, by unit: a clock is read some ms before or after its time stamp; a link repeats no more packets."""
 _STUCK_MS = 600_000
@@ -38,8 +36,6 @@ def believe(found: DeviceSignals, board: Board) -> None:
     bound = bound_watts(found.points.get("power_limit_watts"), board.watts)
     least = _LEAST * board.watts
     _keep_between(found, "power_watts", least, bound)
-    for name, directions in _NVLINK.items():
-        _keep_between(found, name, 0.0, _MARGIN * directions * board.nvlink_bytes_per_second or np.inf)
     for name, points in list(found.points.items()):
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":

@@ -142,7 +142,7 @@ DROP_REASONS = {
     "over_total": "memory used and free are together more than the total",
     "dead": "a counter stuck at exactly 0 for an hour or more in which the GPU was busy by others",
     "implausible": "power beyond 1.5 x the larger of limit and board power (3,000 W if neither is known), or under 1 % of it; "
-    "a limit beyond twice the board power; NVLink traffic beyond 1.5 x what the model's links carry",
+    "a limit beyond twice the board power",
     "outlier": "up to ten counter values away from those around them, which go together",
     "beyond_bound": "a counter grew faster than the device can: the growth is not believed",
     "backward_step": "a counter fell to more than can have come since a reset: the step is no growth",

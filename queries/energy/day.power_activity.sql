@@ -4,7 +4,7 @@
 -- engine activity where every instance has it, else SM activity where every one has that, else the one that any has; engine
 -- activity that is 0 for all while the SMs worked is none. What an active instance without a holder used is unallocated.
 -- Where the activity of a held instance is unknown, or is 0 for all, all are taken as equally active.
--- Above idle in other spans: in equal parts to all holders. Of idle an instance has its part of the GPU, no one that of a free one or of what is unsliced.
+-- Above idle in other spans: in equal parts to all holders. Of idle an instance has its part of all slices, no one that of a free one.
 --
 -- Kepler's shares: activity neither weighted nor cut, instances without activity or without a holder left out, unallocated when none has
 -- any; active or not.
@@ -169,6 +169,8 @@ placed as (
             piece.cluster = choice.cluster
             and piece.device_uuid = choice.device_uuid
             and piece.hour_start_at = choice.hour_start_at
+    -- What was there at another time of the hour is none of the piece's.
+    where holder.start_at is not null or profiled.piece_number is not null or coalesce(instance_hour.gpu_instance_profile, '') = ''
 ),
 
 instance as (
@@ -179,8 +181,7 @@ instance as (
         sum(if(instance_owner_count > 0, slice_count, 0)) over same_piece as held_slice_count,
         if(instance_owner_count > 0, slice_count / held_slice_count, 0) as slice_share_ratio,
         instance_owner_count / owner_count as equal_share_ratio,
-        if(instance_owner_count > 0, part_ratio, 0) as held_part_ratio,
-        held_part_ratio / greatest(1, round(sum(held_part_ratio) over same_piece, 9)) as idle_share_ratio
+        if(instance_owner_count > 0, slice_count / sum(slice_count) over same_piece, 0) as idle_share_ratio
     from placed
     window same_piece as (partition by piece_number)
 ),

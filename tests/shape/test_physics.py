@@ -161,7 +161,6 @@ def test_a_power_limit_that_no_board_has_lifts_no_bound() -> None:
     ("metric", "value", "signal"),
     [
         ("PROF_PCIE_TX_BYTES", 3.9e12, "pcie_tx_bytes_per_second"),
-        ("PROF_NVLINK_RX_BYTES", 3.9e12, "nvlink_rx_bytes_per_second"),
         ("DEV_XID_ERRORS", 1_000_000_007, "xid_code"),
     ],
 )
