@@ -78,6 +78,9 @@ QUOTA_FIGURES = {
     "waiting_seconds_max": Figure("largest window's end − queued of workloads that wait", absent="none waits"),
     "start_seconds_p50": Figure("median of first pod running − quota reserved", absent="no pod was seen to run"),
     "pending_gpu_hours": Figure("Σ GPUs requested × time in which they waited"),
+    "reported_native_avg": Figure("mean that the scheduler reports, in the resource's own unit"),
+    "recomputed_native_avg": Figure("mean from requests of pods and workloads, or by the scheduler's rules, in the same unit"),
+    "difference_native_avg": Figure("recomputed_native_avg - reported_native_avg"),
     "fairness_gap_ratio": Figure("largest less smallest of held ÷ due over quotas: derived", absent=f"{_SHARE}; nothing was due"),
     "jain_ratio": Figure("(Σ x)² ÷ (n Σ x²) of x = held ÷ due over quotas: derived", absent=f"{_SHARE}; nothing was due"),
 }
