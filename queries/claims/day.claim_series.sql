@@ -93,11 +93,7 @@ told as (
 )
 
 select
-    told.cluster,
-    told.namespace,
-    told.claim,
-    told.pod,
-    told.pod_uid,
+    told.* exclude (first_at, last_until_at),
     coalesce(life.bound_at, told.first_at) as start_at,
     least(told.last_until_at, life.ended_at) as end_at
 from told

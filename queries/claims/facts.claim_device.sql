@@ -47,25 +47,7 @@ named as (
 )
 
 select
-    match.cluster,
-    match.namespace,
-    match.claim,
-    match.claim_uid,
-    match.driver,
-    match.pool,
-    match.device,
-    match.share_id,
-    match.request,
-    match.subrequest,
-    match.is_admin_access,
-    match.is_extended_resource,
-    match.node_name,
-    match.device_type,
-    match.profile,
-    match.gpu_model,
-    match.device_uuid,
-    match.gpu_instance_id,
-    match.matched_by,
+    match.* exclude (start_at, end_at, start_source, end_source, end_uncertainty_seconds),
     case
         when match.is_admin_access then 0
         when match.share_id = '' then 1

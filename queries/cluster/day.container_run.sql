@@ -101,15 +101,7 @@ followed as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    node_name,
-    claims,
-    resources,
-    start_at,
+    * exclude (finished_at, last_at, stands_until_at, next_start_at),
     coalesce(finished_at, least(stands_until_at, next_start_at)) as end_at,
     if(finished_at is not null, 0, greatest(0, epoch(end_at - last_at)))::double as end_uncertainty_seconds
 from followed

@@ -159,9 +159,7 @@ named as (
 )
 
 select
-    named.cluster,
-    named.node_name,
-    named.day,
+    named.*,
     least(listed.start_at, sliced.start_at)::timestamp as start_at,
     greatest(listed.end_at, sliced.end_at)::timestamp as end_at,
     least(listed.offered_from_at, sliced.start_at)::timestamp as offered_from_at,

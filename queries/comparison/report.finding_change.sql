@@ -52,17 +52,7 @@ paired as (
 )
 
 select
-    paired.code,
-    paired.cluster,
-    paired.namespace,
-    paired.pod,
-    paired.pod_uid,
-    paired.container,
-    paired.node_name,
-    paired.device_uuid,
-    paired.gpu_instance_id,
-    paired.detail,
-    paired.change,
+    paired.* exclude (severity, evidence, earlier_gpu_hours, gpu_hours),
     rule.title,
     coalesce(paired.severity, rule.severity) as severity,
     paired.evidence,

@@ -173,10 +173,7 @@ step as (
     group by pod_step.cluster, pod_step.gpu_model, pod_step.measure, pod_step.step, measured.is_unmeasured
     union all by name
     select
-        cluster,
-        gpu_model,
-        measure,
-        step,
+        * exclude (gpu_hours),
         sum(gpu_hours) as gpu_hours,
         count(*) filter (where gpu_hours != 0) as subject_count
     from capacity_step

@@ -36,19 +36,7 @@ with hourly as (
 
 -- Facts of older versions have no expected devices: there those are expected that were seen.
 due as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
-        node_name,
-        gpu_model,
-        driver_version,
-        last_seen_at,
-        due_from_at,
-        due_until_at,
-        is_gone,
-        silent_hours
+    select *
     from facts.expected_device
     union all by name
     select

@@ -161,11 +161,7 @@ stretch as (
 
 entry as (
     select
-        claim_turn.cluster,
-        claim_turn.namespace,
-        claim_turn.claim,
-        claim_turn.claim_uid,
-        claim_turn.is_allocated,
+        claim_turn.* exclude (requests, turn),
         stretch.first_number,
         stretch.last_number,
         unnest(claim_turn.requests) as asked,

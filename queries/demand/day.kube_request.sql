@@ -60,12 +60,7 @@ container as (
 
 request as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        resource,
-        is_opencosts,
+        * exclude (is_init, container, units),
         sum(units) filter (where not is_init) as container_units,
         greatest(coalesce(sum(units) filter (where not is_init), 0), coalesce(max(units) filter (where is_init), 0)) as effective_units
     from container

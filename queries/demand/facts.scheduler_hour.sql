@@ -73,12 +73,7 @@ opencost as (
 
 held as (
     select
-        cluster,
-        resource,
-        is_opencosts,
-        hour_start_at,
-        source,
-        gauge,
+        * exclude (start_at, end_at, value),
         value::double as value,
         (
             overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour)

@@ -24,10 +24,7 @@ with instance_hour as (
 
 instance as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
+        * exclude (gpu_instance_profile),
         coalesce(nullif(max(gpu_instance_profile), ''), '?') as profile
     from instance_hour
     group by cluster, device_uuid, gpu_instance_id, hour_start_at

@@ -21,11 +21,7 @@ with hint as (
 )
 
 select
-    cluster,
-    device_uuid,
-    namespace,
-    pod,
-    container,
+    * exclude (claim, is_virtual),
     coalesce(list_sort(list(distinct claim) filter (where claim is not null)), []) as claims,
     bool_or(is_virtual) as is_virtual
 from hint

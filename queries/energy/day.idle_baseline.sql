@@ -22,9 +22,7 @@ with device as (
 
 wanted as (
     select
-        cluster,
-        device_uuid,
-        gpu_model,
+        *,
         '' as layout
     from device
     union

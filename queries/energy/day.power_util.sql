@@ -124,9 +124,7 @@ other_whole as (
 
 whole as (
     select
-        piece_number,
-        span_at,
-        all_weight,
+        *,
         true as is_known,
         true as is_scraped
     from scraped_whole
@@ -189,10 +187,7 @@ piece as (
 
 part as (
     select
-        reading.holder_number,
-        reading.piece_number,
-        reading.span_at,
-        reading.weight,
+        * exclude (owner_count),
         true as is_scraped
     from reading
     union all by name

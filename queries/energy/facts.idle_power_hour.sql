@@ -84,10 +84,7 @@ free as (
 
 binned as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        bin_watts,
+        * exclude (idle_seconds),
         sum(idle_seconds) as idle_seconds
     from free
     where idle_seconds > 0

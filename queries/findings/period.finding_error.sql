@@ -45,11 +45,7 @@ event as (
 
 counted as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        xid_code,
-        seen_at,
+        * exclude (event_count, holder),
         max(event_count) as event_count,
         list(distinct holder) filter (where holder is not null) as holders
     from event

@@ -128,11 +128,7 @@ found as (
     union all by name
     select
         'GR106' as code,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        gpu_hours,
+        * exclude (sharing_evidence, first_seen_at),
         'high' as confidence,
         format('{:.1f} GPU-hours: {}', gpu_hours, sharing_evidence) as evidence,
         first_seen_at

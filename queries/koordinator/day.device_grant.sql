@@ -78,15 +78,7 @@ told as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    node_name,
-    device_type,
-    minor,
-    device_id,
-    core_percent,
+    * exclude (start_at, end_at, total_bytes, memory_bytes, memory_ratio_percent),
     coalesce(memory_bytes, floor(memory_ratio_percent * total_bytes / 100)) as memory_bytes,
     coalesce(memory_ratio_percent, trunc(100 * memory_bytes / nullif(total_bytes, 0))) as memory_ratio_percent,
     case

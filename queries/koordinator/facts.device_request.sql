@@ -94,12 +94,7 @@ part as (
 
 request as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_type,
+        * exclude (resource, part, amount),
         string_agg(resource || ': ' || printf('%.0f', amount), ', ' order by resource) as asked_as,
         list_sort(list(part)) as parts,
         max(amount) filter (where part in ('gpu', 'rdma', 'fpga')) as whole_percent,

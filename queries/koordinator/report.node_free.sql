@@ -56,18 +56,7 @@ node as (
 )
 
 select
-    cluster,
-    node_name,
-    device_type,
-    device_count,
-    healthy_device_count,
-    core_percent,
-    memory_bytes,
-    memory_ratio_percent,
-    free_core_percent,
-    free_memory_bytes,
-    free_memory_ratio_percent,
-    whole_device_count,
+    * exclude (free_percent, most_percent, whole_minors, best_minor, largest_memory_bytes),
     if(whole_device_count > 0, 100 * whole_device_count, most_percent)::double as largest_percent,
     case when whole_device_count > 0 then whole_minors when most_percent > 0 then best_minor else '' end as largest_minors,
     largest_memory_bytes,

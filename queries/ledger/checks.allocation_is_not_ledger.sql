@@ -36,11 +36,7 @@ with part as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    day,
+    * exclude (allocated_seconds, ledger_seconds),
     sum(allocated_seconds) / 3600 as allocated_gpu_hours,
     sum(ledger_seconds) / 3600 as ledger_gpu_hours
 from part

@@ -21,15 +21,7 @@ select
     device_uuid,
     gpu_instance_id,
     hour_start_at::date as day,
-    outage,
-    is_reserved,
-    is_unsliced,
-    stranding,
-    activity,
-    namespace,
-    pod,
-    pod_uid,
-    hours_method,
+    * exclude (cluster, device_uuid, gpu_instance_id, hour_start_at, gpu_seconds),
     min(hour_start_at) as first_hour_at,
     sum(gpu_seconds) as gpu_seconds
 from hour

@@ -100,17 +100,7 @@ select
     summed.dimension,
     summed.value,
     (summed.seen_count + coalesce(counted.unseen_count, 0))::bigint as device_count,
-    summed.capacity_gpu_hours,
-    summed.effective_gpu_hours,
-    summed.allocated_ineffective_gpu_hours,
-    summed.allocated_busy_gpu_hours,
-    summed.allocated_unmeasured_gpu_hours,
-    summed.allocated_idle_gpu_hours,
-    summed.reserved_idle_gpu_hours,
-    summed.stranded_gpu_hours,
-    summed.free_gpu_hours,
-    summed.unknown_gpu_hours,
-    summed.unavailable_gpu_hours,
+    summed.* exclude (cluster, dimension, value, seen_count, all_gpu_hours),
     -- Sums of many hours differ in the last places: less than a millisecond is none.
     round(summed.capacity_gpu_hours - summed.all_gpu_hours, 6) + 0 as difference_gpu_hours
 from summed

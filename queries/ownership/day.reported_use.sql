@@ -174,14 +174,6 @@ followed as (
 )
 
 select
-    cluster,
-    source,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    gpu_instance_id,
-    start_at,
+    * exclude (is_shared, end_at, sure_until_at, next_start_at),
     if(not is_shared and next_start_at >= sure_until_at, least(end_at, next_start_at), end_at) as end_at
 from followed

@@ -139,10 +139,7 @@ changed as (
 
 told as (
     select
-        way.cluster,
-        way.system,
-        way.resource,
-        way.flavor,
+        way.* exclude (amount_source),
         watch.start_at
     from way
     inner join day.quota_watch as watch
@@ -162,10 +159,7 @@ told as (
 -- What came before anything was known is one sum.
 since as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
+        * exclude (start_at),
         min(start_at) as first_at
     from told
     group by all

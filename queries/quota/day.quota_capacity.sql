@@ -56,10 +56,7 @@ change as (
 
 changed as (
     select
-        cluster,
-        system,
-        resource,
-        start_at,
+        * exclude (growth_native),
         sum(growth_native) as growth_native
     from change
     group by all
@@ -68,10 +65,7 @@ changed as (
 
 summed as (
     select
-        cluster,
-        system,
-        resource,
-        start_at,
+        * exclude (growth_native),
         lead(start_at) over one as end_at,
         sum(growth_native) over one as capacity_native
     from changed

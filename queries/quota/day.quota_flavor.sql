@@ -43,9 +43,7 @@ listed as (
 
 numbered as (
     select
-        cluster,
-        quota,
-        flavors,
+        *,
         unnest(range(1, len(flavors) + 1)) as number
     from listed
 ),

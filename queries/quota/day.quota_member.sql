@@ -214,10 +214,7 @@ flavored as (
 
 part as (
     select
-        cluster,
-        quota,
-        pod_uid,
-        flavor,
+        * exclude (resource),
         list(resource order by resource) as resources
     from flavored
     group by all

@@ -92,10 +92,7 @@ asked as (
 -- A container's request does not change; several series of it are its copies by several scrape targets.
 container_request as (
     select
-        asked.cluster,
-        asked.pod_uid,
-        asked.resource,
-        asked.is_init,
+        asked.* exclude (series_id),
         series.container,
         max(sample.value) as amount
     from asked

@@ -48,13 +48,7 @@ with pair as (
 )
 
 select
-    pair.cluster,
-    pair.system,
-    pair.resource,
-    pair.flavor,
-    pair.quota,
-    pair.measure,
-    pair.hour_start_at,
+    pair.* exclude (seconds, reported_native, recomputed_native),
     any_value(unit.gpus_per_native) as gpus_per_native,
     any_value(unit.native_unit) as native_unit,
     sum(pair.seconds)::double as observed_seconds,

@@ -84,10 +84,7 @@ summed as (
 )
 
 select
-    cluster,
-    system,
-    start_at,
-    end_at,
+    * exclude (held),
     held::double as held_gpus
 from summed
 where held > 0

@@ -40,9 +40,7 @@ part as (
     from day.quota_capacity
     union all
     select
-        offered.cluster,
-        offered.system,
-        offered.resource,
+        offered.*,
         outside.start_at,
         outside.end_at,
         0 as capacity_native,
@@ -127,10 +125,6 @@ usable as (
 )
 
 select
-    cluster,
-    system,
-    resource,
-    start_at,
-    end_at,
+    * exclude (gpus_per_native, usable_native),
     usable_native::double as capacity_native
 from usable

@@ -107,11 +107,7 @@ episode as (
 
 starved as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
+        * exclude (seconds, is_reclaim),
         count(*) as starvation_count,
         max(seconds) as longest_seconds,
         avg(seconds) filter (where is_reclaim) as reclaim_seconds_avg,

@@ -108,16 +108,7 @@ labelled as (
 -- Cut wherever owners change: a span that overlaps a run lies within it.
 held as (
     select
-        ownership.cluster,
-        ownership.namespace,
-        ownership.pod,
-        ownership.pod_uid,
-        ownership.container,
-        ownership.device_uuid,
-        ownership.gpu_instance_id,
-        ownership.certainty,
-        ownership.sharing_mode,
-        ownership.sharing_evidence,
+        ownership.* exclude (start_at, end_at, source, life_start_at, life_end_at),
         span.hour_start_at,
         span.start_at
     from facts.ownership

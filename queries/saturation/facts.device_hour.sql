@@ -77,15 +77,7 @@ run as (
         summed.gpu_instance_id,
         summed.hour_start_at,
         least(run.end_at, summed.hour_start_at + interval 1 hour) as end_at,
-        run.start_at,
-        run.node_name,
-        run.gpu_index,
-        run.gpu_device,
-        run.gpu_model,
-        run.gpu_instance_profile,
-        run.pci_bus_id,
-        run.driver_version,
-        run.make
+        run.* exclude (cluster, device_uuid, gpu_instance_id, end_at)
     from summed
     inner join day.device_run as run
         using (cluster, device_uuid, gpu_instance_id)

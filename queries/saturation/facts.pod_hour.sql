@@ -130,16 +130,7 @@ line_hour as (
 
 named as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
-        signal,
-        scope,
-        line_number,
+        * exclude (start_at, end_at, series_id, metric, is_alone),
         string_agg(distinct metric, ', ' order by metric) as metric
     from line
     group by all
