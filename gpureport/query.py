@@ -51,7 +51,7 @@ class Query:
     params: tuple[str, ...]
     source: str
     columns: Mapping[str, str]
-    """Documentation, unit included, by column, in the result's order."""
+    """Documentation, unit included, by column, in the result's order; of tables that pass, what is particular to them."""
     severity: str
     """Of a check, ``fail`` or ``warn``; '' for other queries."""
     sql: str
@@ -100,7 +100,7 @@ def read(path: Path) -> Query:
     sql = path.read_text(encoding="utf-8")
     header = list(takewhile(lambda line: line.startswith("--"), sql.splitlines()))
     fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
-    missing = {"grain", "reads", "params", "source", "columns"} - set(fields)
+    missing = {"grain", "reads", "params", "source"} - set(fields)
     if missing:
         raise QueryError(f"{path}: the header lacks {', '.join(sorted(missing))}")
     return Query(
@@ -111,7 +111,7 @@ def read(path: Path) -> Query:
         reads=_names(fields["reads"]),
         params=_names(fields["params"]),
         source=fields["source"],
-        columns=_columns(path, header, fields["columns"]),
+        columns=_columns(path, header, fields.get("columns", "")),
         severity=fields.get("severity", ""),
         sql=sql,
         revision=int(fields.get("revision", "1")),
@@ -122,14 +122,15 @@ def _columns(path: Path, header: list[str], listed: str) -> dict[str, str]:
     """Meaning by column: the header's own, else the dictionary's (``catalog/column.csv``)."""
     own = {match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))}
     names = _names(" ".join([listed, *(match[1] for line in header if (match := _MORE_COLUMNS.fullmatch(line)))]))
-    common = _dictionary(path.parent.parent)
+    common = dictionary(path.parent.parent)
     if unknown := [name for name in names if name not in own and name not in common]:
         raise QueryError(f"{path}: no meaning of {', '.join(unknown)}; write it below, or into catalog/column.csv")
     return {name: own.get(name) or common[name] for name in names or own}
 
 
 @cache
-def _dictionary(root: Path) -> Mapping[str, str]:
+def dictionary(root: Path = resources.QUERIES) -> Mapping[str, str]:
+    """What columns mean that several tables have, by name (``catalog/column.csv``)."""
     path = root / "catalog" / "column.csv"
     if not path.exists():
         return {}

@@ -22,8 +22,9 @@ from rebuilding import touched
 
 from gpureport import findings, lake, resources
 from gpureport.documents import queries as query_docs
+from gpureport.facts.intervals import INTERVALS
 from gpureport.facts.quotas import empty_rule_tables
-from gpureport.query import SUBJECTS, Query, build, functions, load
+from gpureport.query import SUBJECTS, Query, build, dictionary, functions, load
 from gpureport.tables import TABLE_BY_NAME
 
 HERE = Path(__file__).parent / "queries"
@@ -233,14 +234,21 @@ def test_headers_tell_the_truth(empty: duckdb.DuckDBPyConnection) -> None:
         for what, said, found in (
             ("reads", set(query.reads), tables_read(empty, query.sql)),
             ("params", set(query.params), parameters(empty, query.sql)),
-            ("columns", list(query.columns), list(empty.table(query.table).columns)),
-            ("grain", set(query.grain) - set(query.columns), set()),
+            ("columns", *columns_said(query, empty.table(query.table).columns)),
+            ("grain", set(query.grain) - set(empty.table(query.table).columns), set()),
             ("purpose and source", bool(query.purpose and query.source), True),
             ("severity", query.severity in (("fail", "warn") if query.life == "checks" else ("",)), True),
         )
         if said != found
     ]
     assert wrong == []
+
+
+def columns_said(query: Query, there: list[str]) -> tuple[list[str], list[str]]:
+    """The columns as a header has them, and as they are; a table that passes says what the dictionary does not."""
+    if query.life not in ("day", "period") or query.table == INTERVALS:
+        return list(query.columns), there
+    return sorted(query.columns.keys() | (set(there) & dictionary().keys())), sorted(there)
 
 
 def test_subjects_read_only_subjects_before_them() -> None:
@@ -258,7 +266,7 @@ def test_numeric_columns_end_in_a_unit(empty: duckdb.DuckDBPyConnection) -> None
     numeric = [
         (query.table, name)
         for query in FILES
-        for name, kind in zip(query.columns, empty.table(query.table).types, strict=True)
+        for name, kind in zip(empty.table(query.table).columns, empty.table(query.table).types, strict=True)
         if str(kind) in ("DOUBLE", "BIGINT", "INTEGER", "HUGEINT")
     ]
     assert [each for each in numeric if not UNITS.fullmatch(each[1]) and not NAMED_BY_CONTRACT.fullmatch(each[1])] == []

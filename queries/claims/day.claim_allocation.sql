@@ -9,8 +9,7 @@
 -- reads:  day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
 -- params:
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
--- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
---          start_at, end_at, start_source, end_source, end_uncertainty_seconds
+-- columns:
 --   start_at      UTC, start of the allocation
 --   start_source  allocation time, pod scheduled, or first look
 --   end_source    pod finished, next allocation, next look, or last look where nothing tells of its end

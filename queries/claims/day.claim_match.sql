@@ -9,9 +9,7 @@
 -- reads:  day.claim_allocation, lake.claim_consumer, lake.device, lake.device_label, lake.owner_label
 -- params:
 -- source: day.claim_allocation; ResourceSlices; labels of the device's series (PCI address, GPU_I_PROFILE)
--- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
---          node_name, device_type, profile, gpu_model, device_uuid, gpu_instance_id, matched_by, start_at, end_at, start_source, end_source,
---          end_uncertainty_seconds
+-- columns:
 --   node_name        node of the device, '' where unknown
 --   device_type      gpu, mig, …; '' where the driver does not say
 --   device_uuid      UUID of the physical GPU; '' where nothing tells

@@ -8,7 +8,7 @@
 -- reads:  day.kube_series, lake.sample, lake.series
 -- params:
 -- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, _completion_time, _phase
--- columns: cluster, namespace, claim, pod, pod_uid, start_at, end_at
+-- columns:
 --   start_at   UTC, when the pod was bound, else first look at which it was told
 --   end_at     UTC, when the pod was done, else end of the last look
 with series as (

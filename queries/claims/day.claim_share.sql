@@ -8,7 +8,7 @@
 -- reads:  lake.claim, lake.claim_device, lake.device
 -- params:
 -- source: ResourceClaim status.allocation.devices.results[].consumedCapacity, spec.devices.requests[].capacity; ResourceSlice capacity
--- columns: cluster, namespace, claim_uid, driver, pool, device, share_id, request, share_ratio, share_source, capacity_ratios
+-- columns:
 --   share_id         the share
 --   share_ratio      0..1 of the device
 --   share_source     consumed capacity or requested capacity

@@ -4,7 +4,6 @@
 -- reads:  day.state_snapshot
 -- params:
 -- source: day.state_snapshot
--- columns: cluster
 select distinct cluster
 from day.state_snapshot
 where kind = 'resourceclaims.resource.k8s.io'

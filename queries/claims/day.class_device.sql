@@ -7,7 +7,7 @@
 -- reads:  lake.device, lake.device_class
 -- params:
 -- source: DeviceClass spec.selectors; ResourceSlice
--- columns: cluster, device_class, driver, pool, device, node_name, is_tainted, observed_at
+-- columns:
 --   device_class  class
 --   is_tainted    the scheduler gives it to no one, or to those who tolerate it
 with class as (

@@ -7,7 +7,7 @@
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation
 -- params:
 -- source: facts.claim_device; ResourceClaim status.reservedFor
--- columns: cluster, device_uuid, gpu_instance_id, namespace, claim_uid, start_at, end_at, pod, pod_uid, share_ratio
+-- columns:
 --   pod          pod that reserved it; '' where none did, or a group of pods
 --   share_ratio  0..1, part of the GPU or instance that the claim has; null where its size is unknown
 with allocated as (

@@ -8,7 +8,7 @@
 -- reads:  day.kube_series, lake.node, lake.pod
 -- params:
 -- source: Node status.allocatable, Pod requests, kube_node_status_*, kube_pod_container_resource_requests
--- columns: cluster, written_as, resource, is_opencosts, unit_gpus
+-- columns:
 --   written_as    name as it is written
 --   resource      name as Kubernetes writes it; Koordinator's before version 1.2 under today's domain
 --   is_opencosts  one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*

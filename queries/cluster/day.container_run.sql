@@ -8,7 +8,7 @@
 -- reads:  day.state_snapshot, lake.pod, lake.pod_container, lake.pod_device
 -- params:
 -- source: Pod status.containerStatuses, status.startTime
--- columns: cluster, namespace, pod, pod_uid, container, node_name, claims, resources, start_at, end_at, end_uncertainty_seconds
+-- columns:
 --   claims     claims that it uses
 --   resources  extended resources that it requests, sorted
 with named as (

@@ -4,7 +4,7 @@
 -- reads:  day.device_run, day.outage
 -- params:
 -- source: day.outage; nodes by the labels of the GPU's series
--- columns: cluster, device_uuid, start_at, end_at, cause
+-- columns:
 --   cause  not_ready, cordoned, unhealthy or tainted; several are listed
 with device as (
     select distinct

@@ -4,7 +4,7 @@
 -- reads:  lake.series
 -- params:
 -- source: kube-state-metrics
--- columns: cluster, series_id, signal, target, namespace, pod, pod_uid, container, node_name, phase, resource, sharing_strategy, replicas
+-- columns:
 --   series_id         the series
 --   signal            name of the metric
 --   target            job and instance that it was scraped from

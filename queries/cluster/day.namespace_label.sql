@@ -6,7 +6,7 @@
 -- reads:  lake.namespace, lake.series
 -- params:
 -- source: Namespace metadata.labels; kube_namespace_labels
--- columns: cluster, namespace, labels
+-- columns:
 --   labels     label → value
 with looked as (
     select

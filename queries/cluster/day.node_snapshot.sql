@@ -7,8 +7,7 @@
 -- reads:  day.state_snapshot, lake.device, lake.node, lake.pod
 -- params:
 -- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
--- columns: cluster, node_name, day, start_at, end_at, offered_from_at, offered_until_at, capacity, labels, slice_drivers, slice_device_count,
---          accelerator_pods
+-- columns:
 --   day                 UTC day of the looks
 --   start_at            UTC, the first look that showed the node
 --   end_at              UTC, until when the last one stands, within the day

@@ -6,7 +6,7 @@
 -- reads:  lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
 -- params:
 -- source: kube_node_status_condition, kube_node_spec_unschedulable; Node status, ResourceSlice taints, Koordinator's Device objects
--- columns: cluster, node_name, device_uuid, start_at, end_at, cause
+-- columns:
 --   node_name    node; '' where a GPU alone is meant
 --   device_uuid  UUID of the GPU; '' where the whole node is meant
 --   cause        not_ready, cordoned, unhealthy or tainted

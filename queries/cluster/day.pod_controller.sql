@@ -4,7 +4,7 @@
 -- reads:  lake.pod, lake.series
 -- params:
 -- source: Pod metadata.ownerReferences; kube_pod_info (created_by_kind, created_by_name)
--- columns: cluster, namespace, pod, pod_uid, maker_kind, maker
+-- columns:
 --   maker_kind  Job, ReplicaSet, StatefulSet, …; Pod of one that no one made
 --   maker       its name
 with told as (

@@ -10,7 +10,7 @@
 -- reads:  day.kube_series, lake.owner_label, lake.sample
 -- params:
 -- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp)
--- columns: cluster, namespace, pod, pod_uid, created_at, listed_from_at, listed_until_at, bound_at, started_at, ended_at, end_source
+-- columns:
 --   created_at       UTC, creation; null where unknown
 --   listed_until_at  UTC, end of the last look at which it was listed; null where kube_pod_info was not collected
 --   bound_at         UTC, when it was bound to a node; null where it was not, or unknown

@@ -4,7 +4,7 @@
 -- reads:  day.kube_series
 -- params:
 -- source: kube-state-metrics kube_pod_container_resource_requests, whose names have '_' for '.', '/' and '-'
--- columns: cluster, namespace, pod, pod_uid, container, resources
+-- columns:
 --   resources  names of the resources, sorted
 select
     cluster,

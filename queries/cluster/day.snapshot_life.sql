@@ -7,7 +7,7 @@
 -- reads:  day.state_snapshot, lake.owner_label, lake.pod
 -- params:
 -- source: Pod metadata and status by looks
--- columns: cluster, namespace, pod, pod_uid, created_at, listed_from_at, listed_until_at, started_at, ended_at
+-- columns:
 --   listed_until_at  UTC, until when the last look at which it was listed stands
 --   started_at       UTC, when it began to run; null where it did not
 with look as (

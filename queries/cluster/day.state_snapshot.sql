@@ -7,7 +7,7 @@
 -- reads:  lake.source
 -- params:
 -- source: gpureport snapshot, gpureport import --kubernetes
--- columns: cluster, kind, observed_at, previous_at, stands_until_at, is_followed, look_number, run_number
+-- columns:
 --   kind             kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io
 --   previous_at      UTC, the look before it; null where that was more than 15 minutes earlier
 --   stands_until_at  UTC, the next look, or 15 minutes later

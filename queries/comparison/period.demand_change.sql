@@ -4,7 +4,7 @@
 -- reads:  period.demand, previous.demand
 -- params:
 -- source: period.demand of both windows
--- columns: cluster, period, resource, unscheduled_unit_hours
+-- columns:
 --   resource                the same in both
 --   unscheduled_unit_hours  h x units of it that pods without a place requested; null where nothing tells
 with most_offered as (

@@ -9,8 +9,7 @@
 -- reads:  facts.device_day, facts.expected_device, facts.node_day
 -- params: retired, since_at, until_at
 -- source: facts.expected_device; facts.device_hour
--- columns: cluster, device_uuid, gpu_instance_id, day, known_day, node_name, gpu_model, driver_version, has_instances, last_seen_at,
---          silent_hours, expected_seconds, observed_seconds, unknown_seconds
+-- columns:
 --   known_day         day whose facts say that it is expected; another than day where nothing of the cluster was exported
 --   has_instances     whether the GPU is cut into MIG instances on that day
 --   last_seen_at      UTC, its last sample; null where it was seen on no day up to this one

@@ -8,8 +8,7 @@
 -- reads:  facts.device_day, facts.node_day, facts.ownership, period.device_day
 -- params:
 -- source: facts.ownership against activity and against kube-state-metrics; dcgm-exporter 27, 127, 138, 151 (labels that are missing)
--- columns: cluster, device_uuid, day, node_name, observed_seconds, unseen_seconds, lacking_seconds, active_seconds, accelerator_pod_count,
---          named_node_count, cause
+-- columns:
 --   observed_seconds       s in which its holder, or that it had none, is known
 --   unseen_seconds         s in which the GPU was expected and without data at all
 --   lacking_seconds        s in which it was seen and its holder is not known

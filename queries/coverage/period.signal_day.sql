@@ -10,9 +10,7 @@
 -- reads:  facts.device_day, facts.device_signal, period.device_day
 -- params: gpu_models, since_at, until_at, virtual_gpus
 -- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226, queries/catalog/gpu_model.csv (models)
--- columns: cluster, device_uuid, gpu_instance_id, day, signal, node_name, gpu_model, driver_version, device_seconds, observed_seconds,
---          unseen_seconds, lacking_seconds, source_metric, exporter, series_count, device_series_count, sample_count, dropped,
---          left_out_count, sibling_count, profiling_count, peer_count, other_count, cause
+-- columns:
 --   observed_seconds     s in which the signal was known
 --   unseen_seconds       s in which the device was expected and without data at all
 --   lacking_seconds      s in which the device was seen and the signal not known

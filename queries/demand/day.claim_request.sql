@@ -8,7 +8,7 @@
 -- reads:  day.state_snapshot, lake.claim, lake.claim_device, lake.pod
 -- params:
 -- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
--- columns: cluster, namespace, pod, pod_uid, resource, device_class, node_name, phase, stage, effective_units, claim_units, start_at, end_at
+-- columns:
 --   namespace        namespace of the pod or claim
 --   pod              name of the pod; '' of a claim without one
 --   pod_uid          its uid; of a claim without a pod the claim's

@@ -9,9 +9,7 @@
 -- reads:  day.claim_request, day.gpu_allocatable, day.gpu_request, day.kube_allocatable, day.kube_request, day.kube_series, day.snapshot_allocatable, day.snapshot_request, day.state_snapshot, lake.sample
 -- params:
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
--- columns: cluster, source, resource, is_opencosts, start_at, end_at, pending_pod_count, pending_request_units, requested_units,
---          allocatable_units, gated_pod_count, unscheduled_pod_count, unscheduled_units, bound_pending_pod_count, bound_pending_units,
---          held_units, schedulable_units, cordoned_units, not_ready_units
+-- columns:
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   is_opencosts             OpenCost itself would count it
 --   pending_pod_count        pods of phase Pending that request it

@@ -9,7 +9,7 @@
 -- reads:  day.claim_request, day.kube_request, day.node_capacity, day.snapshot_request, lake.pod
 -- params:
 -- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
--- columns: cluster, node_name, resource, source, start_at, end_at, cause, wanted_units, free_units
+-- columns:
 --   resource      extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   wanted_units  units that the smallest of the refused pods requests
 --   free_units    units that the node has left

@@ -6,7 +6,6 @@
 -- reads:  day.device_run, day.fragmentation
 -- params:
 -- source: day.fragmentation
--- columns: cluster, device_uuid, start_at, end_at, cause
 with device as (
     select distinct
         cluster,

@@ -6,7 +6,7 @@
 -- reads:  day.accelerator_resource, day.class_device, day.kube_allocatable, day.snapshot_allocatable, facts.node_day
 -- params:
 -- source: day.snapshot_allocatable; day.kube_allocatable
--- columns: cluster, source, node_name, resource, state, allocatable_units, start_at, end_at
+-- columns:
 --   resource           name that they are counted by
 --   state              schedulable, cordoned, not_ready or tainted; null where unknown
 --   allocatable_units  GPUs that may be allocated

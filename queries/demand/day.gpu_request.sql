@@ -7,7 +7,7 @@
 -- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.kube_request, day.snapshot_request, facts.node_day
 -- params:
 -- source: day.snapshot_request, day.claim_request; day.kube_request
--- columns: cluster, source, is_claim, namespace, pod, pod_uid, node_name, phase, stage, effective_units, start_at, end_at
+-- columns:
 --   is_claim         by resource claims, which are counted apart
 --   namespace        namespace of the pod or claim
 --   pod              name of the pod; '' of a claim without one

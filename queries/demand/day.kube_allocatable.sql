@@ -7,7 +7,7 @@
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
 -- params:
 -- source: kube_node_status_allocatable, kube_node_status_condition, kube_node_spec_unschedulable
--- columns: cluster, node_name, resource, is_opencosts, state, allocatable_units, start_at, end_at
+-- columns:
 --   resource  extended resource
 --   state     schedulable, cordoned or not_ready; null where unknown
 --   start_at  UTC, since when it was seen so

@@ -6,7 +6,7 @@
 -- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.node
 -- params:
 -- source: Node status.allocatable, conditions and spec.unschedulable; ResourceSlices by class
--- columns: cluster, node_name, resource, is_opencosts, state, allocatable_units, start_at, end_at
+-- columns:
 --   node_name  node; '' of devices that are not one node's
 --   resource   extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown

@@ -7,8 +7,7 @@
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
 -- params:
 -- source: Pod spec and status; effective requests by the scheduler's rules
--- columns: cluster, namespace, pod, pod_uid, resource, is_opencosts, node_name, phase, stage, container_units, effective_units, start_at,
---          end_at
+-- columns:
 --   resource         extended resource
 --   node_name        node that it is bound to, '' while it is to none
 --   container_units  what its containers request: requests, else limits; null where only others of its parts do

@@ -7,7 +7,7 @@
 -- reads:  facts.scheduler_hour
 -- params: since_at, until_at
 -- source: facts.scheduler_hour
--- columns: cluster, resource, offered_unit_hours, unscheduled_unit_hours
+-- columns:
 --   resource                extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   offered_unit_hours      h x units of nodes that were ready and took pods; of all nodes where that is not known
 --   unscheduled_unit_hours  h x units that pods without a place requested

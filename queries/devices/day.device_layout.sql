@@ -6,7 +6,7 @@
 -- reads:  day.device_run
 -- params:
 -- source: label runs of MIG instances (GPU_I_ID, GPU_I_PROFILE)
--- columns: cluster, device_uuid, hour_start_at, layout
+-- columns:
 --   layout  profiles of its instances, sorted, each as often as it occurs; an unknown profile is ?
 with instance_hour as (
     select

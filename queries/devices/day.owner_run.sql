@@ -4,7 +4,6 @@
 -- reads:  lake.owner_label
 -- params:
 -- source: workload labels of the device's series (dcgm-exporter: pod, namespace, container, pod_uid)
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at
 with run as (
     select
         cluster,

@@ -8,7 +8,7 @@
 -- reads:  day.sample_sum, facts.device_hour, lake.device_sample
 -- params:
 -- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
--- columns: cluster, device_uuid, start_at, end_at, gap_joules, told_joules, is_within_gap, is_active, gap_count
+-- columns:
 --   start_at       UTC, the sample
 --   end_at         UTC, until when it is in force, outside it
 --   told_joules    J, energy of the sample's time by power; null where the counter tells it, or nothing does

@@ -6,7 +6,7 @@
 -- reads:  day.energy_edge
 -- params:
 -- source: day.energy_edge
--- columns: cluster, device_uuid, ended_at, hour_start_at, gap_joules, told_joules, unexplained_joules
+-- columns:
 --   ended_at            UTC, the first sample after the gap or reset
 --   hour_start_at       UTC, start of its hour
 --   told_joules         J of it, or over a reset, by power

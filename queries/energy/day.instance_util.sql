@@ -7,8 +7,7 @@
 -- reads:  day.allocated_interval, day.power_activity, day.sharer_series, day.util_reading
 -- params:
 -- source: day.power_activity, day.sharer_series
--- columns: cluster, holder_number, active_joules, active_joules_unweighted, active_joules_kepler, equal_seconds, active_watts_max, method,
---          scope
+-- columns:
 --   active_joules             J above idle in active spans, its part of the instance's
 --   active_joules_unweighted  J, the same of the instance's part that is not weighted by compute slices
 --   equal_seconds             s of active spans shared equally within the instance

@@ -4,7 +4,6 @@
 -- reads:  lake.series
 -- params:
 -- source: kepler_pod_gpu_watts with state running
--- columns: cluster, series_id, namespace, pod, pod_uid
 select distinct
     cluster,
     series_id,

@@ -13,9 +13,7 @@
 -- reads:  day.allocated_interval, day.device_run, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
 -- params:
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
--- columns: cluster, device_uuid, gpu_instance_id, start_at, hour_start_at, instance_owner_count, slice_count, gpu_ratio, observed_seconds,
---          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds,
---          activity_unknown_seconds, equal_seconds, active_watts_max, clamped_count, spans, method
+-- columns:
 --   gpu_instance_id           MIG instance
 --   instance_owner_count      its holders; 0 of an instance without a holder
 --   slice_count               its compute slices

@@ -9,8 +9,7 @@
 -- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, day.util_reading
 -- params:
 -- source: day.sharer_series; day.power_step
--- columns: cluster, holder_number, observed_seconds, measured_seconds, active_joules, active_joules_kepler, held_joules, idle_joules,
---          active_seconds, activity_unknown_seconds, equal_seconds, active_watts_max, method, scope
+-- columns:
 --   observed_seconds          s in which the GPU was seen
 --   active_joules             J above idle in active spans
 --   held_joules               J above idle in spans without activity

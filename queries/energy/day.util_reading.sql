@@ -4,7 +4,7 @@
 -- reads:  day.sharer_series, lake.sample
 -- params:
 -- source: day.sharer_series
--- columns: holder_number, span_at, until_at, weight
+-- columns:
 --   span_at   UTC, the sample; start of the holder's piece where an earlier one is in force then
 --   until_at  UTC, until when it is in force, outside it
 --   weight    share of time with a kernel of the holder running, or W; of a pod's value each of its containers has an equal part

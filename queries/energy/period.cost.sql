@@ -4,7 +4,7 @@
 -- reads:  period.energy_hour
 -- params: prices
 -- source: period.energy_hour; prices of the configuration
--- columns: cluster, allocated_cost
+-- columns:
 --   allocated_cost  GPU-hours held x the model's price, of models that have one; null without any
 with price as (
     select

@@ -4,7 +4,7 @@
 -- reads:  facts.device_power_day
 -- params:
 -- source: facts.device_power_hour
--- columns: cluster, energy_joules
+-- columns:
 --   energy_joules  J, as far as it is known
 select
     cluster,

@@ -4,9 +4,7 @@
 -- reads:  facts.power_day
 -- params:
 -- source: facts.power_hour
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, observed_seconds, measured_seconds, active_joules,
---          active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds, held_seconds, activity_unknown_seconds,
---          equal_seconds, active_watts_max, clamped_count, idle_watts, idle_source, method, hours_method, scope
+-- columns:
 --   observed_seconds  s in which the GPU was seen while held
 --   measured_seconds  s of them whose energy is known; null where none is
 --   idle_joules       J, its part of the idle baseline; null where the baseline is unknown at some time

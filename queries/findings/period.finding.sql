@@ -4,8 +4,7 @@
 -- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_fit, period.finding_grant, period.finding_quota, period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste
 -- params:
 -- source: facts.finding_*
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at, severity
+-- columns:
 --   namespace    namespace of the workload; '' where it is about a node or GPU
 --   pod          its pod; '' likewise
 --   pod_uid      its uid; '' likewise, and where unknown

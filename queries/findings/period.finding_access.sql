@@ -4,8 +4,7 @@
 -- reads:  facts.device_day, facts.unallocated_use
 -- params: since_at, until_at
 -- source: facts.unallocated_use
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at
+-- columns:
 --   detail         ''
 --   device_uuid    UUID of the GPU on which it is named
 --   gpu_hours      h for which it was named there

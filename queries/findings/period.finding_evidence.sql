@@ -4,8 +4,7 @@
 -- reads:  facts.ownership, period.capacity, period.ledger, period.signal_day
 -- params: findings_gpu_hours, since_at, unseen_ratio, until_at
 -- source: period.ledger, period.capacity, period.signal_day, facts.ownership
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at
+-- columns:
 --   namespace    namespace of the workload; '' where it is about a node or GPU
 --   pod          its pod; '' likewise
 --   pod_uid      its uid; '' likewise, and where unknown

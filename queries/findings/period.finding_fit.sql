@@ -4,8 +4,7 @@
 -- reads:  period.fit
 -- params: findings_gpu_hours, fit_hours_min
 -- source: period.fit
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at
+-- columns:
 --   detail           what more tells it from others of its code: the profile, else the model
 --   gpu_instance_id  ''
 --   gpu_hours        h of whole GPUs that others of the profile could have used; null for another model, whose hours are others

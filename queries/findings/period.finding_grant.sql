@@ -4,8 +4,7 @@
 -- reads:  facts.device_day, facts.overallocation
 -- params: since_at, until_at
 -- source: facts.overallocation
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at
+-- columns:
 --   namespace    namespace of the workload; '' where it is about a node or GPU
 --   pod          its pod; '' likewise
 --   pod_uid      its uid; '' likewise, and where unknown

@@ -4,8 +4,7 @@
 -- reads:  facts.pod_wait, facts.quota_hour, facts.quota_pod_hour, period.quota_pod
 -- params: findings_gpu_hours, idle_ratio, since_at, until_at
 -- source: facts.quota_hour, period.quota_pod
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at
+-- columns:
 --   detail           scheduler, quota, resource and flavor
 --   namespace        namespace that the quota concerns; '' where it is not one
 --   pod              ''

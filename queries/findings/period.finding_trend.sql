@@ -4,8 +4,7 @@
 -- reads:  period.demand_runway
 -- params: lead_time_days, until_at
 -- source: period.demand_runway
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at
+-- columns:
 --   detail           the model
 --   namespace        ''
 --   pod              ''

@@ -8,8 +8,7 @@
 -- reads:  facts.ownership, period.ledger
 -- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, unnamed_ratio
 -- source: period.ledger; how sure its holder is: facts.ownership
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at
+-- columns:
 --   namespace    namespace of the workload; '' where it is about a node or GPU
 --   pod          its pod; '' likewise
 --   pod_uid      its uid; '' likewise, and where unknown

@@ -6,7 +6,7 @@
 -- reads:  period.demand_day
 -- params: until_at
 -- source: period.demand_day
--- columns: cluster, gpu_model, day, held_gpu_hours, naive_gpu_hours, expected_gpu_hours, is_within
+-- columns:
 --   held_gpu_hours      h that were held
 --   naive_gpu_hours     h a week before
 --   expected_gpu_hours  h that the forecast would have said

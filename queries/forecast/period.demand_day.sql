@@ -6,7 +6,7 @@
 -- reads:  facts.device_day, facts.ledger_day
 -- params: unseen_ratio, until_at
 -- source: facts.ledger_day
--- columns: cluster, gpu_model, day, device_count, held_gpu_hours, usable_gpu_hours, is_counted
+-- columns:
 --   device_count      GPUs that were seen
 --   held_gpu_hours    h of whole GPUs that somebody held
 --   usable_gpu_hours  h of whole GPUs that were seen and could be used

@@ -8,7 +8,7 @@
 -- reads:  period.demand_day
 -- params: until_at
 -- source: period.demand_day
--- columns: cluster, gpu_model, day, low_gpu_hours, expected_gpu_hours, high_gpu_hours
+-- columns:
 --   low_gpu_hours       h, below it one in ten is expected to fall
 --   expected_gpu_hours  h, the middle
 --   high_gpu_hours      h, above it one in ten is expected to rise

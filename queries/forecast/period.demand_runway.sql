@@ -4,9 +4,7 @@
 -- reads:  period.demand_backtest, period.demand_day, period.demand_forecast
 -- params: until_at
 -- source: period.demand_forecast against what was usable in the last week
--- columns: cluster, gpu_model, day_count, left_out_count, daily_held_gpu_hours, daily_usable_gpu_hours, weekly_change_gpu_hours,
---          horizon_day_count, runway_day_count, early_runway_day_count, short_gpu_hours, backtest_day_count, backtest_error_ratio,
---          naive_error_ratio, backtest_within_ratio
+-- columns:
 --   day_count             days that count
 --   daily_held_gpu_hours  h held a day, mean of the last week's days
 --   runway_day_count      days until the expected demand reaches what is usable; null where it does not, or nothing is said

@@ -7,8 +7,7 @@
 -- reads:  day.state_snapshot, facts.device_request, lake.koordinator_device, lake.pod, lake.pod_device
 -- params:
 -- source: Pod annotation scheduling.koordinator.sh/device-allocated; Device spec.devices[].resources
--- columns: cluster, namespace, pod, pod_uid, node_name, device_type, minor, device_id, core_percent, memory_bytes, memory_ratio_percent,
---          problem, start_at, end_at
+-- columns:
 --   device_id             UUID of a GPU, PCI address of others; '' where neither pod nor node says
 --   core_percent          computing power; of rdma and fpga the percent of the device
 --   memory_bytes          memory

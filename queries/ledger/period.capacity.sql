@@ -7,7 +7,7 @@
 -- reads:  facts.device_day, period.device_day, period.node_gap
 -- params:
 -- source: facts.device_hour, period.device_day, period.node_gap
--- columns: cluster, node_name, device_uuid, day, gpu_model, device_count, capacity_seconds, unseen_seconds, unseen_cause
+-- columns:
 --   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of
 --   capacity_seconds  s of GPUs, seen and unseen together
 --   unseen_seconds    s in which they were expected and without data

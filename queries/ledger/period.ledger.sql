@@ -17,8 +17,7 @@
 -- reads:  facts.ledger_day, period.capacity, period.holder_day, period.unseen_allocation
 -- params:
 -- source: facts.ledger_day; what had no data: period.capacity, period.unseen_allocation; missing labels: period.holder_day
--- columns: cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid, gpu_model, first_hour_at,
---          hours_method, gpu_hours
+-- columns:
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); of what is free without telemetry why; '' else

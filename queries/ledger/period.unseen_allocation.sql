@@ -7,7 +7,7 @@
 -- reads:  facts.ledger_day, facts.node_allocation, period.capacity
 -- params: since_at, until_at
 -- source: facts.node_allocation; facts.ledger_day
--- columns: cluster, node_name, day, state, namespace, pod, pod_uid, gpu_seconds, unseen_ratio
+-- columns:
 --   namespace     namespace of the pod or claim; '' where unallocated
 --   pod           its pod; '' likewise
 --   pod_uid       its uid; '' likewise

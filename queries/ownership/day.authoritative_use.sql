@@ -7,8 +7,7 @@
 -- reads:  day.reported_use, facts.claim_use
 -- params:
 -- source: facts.claim_use, day.reported_use
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, claims, is_ambiguous,
---          life_start_at, life_end_at
+-- columns:
 --   source         dra-claim, koordinator, kubelet-checkpoint or pod-resources
 --   claims         resource claims behind it, namespace/name, sorted
 --   life_start_at  UTC, start of the container's first run on the device

@@ -8,7 +8,7 @@
 -- reads:  day.authoritative_use, day.device_grant, facts.claim_device, facts.claim_use
 -- params:
 -- source: facts.claim_device, facts.claim_use; day.device_grant, day.authoritative_use
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, grant_key, share_ratio, start_at, end_at
+-- columns:
 --   grant_key    the claim's uid, share and request, or the pod's uid
 --   share_ratio  0..1 of the GPU or instance; null where its size is unknown
 --   start_at     UTC, first time at which it had it

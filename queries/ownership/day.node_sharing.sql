@@ -8,7 +8,7 @@
 -- reads:  day.kube_series, day.node_snapshot, lake.device_label, lake.sample
 -- params:
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
--- columns: cluster, node_name, strategy, evidence
+-- columns:
 --   strategy  time-slicing, mps, none, or shared where it is not told how
 --   evidence  what that is read from
 with label as (

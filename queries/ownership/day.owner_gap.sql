@@ -12,7 +12,7 @@
 -- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample
 -- params:
 -- source: day.owner_label_run; steps of the device's samples
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, life_start_at, life_end_at
+-- columns:
 --   source         in turn, node silent or pod alive
 --   life_start_at  as in day.owner_label_run
 --   life_end_at    as in day.owner_label_run

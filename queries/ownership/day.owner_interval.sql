@@ -6,8 +6,7 @@
 -- reads:  day.authoritative_use, day.owner_gap, day.owner_label_run, lake.device_label
 -- params:
 -- source: day.owner_label_run, day.owner_gap; day.authoritative_use
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, is_absence, is_stated,
---          is_ambiguous, claims, life_start_at, life_end_at
+-- columns:
 --   source         as in day.owner_label_run, day.owner_gap and day.authoritative_use
 --   is_absence     labels did not name it
 --   is_stated      Kubernetes says so

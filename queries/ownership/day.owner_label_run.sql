@@ -8,7 +8,7 @@
 -- reads:  day.owner_run, day.pod_life, day.snapshot_life, facts.refuted_holder
 -- params:
 -- source: exporter labels; kube-state-metrics, else looks at Kubernetes' state, for the pod's uid, start and end
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, life_start_at, life_end_at
+-- columns:
 --   source  labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where looks do
 with claimed as (
     select run.*

@@ -6,7 +6,7 @@
 -- reads:  facts.pod_workload
 -- params: team_label
 -- source: facts.pod_workload
--- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, team
+-- columns:
 --   workload_kind  Deployment, StatefulSet, Job, …; '' where unknown
 --   team           value of the label; '' where the namespace bears none, or its labels are unknown
 with named as (

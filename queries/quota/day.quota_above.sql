@@ -4,7 +4,7 @@
 -- reads:  day.quota_terms
 -- params:
 -- source: parents that quota objects and series name
--- columns: cluster, system, quota, above, depth_count
+-- columns:
 --   above        the quota itself, or one that contains it
 --   depth_count  1 for itself, 2 for its parent, …; 8 at most, deeper than any tree that is known
 with recursive quota as (

@@ -7,9 +7,7 @@
 -- reads:  day.quota_ask, day.quota_change, day.quota_pod, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
 -- params:
 -- source: day.quota_terms, day.quota_ask, day.quota_reported
--- columns: cluster, system, resource, flavor, quota, start_at, end_at, parent, is_parent, tree, namespaces, priority, may_lend, uid,
---          created_at, guaranteed_native, cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native,
---          demanded_native, delivered_native, waiting_native, waiting_pod_native, reported_share_native, amount_source, certainty
+-- columns:
 --   priority                priority among quotas; null where none is given
 --   uid                     uid of the object; '' where unknown
 --   created_at              UTC, creation of the quota; null where unknown

@@ -8,8 +8,7 @@
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota
 -- params:
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
--- columns: cluster, system, quota, resource, flavor, ask, is_own, created_at, bound_at, ended_at, priority, amount_native, pod_native,
---          pod_gpus
+-- columns:
 --   ask         uid, of a workload with the number of its attempt
 --   is_own      it is its own quota, not one that contains that
 --   created_at  UTC, from when it asks

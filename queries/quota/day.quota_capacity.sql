@@ -4,7 +4,7 @@
 -- reads:  day.quota_native, day.quota_node, day.quota_terms, day.quota_unit
 -- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
--- columns: cluster, system, resource, start_at, end_at, capacity_native
+-- columns:
 --   capacity_native  all nodes' in the resource's own unit
 with system as (
     select distinct

@@ -7,7 +7,7 @@
 -- reads:  day.quota_capacity, day.quota_free, day.quota_ask, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
 -- params:
 -- source: clean.quota_*, day.quota_ask, day.quota_capacity, day.quota_free
--- columns: cluster, system, resource, flavor, scope, start_at
+-- columns:
 --   scope     the quota, where its instants are its own; else ''
 --   start_at  UTC, the instant
 with term as (

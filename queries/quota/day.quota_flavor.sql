@@ -4,7 +4,7 @@
 -- reads:  day.quota_terms, lake.quota
 -- params:
 -- source: ClusterQueue and ResourceFlavor objects; Kueue's series of quotas, which tell no order
--- columns: cluster, quota, resource, flavor, place_count, labels, label_names
+-- columns:
 --   quota        ClusterQueue
 --   resource     resource
 --   flavor       flavor

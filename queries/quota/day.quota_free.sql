@@ -6,7 +6,7 @@
 -- reads:  day.quota_native, day.quota_node, day.quota_pod, day.quota_ask
 -- params:
 -- source: day.quota_node less the pods that were bound
--- columns: cluster, request_gpus, start_at, end_at, free_gpus
+-- columns:
 --   request_gpus  size of a request that waited some time
 --   free_gpus     GPUs that such requests could have been given
 with gpus as (

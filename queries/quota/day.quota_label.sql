@@ -4,7 +4,7 @@
 -- reads:  day.state_snapshot, lake.pod, lake.sample, lake.series
 -- params:
 -- source: kube_pod_labels (label_nos_nebuly_com_capacity); Pod label nos.nebuly.com/capacity
--- columns: cluster, pod_uid, start_at, end_at, label
+-- columns:
 --   label     in-quota or over-quota
 with told as (
     select

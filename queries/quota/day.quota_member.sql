@@ -9,7 +9,7 @@
 -- reads:  day.quota_above, day.quota_flavor, day.quota_placement, day.quota_pod, day.quota_terms, lake.node, lake.quota, lake.quota_term
 -- params:
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
--- columns: cluster, system, quota, flavor, namespace, pod, pod_uid, is_own, resources
+-- columns:
 --   resources  Kueue: resources for which the flavor holds; none elsewhere, where it holds for all
 with quota as (
     select

@@ -4,7 +4,7 @@
 -- reads:  day.accelerator_resource, day.kube_series, day.state_snapshot, lake.node, lake.sample
 -- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
--- columns: cluster, node_name, resource, start_at, end_at, offered_native
+-- columns:
 --   resource        resource
 --   offered_native  how much of it, in base units
 with offer as (

@@ -6,7 +6,7 @@
 -- reads:  day.quota_flavor, day.quota_pod, day.workload_run
 -- params:
 -- source: ClusterQueue and ResourceFlavor objects; node selector and affinity of pods and of Workloads' pod sets
--- columns: cluster, quota, resource, placement, flavor
+-- columns:
 --   quota      ClusterQueue
 --   resource   resource
 --   placement  nodes that the pods allow: alternatives as JSON, '' for any

@@ -9,8 +9,7 @@
 -- reads:  day.accelerator_resource, day.kube_series, day.pod_life, day.state_snapshot, lake.pod, lake.sample, lake.series
 -- params:
 -- source: Pod objects; kube-state-metrics pod metrics and kube_pod_labels
--- columns: cluster, namespace, pod, pod_uid, created_at, bound_at, running_at, ended_at, end_reason, node_name, priority, placement,
---          owner_kind, requests, scheduler, scheduling_group, cluster_queue, local_queue, volcano_queue, kai_queue, koordinator_quota
+-- columns:
 --   created_at         UTC, creation, else first seen
 --   bound_at           UTC, when it got its place; null while it waits
 --   ended_at           UTC, when it ended or was gone; null where it was not, or unknown

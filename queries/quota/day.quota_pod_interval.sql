@@ -4,8 +4,7 @@
 -- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_terms, day.quota_unit
 -- params:
 -- source: day.quota_member, day.quota_pod; day.quota_native
--- columns: cluster, system, quota, resource, flavor, namespace, pod, pod_uid, is_own, node_name, created_at, bound_at, running_at, ended_at,
---          end_reason, priority, amount_native, amount_gpus
+-- columns:
 --   node_name    node; '' while it has none
 --   created_at   UTC, from when it asks
 --   amount_gpus  the same in GPUs; null where the resource is none

@@ -6,7 +6,7 @@
 -- reads:  day.quota_flavor, day.quota_series, day.state_snapshot, lake.quota_term
 -- params:
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; status of quota objects, annotations of Koordinator's
--- columns: cluster, system, quota, resource, flavor, field, start_at, end_at, amount_native, source
+-- columns:
 --   field          delivered, demanded, pending or fair_share
 --   amount_native  amount in the resource's own unit
 --   source         series or status

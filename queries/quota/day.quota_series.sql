@@ -8,7 +8,7 @@
 -- reads:  lake.quota_term, lake.sample, lake.series
 -- params:
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; kube-state-metrics of custom resources
--- columns: cluster, system, quota, resource, flavor, field, parent, is_parent, start_at, end_at, amount_native
+-- columns:
 --   field          guaranteed, cap, weight, borrowing_limit, lending_limit, delivered, demanded, pending, fair_share or evicted
 --   parent         quota that contains it, '' where not said
 --   amount_native  value in the resource's own unit; of a weight and of evicted a number

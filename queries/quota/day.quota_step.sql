@@ -10,10 +10,7 @@
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit
 -- params:
 -- source: day.quota_amount, day.quota_share
--- columns: cluster, system, resource, flavor, quota, start_at, end_at, pool, parent, is_parent, gpus_per_native, native_unit,
---          guaranteed_native, cap_native, demanded_native, delivered_native, borrowed_native, lendable_native, lent_native,
---          fair_share_native, share_source, share_reason, entitled_native, over_entitlement_native, unmet_native, free_native,
---          others_borrowed_native, violated_native, is_capped, amount_source, certainty
+-- columns:
 --   pool                     quotas of one pool lend to each other
 --   guaranteed_native        what it has before others may take it back; infinite where all is; null where the system has no such notion
 --   demanded_native          requested; null where unknown

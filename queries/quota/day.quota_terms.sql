@@ -8,9 +8,7 @@
 -- reads:  day.quota_series, day.state_snapshot, lake.quota_term
 -- params:
 -- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
--- columns: cluster, system, quota, resource, flavor, start_at, end_at, parent, is_parent, tree, namespaces, priority, may_lend, uid,
---          created_at, guaranteed_native, cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native,
---          source, certainty
+-- columns:
 --   is_parent               it is said to contain others
 --   priority                priority among quotas; null where none is given
 --   uid                     uid of the object; '' where it was not looked at

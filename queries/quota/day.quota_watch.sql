@@ -5,7 +5,7 @@
 -- reads:  day.kube_series, day.state_snapshot, lake.sample
 -- params:
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
--- columns: cluster, watched, start_at, end_at
+-- columns:
 --   watched   pods, or workloads of Kueue
 with span as (
     select distinct

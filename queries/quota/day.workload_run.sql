@@ -7,8 +7,7 @@
 -- reads:  day.state_snapshot, lake.quota, lake.workload
 -- params:
 -- source: Workload and LocalQueue objects
--- columns: cluster, namespace, workload, workload_uid, attempt, owner_kind, owner_name, local_queue, cluster_queue, priority, priority_class,
---          queued_at, reserved_at, admitted_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, requests
+-- columns:
 --   attempt          1, 2, …
 --   owner_kind       kind of what it was made for: Job, JobSet, RayJob, …
 --   owner_name       name of that

@@ -6,9 +6,7 @@
 -- reads:  facts.quota_hour, facts.quota_pod_hour
 -- params:
 -- source: facts.quota_hour, facts.quota_pod_hour
--- columns: cluster, system, resource, flavor, quota, observed_seconds, guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours,
---          borrowed_gpu_hours, lent_gpu_hours, fair_share_gpu_hours, over_entitlement_gpu_hours, unmet_gpu_hours, violated_gpu_hours,
---          guarantee_honoured_ratio, starved_seconds, capped_seconds, over_quota_gpu_hours, exposed_pod_count
+-- columns:
 --   observed_seconds            s in which its terms and what it held were known
 --   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no such notion
 --   demanded_gpu_hours          GPU-h requested; null where unknown

@@ -6,7 +6,7 @@
 -- reads:  day.quota_member, day.quota_native, day.quota_pod
 -- params:
 -- source: day.quota_pod less day.quota_member
--- columns: cluster, system, start_at, end_at, held_gpus
+-- columns:
 --   held_gpus  GPUs held by pods outside its quotas
 with system as (
     select distinct

@@ -4,7 +4,7 @@
 -- reads:  facts.quota_pod_hour, period.ledger
 -- params: since_at, until_at
 -- source: facts.quota_pod_hour, period.ledger
--- columns: cluster, system, quota, resource, flavor, evicted_pod_count, lost_gpu_hours, idle_gpu_hours, over_quota_gpu_hours, first_idle_at
+-- columns:
 --   evicted_pod_count     pods that were seen to have been preempted or evicted; null where none was
 --   lost_gpu_hours        GPU-h that these had held in the window; null likewise
 --   idle_gpu_hours        GPU-h that its pods held and did not use; null where no GPU of theirs is known

@@ -6,7 +6,7 @@
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_unit, period.quota_outside
 -- params: added_gpus
 -- source: day.quota_capacity, period.quota_outside, day.quota_amount
--- columns: cluster, system, resource, start_at, end_at, capacity_native
+-- columns:
 --   capacity_native  what there is to share, in the resource's own unit
 with offered as (
     select distinct

@@ -4,8 +4,7 @@
 -- reads:  facts.workload_run
 -- params: since_at, until_at
 -- source: facts.workload_run
--- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, priority, priority_class, queued_at, reserved_at,
---          running_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
+-- columns:
 --   ended_at      UTC, when it ended; null where it went on
 --   end_reason    why it ended; '' where it went on
 --   request_gpus  GPUs that it requested

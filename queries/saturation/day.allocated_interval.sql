@@ -7,8 +7,7 @@
 -- reads:  day.granted_share, day.ownership_interval, facts.ownership
 -- params:
 -- source: facts.ownership, day.granted_share
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, hour_start_at, start_at, end_at, holder_number,
---          owner_count, instance_owner_count, pod_owner_count, hours_ratio, hours_method
+-- columns:
 --   holder_number         number of the row: a short key
 --   owner_count           holders of the GPU and of its instances in the piece
 --   instance_owner_count  those of the same instance, or of the whole GPU

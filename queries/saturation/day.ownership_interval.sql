@@ -8,7 +8,6 @@
 -- reads:  day.device_outage, day.device_run, day.fragmented_gpu, day.reservation, facts.ownership
 -- params:
 -- source: facts.ownership, day.device_run, day.device_outage, day.reservation, day.fragmented_gpu
--- columns: cluster, device_uuid, hour_start_at, start_at, end_at
 with change as (
     select
         cluster,

@@ -6,10 +6,7 @@
 -- reads:  period.figure, period.sum
 -- params: figure_min_coverage_ratio, thresholds
 -- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, node_name, gpu_model, sharing_mode, device_seconds,
---          busy_ratio, sm_active_avg, dram_active_avg, pcie_bytes_per_second_avg, power_throttle_ratio, thermal_throttle_ratio,
---          hw_throttle_ratio, memory_pressure_ratio, xid_error_count, xid_codes, is_compute_bound, is_bandwidth_bound, is_io_bound,
---          is_latency_bound, is_ineffective, is_power_limited, is_heat_limited, is_hardware_limited, is_memory_pressured, is_work_rejected
+-- columns:
 --   sharing_mode               as in facts.ownership
 --   device_seconds             s in which the device was seen while held
 --   busy_ratio                 0..1, the larger of engine activity and GPU utilization

@@ -7,7 +7,7 @@
 -- reads:  facts.container_day, facts.device_signal
 -- params: since_at, until_at
 -- source: facts.device_signal
--- columns: subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, source_metrics, left_out
+-- columns:
 --   left_out  signal → for what most of its values were left out, copies aside
 with told as (
     select
