@@ -231,23 +231,7 @@ ordered_device as (
 )
 
 select
-    held.cluster,
-    held.namespace,
-    held.claim,
-    held.claim_uid,
-    held.driver,
-    held.pool,
-    held.device,
-    held.share_id,
-    held.request,
-    held.subrequest,
-    held.is_admin_access,
-    held.is_extended_resource,
-    held.node_name,
-    held.device_type,
-    held.profile,
-    held.gpu_model,
-    held.device_uuid,
+    held.* exclude (is_by_address),
     case
         when held.device_type = 'partition' then null
         when held.device_type != 'mig' then ''
@@ -262,12 +246,7 @@ select
         when named.gpu_instance_id is not null then 'instance with labels of the pod'
         when ordered_instance.gpu_instance_id is not null then 'order of instances'
         else ''
-    end as matched_by,
-    held.start_at,
-    held.end_at,
-    held.start_source,
-    held.end_source,
-    held.end_uncertainty_seconds
+    end as matched_by
 from held
 left join sole
     using (cluster, claim_uid, device, share_id, request, start_at)

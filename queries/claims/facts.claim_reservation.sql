@@ -114,13 +114,9 @@ left join pod
         and stretch.consumer_uid = pod.pod_uid
 union all by name
 select
-    cluster,
-    namespace,
-    claim,
+    * exclude (pod, pod_uid),
     '' as claim_uid,
     'pods' as consumer_resource,
     pod as consumer,
-    pod_uid as consumer_uid,
-    start_at,
-    end_at
+    pod_uid as consumer_uid
 from day.claim_series

@@ -56,14 +56,9 @@ listed as (
 
 offered as (
     select
-        cluster,
-        day,
-        node_name,
+        * exclude (metric, labels, is_accelerator),
         labels['resource'] as resource,
-        if(metric = 'kube_node_status_capacity', value, null) as capacity,
-        value,
-        start_at,
-        end_at
+        if(metric = 'kube_node_status_capacity', value, null) as capacity
     from listed
     where is_accelerator and metric in ('kube_node_status_capacity', 'kube_node_status_allocatable') and value > 0
     union all by name

@@ -30,7 +30,7 @@ wait as (
 )
 
 select
-    commonest.cluster,
+    commonest.*,
     period.name as period,
     commonest.size,
     wait.placed_pod_count,

@@ -67,13 +67,9 @@ with part as (
     group by cluster, device_uuid, day
     union all by name
     select
-        cluster,
+        * exclude (reason, evidence),
         'any' as signal,
-        node_name,
-        day,
         0 as observed_seconds,
-        unknown_seconds,
-        device_count,
         0 as observed_count
     from period.node_gap
 ),

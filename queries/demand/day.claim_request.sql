@@ -291,17 +291,8 @@ asked as (
 )
 
 select
-    asked.cluster,
-    asked.namespace,
-    asked.pod,
-    asked.pod_uid,
+    asked.* exclude (first_number, last_number),
     asked.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
-    asked.device_class,
-    asked.node_name,
-    asked.phase,
-    asked.stage,
-    asked.effective_units,
-    asked.claim_units,
     first_look.observed_at as start_at,
     last_look.stands_until_at as end_at
 from asked

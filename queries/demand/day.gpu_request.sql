@@ -71,14 +71,7 @@ ask as (
 
 sized as (
     select
-        ask.cluster,
-        ask.source,
-        ask.namespace,
-        ask.pod,
-        ask.pod_uid,
-        ask.node_name,
-        ask.phase,
-        ask.stage,
+        ask.* exclude (resource, is_opencosts, container_units, effective_units),
         greatest(
             if(
                 max(ask.effective_units) filter (where name.is_cores) > 0,
@@ -88,9 +81,7 @@ sized as (
                 filter (where not name.is_percent)
             ),
             max(ask.effective_units * name.unit_gpus) filter (where name.is_percent)
-        ) as gpus,
-        ask.start_at,
-        ask.end_at
+        ) as gpus
     from ask
     inner join name
         using (cluster, resource)
@@ -102,34 +93,17 @@ sized as (
 )
 
 select
-    cluster,
-    source,
+    * exclude (gpus),
     false as is_claim,
-    namespace,
-    pod,
-    pod_uid,
-    node_name,
-    phase,
-    stage,
-    gpus as effective_units,
-    start_at,
-    end_at
+    gpus as effective_units
 from sized
 where gpus > 0
 union all by name
 select
-    ask.cluster,
+    ask.* exclude (resource, device_class, effective_units, claim_units),
     'snapshot' as source,
     true as is_claim,
-    ask.namespace,
-    ask.pod,
-    ask.pod_uid,
-    ask.node_name,
-    ask.phase,
-    ask.stage,
-    if(bool_or(ask.effective_units is null or contains(ask.resource, 'mig')), null, sum(ask.effective_units)) as effective_units,
-    ask.start_at,
-    ask.end_at
+    if(bool_or(ask.effective_units is null or contains(ask.resource, 'mig')), null, sum(ask.effective_units)) as effective_units
 from day.claim_request as ask
 inner join class
     using (cluster, resource)

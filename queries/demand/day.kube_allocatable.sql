@@ -107,13 +107,5 @@ judged as (
     group by all
 )
 
-select
-    cluster,
-    node_name,
-    resource,
-    is_opencosts,
-    state,
-    allocatable_units,
-    start_at,
-    end_at
+select *
 from judged

@@ -27,16 +27,8 @@ with ask as (
     from day.snapshot_request
     union all by name
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        resource,
+        * exclude (device_class, phase, effective_units, claim_units),
         claim_units as effective_units,
-        node_name,
-        stage,
-        start_at,
-        end_at,
         'snapshot' as source
     from day.claim_request
     where pod != ''

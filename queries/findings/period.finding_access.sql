@@ -39,23 +39,15 @@ summed as (
 select
     'GR107' as code,
     '' as detail,
-    summed.cluster,
-    summed.namespace,
-    summed.pod,
-    summed.pod_uid,
-    summed.container,
+    summed.* exclude (source, given_devices),
     coalesce(place.node_name, '') as node_name,
-    summed.device_uuid,
-    summed.gpu_instance_id,
     coalesce(place.gpu_model, '') as gpu_model,
-    summed.gpu_hours,
     -- The exporter's own mapping is wrong at times; that is worth a look too.
     'medium' as confidence,
     format(
         'named here for {:.1f} h, while by {} it was given {}', summed.gpu_hours, summed.source,
         array_to_string(summed.given_devices[:4], ', ')
-    ) as evidence,
-    summed.first_seen_at
+    ) as evidence
 from summed
 left join place
     using (cluster, device_uuid)

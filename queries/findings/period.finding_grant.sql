@@ -24,12 +24,8 @@ with place as (
 
 given as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        * exclude (start_at, end_at),
         epoch_ms(least(end_at, $until_at::timestamp) - greatest(start_at, $since_at::timestamp)) / 3600000 as hours,
-        granted_ratio,
-        grants,
         greatest(start_at, $since_at::timestamp) as start_at
     from facts.overallocation
     where start_at < $until_at and end_at > $since_at

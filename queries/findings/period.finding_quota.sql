@@ -117,9 +117,7 @@ found as (
 )
 
 select
-    found.code,
-    found.detail,
-    found.cluster,
+    found.* exclude (system, quota),
     coalesce(home.namespace, if(found.system in ('nos', 'scheduler-plugins'), split_part(found.quota, '/', 1), '')) as namespace,
     '' as pod,
     '' as pod_uid,
@@ -127,11 +125,7 @@ select
     '' as node_name,
     '' as device_uuid,
     '' as gpu_instance_id,
-    '' as gpu_model,
-    found.gpu_hours,
-    found.confidence,
-    found.evidence,
-    found.first_seen_at
+    '' as gpu_model
 from found
 left join home
     using (cluster, system, quota)

@@ -28,14 +28,9 @@ select
 from period.demand_day
 union all by name
 select
-    cluster,
-    gpu_model,
-    day,
+    *,
     'forecast' as kind,
     null::double as held_gpu_hours,
     null::double as usable_gpu_hours,
-    low_gpu_hours,
-    expected_gpu_hours,
-    high_gpu_hours,
     map { 'held_gpu_hours': 'is_future', 'usable_gpu_hours': 'is_future' } as unknown_reasons
 from period.demand_forecast

@@ -79,11 +79,7 @@ longest as (
 
 piece as (
     select
-        longest.cluster,
-        longest.device_uuid,
-        longest.hour_start_at,
-        longest.start_at,
-        longest.end_at,
+        longest.* exclude (board_seconds, longest_seconds),
         hour.gpu_model,
         if(
             hour.has_board,
@@ -277,15 +273,10 @@ taken as (
 
 seen as (
     select
-        unit.cluster,
-        unit.device_uuid,
-        unit.gpu_instance_id,
-        unit.hour_start_at,
+        unit.* exclude (start_at, seconds),
         coalesce(outage.cause, '') as outage,
         coalesce(taken.is_reserved, false) as is_reserved,
-        unit.is_unsliced,
         if(taken.pod is null and unit.gpu_instance_id = '' and not unit.is_unsliced, coalesce(stranding.cause, ''), '') as stranding,
-        unit.activity,
         coalesce(taken.namespace, '') as namespace,
         coalesce(taken.pod, '') as pod,
         coalesce(taken.pod_uid, '') as pod_uid,

@@ -339,13 +339,7 @@ report as (
 )
 
 select
-    summed.cluster,
-    summed.system,
-    summed.resource,
-    summed.flavor,
-    summed.quota,
-    summed.start_at,
-    summed.end_at,
+    summed.* exclude (scope, demanded, delivered),
     term.parent,
     term.is_parent or summed.quota in (
         select above.parent

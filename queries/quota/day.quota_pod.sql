@@ -209,27 +209,9 @@ merged as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    created_at,
+    * exclude (bound_at, requests, fraction_gpus),
     if(bound_at is null, null, greatest(created_at, bound_at)) as bound_at,
-    running_at,
-    ended_at,
-    end_reason,
-    node_name,
-    priority,
-    placement,
-    owner_kind,
-    if(fraction_gpus > 0, map_concat(requests, map { 'gpu-fraction': fraction_gpus }), requests) as requests,
-    scheduler,
-    scheduling_group,
-    cluster_queue,
-    local_queue,
-    volcano_queue,
-    kai_queue,
-    koordinator_quota
+    if(fraction_gpus > 0, map_concat(requests, map { 'gpu-fraction': fraction_gpus }), requests) as requests
 from merged
 where
     namespace != 'kai-resource-reservation'

@@ -9,15 +9,8 @@
 --   created_at   UTC, from when it asks
 --   amount_gpus  the same in GPUs; null where the resource is none
 select
-    member.cluster,
-    member.system,
-    member.quota,
+    member.* exclude (resources),
     native.resource,
-    member.flavor,
-    member.namespace,
-    member.pod,
-    member.pod_uid,
-    member.is_own,
     pod.node_name,
     pod.created_at,
     if(pod.bound_at < pod.ended_at or pod.ended_at is null, pod.bound_at, null) as bound_at,
