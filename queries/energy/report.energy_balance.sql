@@ -72,8 +72,7 @@ hour as (
         sum(if(is_held, gpu_seconds, measured_seconds)) as measured_gpu_seconds,
         max(device_measured_seconds) as measured_seconds,
         sum(energy_joules / nullif(device_measured_seconds, 0)) as power_watts,
-        sum(if(sm_active_gpu_seconds is null, null, active_joules)) as sm_joules,
-        sum(sm_active_gpu_seconds) as sm_active_gpu_seconds
+        sum(if(sm_active_gpu_seconds is null, null, active_joules)) as sm_joules
     from sided
     group by cluster, dimension, value, hour_start_at
 ),
@@ -92,9 +91,7 @@ summed as (
         sum(never_active_joules) as never_active_joules,
         sum(measured_gpu_seconds) / 3600 as measured_gpu_hours,
         sum(power_watts * measured_seconds) / nullif(sum(measured_seconds), 0) as power_watts_avg,
-        max(power_watts) as hour_power_watts_max,
-        sum(sm_joules) as sm_joules,
-        sum(sm_active_gpu_seconds) as sm_active_gpu_seconds
+        max(power_watts) as hour_power_watts_max
     from hour
     group by cluster, dimension, value
 ),

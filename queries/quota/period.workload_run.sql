@@ -10,22 +10,9 @@
 --   request_gpus  GPUs that it requested
 select
     cluster,
-    max(cluster_queue) as cluster_queue,
-    max(namespace) as namespace,
-    max(local_queue) as local_queue,
-    max(workload) as workload,
     workload_uid,
-    max(priority) as priority,
-    max(priority_class) as priority_class,
     queued_at,
-    max(reserved_at) as reserved_at,
-    max(running_at) as running_at,
-    max(ended_at) as ended_at,
-    max(end_reason) as end_reason,
-    max(preemption_reason) as preemption_reason,
-    max(preemptor_uid) as preemptor_uid,
-    max(waiting_message) as waiting_message,
-    max(request_gpus) as request_gpus
+    max(columns(* exclude (cluster, workload_uid, queued_at, owner_kind, admitted_at)))
 from facts.workload_run
 where queued_at < $until_at and coalesce(ended_at, 'infinity'::timestamp) > $since_at
 group by cluster, workload_uid, queued_at
