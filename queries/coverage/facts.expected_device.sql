@@ -139,9 +139,7 @@ bounded as (
         end as gone_at
     from due
     inner join board
-        on
-            due.cluster = board.cluster
-            and due.device_uuid = board.device_uuid
+        using (cluster, device_uuid)
     left join host
         on
             due.cluster = host.cluster
@@ -151,7 +149,7 @@ bounded as (
             due.cluster = node.cluster
             and due.node_name = node.node_name
     left join listing
-        on due.cluster = listing.cluster
+        using (cluster)
 )
 
 select

@@ -139,29 +139,16 @@ placed as (
         coalesce(choice.signal, 'none') as signal,
         piece.owner_count
     from named
-    inner join day.power_interval as piece on named.piece_number = piece.piece_number
+    inner join day.power_interval as piece
+        using (cluster, piece_number)
     left join holder
-        on
-            piece.cluster = holder.cluster
-            and piece.device_uuid = holder.device_uuid
-            and named.gpu_instance_id = holder.gpu_instance_id
-            and piece.start_at = holder.start_at
+        using (cluster, device_uuid, gpu_instance_id, start_at)
     left join told
-        on
-            piece.cluster = told.cluster
-            and piece.device_uuid = told.device_uuid
-            and named.gpu_instance_id = told.gpu_instance_id
-            and piece.start_at = told.start_at
+        using (cluster, device_uuid, gpu_instance_id, start_at)
     left join profiled
-        on
-            named.piece_number = profiled.piece_number
-            and named.gpu_instance_id = profiled.gpu_instance_id
+        using (piece_number, gpu_instance_id)
     left join instance_hour
-        on
-            piece.cluster = instance_hour.cluster
-            and piece.device_uuid = instance_hour.device_uuid
-            and named.gpu_instance_id = instance_hour.gpu_instance_id
-            and piece.hour_start_at = instance_hour.hour_start_at
+        using (cluster, device_uuid, gpu_instance_id, hour_start_at)
     left join choice
         on
             piece.cluster = choice.cluster

@@ -246,6 +246,18 @@ place as (
     group by cluster, device_uuid
 ),
 
+figure as (
+    select *
+    from period.figure
+    where subject = 'container_device'
+),
+
+total as (
+    select *
+    from period.sum
+    where subject = 'container_device'
+),
+
 joined as (
     select
         granted.*,
@@ -277,26 +289,10 @@ joined as (
         using (cluster, device_uuid)
     left join hour
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
-    left join period.figure as figure
-        on
-            figure.subject = 'container_device'
-            and granted.cluster = figure.cluster
-            and granted.namespace = figure.namespace
-            and granted.pod = figure.pod
-            and granted.pod_uid = figure.pod_uid
-            and granted.container = figure.container
-            and granted.device_uuid = figure.device_uuid
-            and granted.gpu_instance_id = figure.gpu_instance_id
-    left join period.sum as total
-        on
-            total.subject = 'container_device'
-            and granted.cluster = total.cluster
-            and granted.namespace = total.namespace
-            and granted.pod = total.pod
-            and granted.pod_uid = total.pod_uid
-            and granted.container = total.container
-            and granted.device_uuid = total.device_uuid
-            and granted.gpu_instance_id = total.gpu_instance_id
+    left join figure
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    left join total
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 )
 
 select

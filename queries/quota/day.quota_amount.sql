@@ -380,24 +380,12 @@ left join shown
     using (cluster)
 left join pod_queue
     using (cluster, quota)
+left join waiting
+    using (cluster, system, resource, flavor, quota, start_at)
+left join report
+    using (cluster, system, resource, flavor, quota, start_at)
 inner join term
     using (cluster, system, resource, flavor, quota)
-left join waiting
-    on
-        summed.cluster = waiting.cluster
-        and summed.system = waiting.system
-        and summed.resource = waiting.resource
-        and summed.flavor = waiting.flavor
-        and summed.quota = waiting.quota
-        and summed.start_at = waiting.start_at
-left join report
-    on
-        summed.cluster = report.cluster
-        and summed.system = report.system
-        and summed.resource = report.resource
-        and summed.flavor = report.flavor
-        and summed.quota = report.quota
-        and summed.start_at = report.start_at
 left join day.quota_watch as watch
     on
         summed.cluster = watch.cluster
