@@ -6,7 +6,7 @@
 -- reads:  period.wait, previous.wait
 -- params:
 -- source: period.wait of both windows
--- columns: cluster, period, size, placed_pod_count, placing_seconds_p95
+-- columns:
 --   placed_pod_count  pods that were given a place; null where there were none
 with commonest as (
     select

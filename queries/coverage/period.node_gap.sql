@@ -9,7 +9,7 @@
 -- reads:  facts.node_day, period.device_day
 -- params: since_at, until_at
 -- source: kube-state-metrics and looks by facts.node_day; device series by period.device_day
--- columns: cluster, node_name, day, reason, gpu_model, device_count, unknown_seconds, evidence
+-- columns:
 --   node_name        node, as Kubernetes names it
 --   reason           no_exporter, no_driver, or device_unseen where the node's other devices are seen
 --   device_count     devices that have no data

@@ -7,8 +7,7 @@
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
 -- params:
 -- source: kube_pod_status_phase, _created, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
--- columns: cluster, namespace, pod, pod_uid, resource, is_opencosts, node_name, phase, stage, container_units, effective_units, start_at,
---          end_at
+-- columns:
 --   resource         extended resource
 --   node_name        node that it is bound to, '' while it is to none, or unknown
 --   stage            unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed; null where unknown

@@ -134,20 +134,7 @@ born as (
     group by all
 )
 
-select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    resource,
-    is_opencosts,
-    node_name,
-    phase,
-    stage,
-    container_units,
-    effective_units,
-    start_at,
-    end_at
+select *
 from timed
 union all by name
 select

@@ -7,8 +7,7 @@
 -- reads:  facts.pod_wait
 -- params: since_at, until_at
 -- source: facts.pod_wait
--- columns: cluster, namespace, pod, pod_uid, gpu_model, resource, requested_units, requested_gpus, size, created_at, is_placed, is_started,
---          is_waiting, is_refused, placing_seconds, starting_seconds, waiting_seconds, pending_gpu_hours
+-- columns:
 --   gpu_model          model of the GPUs that it was given; '' while it waits, or where unknown
 --   resource           what it requested
 --   requested_gpus     the same in GPUs; null where its units have no size in GPUs

@@ -7,9 +7,7 @@
 -- reads:  period.pod_wait
 -- params:
 -- source: period.pod_wait
--- columns: cluster, size, placed_pod_count, waiting_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
---          placing_seconds_max, at_least, waiting_seconds_max, pending_gpu_hours, started_pod_count, starting_seconds_p50,
---          starting_seconds_p90, starting_seconds_p95, starting_seconds_max, refused_pod_count
+-- columns:
 --   placed_pod_count   pods that were given a place in the window
 --   waiting_pod_count  pods that were last seen waiting for a place
 --   refused_pod_count  those of all these for which the scheduler found no place at some time

@@ -10,9 +10,7 @@
 -- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series
 -- params:
 -- source: day.sample_sum, day.idle_baseline
--- columns: cluster, device_uuid, hour_start_at, start_at, end_at, piece_number, owner_count, share, layout, idle_watts,
---          idle_source, observed_seconds, measured_seconds, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, active_joules,
---          held_joules, active_seconds, activity_unknown_seconds, active_watts_max, power_watts_min, power_watts_max
+-- columns:
 --   piece_number      number of the row: a short key
 --   owner_count       holders of the GPU or of its instances
 --   share             none, alone, equal; util or activity where it is shared out sample by sample
@@ -62,10 +60,7 @@ device_hour as (
 
 piece as (
     select
-        device_hour.cluster,
-        device_hour.device_uuid,
-        device_hour.hour_start_at,
-        device_hour.is_doubtful,
+        device_hour.*,
         coalesce(piece.start_at, device_hour.hour_start_at) as start_at,
         coalesce(piece.end_at, device_hour.hour_start_at + interval 1 hour) as end_at
     from device_hour

@@ -4,8 +4,7 @@
 -- reads:  facts.device_power_day, facts.device_signal
 -- params: since_at, until_at
 -- source: facts.device_power_hour
--- columns: cluster, device_uuid, measured_joules, energy_method, is_implausible, corrected_sample_count, counter_joules, integral_joules,
---          idle_joules, attributed_joules, unattributed_joules, closing_error_joules
+-- columns:
 --   measured_joules  J, energy
 --   is_implausible   counter and power were seen and contradict each other, so that no energy is known
 --   idle_joules      J of the idle baseline, held or not; null where the baseline is unknown at some time

@@ -6,9 +6,7 @@
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
 -- source: facts.power_hour, facts.device_power_hour
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, is_held, node_name, gpu_model,
---          energy_method, energy_joules, active_joules, held_joules, idle_joules, unattributed_joules, never_active_joules, measured_seconds,
---          device_measured_seconds, gpu_seconds, used_gpu_seconds, sm_active_gpu_seconds
+-- columns:
 --   namespace                workload namespace; '' of the unallocated part
 --   is_held                  false of the unallocated part
 --   energy_joules            J in all: active, held, idle and unattributed; null where it is unknown
@@ -137,27 +135,6 @@ part as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    gpu_instance_id,
-    hour_start_at,
-    is_held,
-    node_name,
-    gpu_model,
-    energy_method,
-    active_joules + held_joules + idle_joules + unattributed_joules as energy_joules,
-    active_joules,
-    held_joules,
-    idle_joules,
-    unattributed_joules,
-    never_active_joules,
-    measured_seconds,
-    device_measured_seconds,
-    gpu_seconds,
-    used_gpu_seconds,
-    sm_active_gpu_seconds
+    *,
+    active_joules + held_joules + idle_joules + unattributed_joules as energy_joules
 from part

@@ -6,8 +6,7 @@
 -- reads:  period.pod_wait
 -- params: since_at, wait_hours_max, wait_pods_min
 -- source: period.pod_wait
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at
+-- columns:
 --   detail           what they requested
 --   namespace        namespace that waits
 --   pod              ''

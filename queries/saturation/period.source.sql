@@ -38,10 +38,7 @@ instance as (
 -- What is the board's alone, for those who hold an instance of it.
 of_board as (
     select
-        instance.cluster,
-        instance.device_uuid,
-        instance.gpu_instance_id,
-        instance.day,
+        instance.*,
         told.signal,
         told.source_metric,
         told.left_out
@@ -200,14 +197,7 @@ mapped as (
 )
 
 select
-    subject.subject,
-    subject.cluster,
-    subject.namespace,
-    subject.pod,
-    subject.pod_uid,
-    subject.container,
-    subject.device_uuid,
-    subject.gpu_instance_id,
+    subject.* exclude (sets),
     coalesce(mapped.source_metrics, map_from_entries([])) as source_metrics,
     mapped.left_out
 from subject
