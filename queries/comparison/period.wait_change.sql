@@ -32,7 +32,6 @@ wait as (
 select
     commonest.*,
     period.name as period,
-    commonest.size,
     wait.placed_pod_count,
     wait.placing_seconds_p95
 from commonest
