@@ -25,7 +25,8 @@ def test_a_day_that_has_not_begun_cannot_be_computed(refused: Refused) -> None:
 
 def test_a_day_that_the_lake_does_not_hold_is_named(refused: Refused, tmp_path: Path) -> None:
     assert "2026-11-18" in refused(FAILURE, "compute", "--date", "2026-11-18")
-    assert "2027-11-20" in refused(FAILURE, "report", "--since", "2027-11-20", "--out", tmp_path / "out")
+    assert "2026-10-20" in refused(FAILURE, "report", "--since", "2026-10-20", "--out", tmp_path / "out")
+    assert "no full hour of 2027-11-20" in refused(USAGE, "report", "--since", "2027-11-20", "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
