@@ -70,6 +70,7 @@ def _open_rolled_up(
     """A view of the longest run of days that the lake has rolled up, between the days that are rolled up now."""
     con.execute("create schema if not exists day; create schema if not exists facts")
     hours, kept = (_by_day(lake, table, clusters) for table in (f"{rolled_up.removesuffix('day')}hour", rolled_up))
+    days = [day for day in days if day in hours or day in kept]  # a day without facts ends no run
     whole = {day for day in days if window.start_at <= day_start(day) and day_start(day + timedelta(days=1)) <= window.end_at}
     runs = groupby(days, key=lambda day: day in whole and 0 < len(kept.get(day, ())) == len(hours.get(day, ())))
     run = max(([*run] for is_kept, run in runs if is_kept), key=len, default=[])
