@@ -82,6 +82,7 @@ def test_the_facts_of_a_day_are_written(tmp_path):
     assert result.failures == []
     assert {table: count for table, count in result.rows.items() if count} == {
         "facts.ownership": 2,
+        "facts.expected_device": 2,
         "facts.device_hour": 2,
         "facts.container_hour": 2,
         "facts.ledger_hour": 3,
