@@ -26,15 +26,6 @@ with best as (
     qualify row_number() over (partition by cluster order by sum(epoch_ms(end_at - start_at)) desc, source desc) = 1
 ),
 
--- What nodes have bounds what can be allocated on them.
-offering as (
-    select distinct
-        cluster,
-        node_name
-    from day.node_capacity
-    where resource = 'gpu'
-),
-
 best_of_requests as (
     select
         cluster,
@@ -74,8 +65,9 @@ select
 from day.gpu_request
 semi join best_of_requests
     using (cluster, source)
-semi join offering
-    using (cluster, node_name)
+-- What nodes have bounds what can be allocated on them.
+semi join best
+    using (cluster)
 where stage in ('bound', 'placed') and node_name != '' and effective_units > 0
 union all by name
 select
