@@ -34,6 +34,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         outside = "cluster varchar, device_uuid varchar, start_at timestamp, end_at timestamp"
         for table in ("device_outage", "reservation", "fragmented_gpu"):
             found.execute(f"create table day.{table} ({outside})")
+        found.execute(f"create table day.device_run ({KEYS}, start_at timestamp, end_at timestamp)")
         yield found
 
 
