@@ -18,7 +18,7 @@ from gpureport.tables.table import Table
 if TYPE_CHECKING:
     import duckdb
 
-_NUMBER = re.compile(r"_(seconds|joules|watts|ratio|bytes|count|hours|units|gpus|max|min|avg|at_once|index)$")
+_NUMBER = re.compile(r"_(seconds|joules|watts|ratio|bytes|count|hours|units|gpus|max|min|avg|at_once|index|native)$|^priority$")
 
 
 def views(

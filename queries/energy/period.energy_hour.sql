@@ -32,7 +32,7 @@ board as (
     select
         device.*,
         case
-            when device.counter_seconds is null then 'none'
+            when device.counter_seconds is null then 'unknown'
             when device.counter_seconds > device.measured_seconds - 1e-6 then 'counter'
             when device.counter_seconds > 0 then 'mixed'
             else 'integral'
