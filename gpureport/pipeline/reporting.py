@@ -109,7 +109,7 @@ def has_no_accelerators(config: Config, day: date) -> bool:
     """Whether Kubernetes was listed on the day and none of the cluster's nodes had an accelerator."""
     with connection(config.compute.memory_limit) as con:
         nodes = needed(load(), ["day.node_snapshot"])
-        open_lake_days(con, open_lake(config.lake), nodes, [config.cluster], [day], [day])
+        open_lake_days(con, open_lake(config.lake, create=True), nodes, [config.cluster], [day], [day])
         for query in nodes:
             build(con, query, {})
         [found] = con.execute(
