@@ -154,8 +154,10 @@ def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
         return -1
     if not files:
         return -1
-    row = duckdb.execute("select sum(sample_count) from read_parquet(?) where kind <> 'kubernetes'", [files]).fetchone()
-    return int(row[0]) if row and row[0] is not None else -1
+    counting = "select sum(sample_count) from read_parquet(?) where kind <> 'kubernetes'"
+    with duckdb.connect() as con:
+        [(count,)] = con.execute(counting, [files]).fetchall()
+    return -1 if count is None else int(count)
 
 
 @dataclass(frozen=True)
