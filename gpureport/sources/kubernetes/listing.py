@@ -16,7 +16,7 @@ RESTARTS = 2
 _LONGEST_TAIL = 50
 """How often the rest of a list may expire before the server is given up."""
 
-_MOST_PAGES, _MOST_OBJECTS = 5_000, 200_000
+_MOST_PAGES, _MOST_OBJECTS = 5_000, 160_000
 """Kubernetes itself is made for 150,000 pods."""
 
 Ask = Callable[[str], Page]
