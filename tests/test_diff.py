@@ -183,7 +183,7 @@ def test_what_cannot_be_compared_is_said(
     assert said in printed(capsys, *arguments, "--lake", str(lake), code=code)
 
 
-HELD = ("effective", "allocated_ineffective", "allocated_busy", "allocated_unmeasured", "allocated_idle")
+HELD = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle")
 Entry = tuple[str, str, str, int]
 entries = st.lists(
     st.tuples(st.sampled_from("123"), st.sampled_from("abcd"), st.sampled_from((*HELD, "free")), st.integers(1, 100)), max_size=12

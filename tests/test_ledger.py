@@ -42,10 +42,10 @@ def bucket_of(state: State) -> str:
         ("allocated_unmeasured", is_held and activity in ("unseen", "untold")),
         ("allocated_idle", is_held and activity == "inactive"),
         ("effective", activity == "effective"),
-        ("allocated_ineffective", activity == "ineffective"),
-        ("allocated_busy", activity == "busy"),
+        ("underutilized", activity == "ineffective"),
+        ("active_unmeasured", activity == "busy"),
         ("reserved_idle", is_reserved),
-        ("stranded", is_unsliced or stranding != ""),
+        ("fragmented", is_unsliced or stranding != ""),
         ("free", True),
     ]
     return next(name for name, holds in steps if holds)
@@ -143,8 +143,8 @@ def bucket_at(values: dict[str, float], pod: str) -> str:
     if not is_active:
         return "allocated_idle"
     if "sm_active" not in values:
-        return "allocated_busy"
-    return "effective" if values["sm_active"] >= 0.5 else "allocated_ineffective"
+        return "active_unmeasured"
+    return "effective" if values["sm_active"] >= 0.5 else "underutilized"
 
 
 def test_the_recordings_480_seconds_are_where_an_oracle_puts_them(recorded: Path) -> None:

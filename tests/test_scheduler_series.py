@@ -122,7 +122,7 @@ def test_waits_are_told_from_series(report: duckdb.DuckDBPyConnection) -> None:
 def test_free_gpus_that_nobody_who_waits_can_have_are_stranded(report: duckdb.DuckDBPyConnection) -> None:
     statement = "select bucket, cause, gpu_hours from report.gpu_hour_ledger where device_uuid = 'GPU-2' order by all"
     # The scheduler finds no place for a, though n2 has four GPUs left: it does not say why here. From 12:30 on n2 is cordoned.
-    assert report.execute(statement).fetchall() == [("stranded", "refused", 0.5), ("unavailable", "cordoned", 0.5)]
+    assert report.execute(statement).fetchall() == [("fragmented", "refused", 0.5), ("unavailable", "cordoned", 0.5)]
 
 
 def test_what_was_left_is_told_by_looks(report: duckdb.DuckDBPyConnection) -> None:

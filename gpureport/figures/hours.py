@@ -17,8 +17,8 @@ HOUR_FIGURES = {
     ),
     "capacity_gpu_hours": Figure("h of the GPUs that were seen or expected, independent of the buckets"),
     "effective_gpu_hours": Figure("h held and active with SM activity of 0.5 or more", ("sm_active_ratio",)),
-    "allocated_ineffective_gpu_hours": Figure("h held and active with SM activity below 0.5", ("sm_active_ratio",)),
-    "allocated_busy_gpu_hours": Figure("h held and active while SM activity is unknown", ACTIVITY, ways=ANY_ACTIVITY),
+    "underutilized_gpu_hours": Figure("h held and active with SM activity below 0.5", ("sm_active_ratio",)),
+    "active_unmeasured_gpu_hours": Figure("h held and active while SM activity is unknown", ACTIVITY, ways=ANY_ACTIVITY),
     "allocated_unmeasured_gpu_hours": Figure("h held without a signal of activity, or allocated by requests without telemetry"),
     "allocated_idle_gpu_hours": Figure("h held and not active", ACTIVITY, ways=ANY_ACTIVITY),
     "reserved_idle_gpu_hours": Figure("h that a resource claim had and no container held"),
@@ -26,7 +26,7 @@ HOUR_FIGURES = {
         "largest part that the claim's share consumes of any capacity of the device; 1 for a whole device",
         absent="neither the claim nor the device says how large the share is; known by labels alone",
     ),
-    "stranded_gpu_hours": Figure(
+    "fragmented_gpu_hours": Figure(
         "h unallocated that no pod refused by the scheduler could use; slices that no MIG instance uses"
     ),
     "free_gpu_hours": Figure("unallocated h"),

@@ -88,12 +88,12 @@ summed as (
         sum(held.later_gpu_hours) as held_gpu_hours,
         coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket = 'effective'), 0) as earlier_effective_gpu_hours,
         coalesce(sum(held.later_gpu_hours) filter (where held.bucket = 'effective'), 0) as effective_gpu_hours,
-        coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket in ('allocated_busy', 'allocated_unmeasured')), 0) as earlier_unmeasured_gpu_hours,
-        coalesce(sum(held.later_gpu_hours) filter (where held.bucket in ('allocated_busy', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
+        coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as earlier_unmeasured_gpu_hours,
+        coalesce(sum(held.later_gpu_hours) filter (where held.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
     from held
     inner join device
         using (cluster, device_uuid)
-    where held.bucket in ('effective', 'allocated_ineffective', 'allocated_busy', 'allocated_unmeasured', 'allocated_idle')
+    where held.bucket in ('effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured', 'allocated_idle')
     group by all
 )
 

@@ -8,8 +8,8 @@
 -- params: earlier_since_at, earlier_until_at, since_at, until_at
 -- source: period.capacity, period.ledger, period.energy, period.cost, period.demand and period.wait of both windows
 -- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours,
---          allocated_ineffective_gpu_hours, allocated_busy_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours,
---          reserved_idle_gpu_hours, stranded_gpu_hours, free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules,
+--          underutilized_gpu_hours, active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours,
+--          reserved_idle_gpu_hours, fragmented_gpu_hours, free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules,
 --          allocated_cost, demanded_resource, unscheduled_unit_hours, placing_size, placed_pod_count,
 --          placing_seconds_p95, unknown_reasons
 --   since_at                 UTC, the window's start
@@ -61,12 +61,12 @@ bucket as (
         period,
         cluster,
         coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_ineffective'), 0) as allocated_ineffective_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_busy'), 0) as allocated_busy_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), 0) as underutilized_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'active_unmeasured'), 0) as active_unmeasured_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as allocated_unmeasured_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'stranded'), 0) as stranded_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'fragmented'), 0) as fragmented_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'free'), 0) as free_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'unavailable'), 0) as unavailable_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'unknown'), 0) as unknown_gpu_hours
@@ -105,7 +105,7 @@ select
     if(capacity.period = 'now', $until_at::timestamp, $earlier_until_at::timestamp) as until_at,
     capacity.device_count,
     capacity.capacity_gpu_hours,
-    bucket.effective_gpu_hours + bucket.allocated_ineffective_gpu_hours + bucket.allocated_busy_gpu_hours
+    bucket.effective_gpu_hours + bucket.underutilized_gpu_hours + bucket.active_unmeasured_gpu_hours
     + bucket.allocated_unmeasured_gpu_hours + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
     bucket.* exclude (period, cluster),
     energy.energy_joules,

@@ -121,7 +121,7 @@ found as (
         ) as evidence,
         min(first_hour_at) as first_seen_at
     from period.ledger
-    where bucket = 'allocated_busy'
+    where bucket = 'active_unmeasured'
     group by cluster, gpu_model
     having sum(gpu_hours) >= $findings_gpu_hours
     union all by name

@@ -29,7 +29,7 @@ with held as (
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as unknown_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket in (
-            'allocated_idle', 'effective', 'allocated_ineffective', 'allocated_busy'
+            'allocated_idle', 'effective', 'underutilized', 'active_unmeasured'
         )), 0) as told_gpu_hours,
         min(first_hour_at) filter (where bucket = 'allocated_idle') as first_seen_at
     from period.ledger
@@ -157,7 +157,7 @@ found as (
         min(first_hour_at) as first_seen_at,
         cause as detail
     from period.ledger
-    where bucket = 'stranded'
+    where bucket = 'fragmented'
     group by cluster, node_name, cause
     having sum(gpu_hours) >= $findings_gpu_hours
     union all by name

@@ -60,8 +60,8 @@ select
     seen.node_count,
     balance.device_count,
     balance.capacity_gpu_hours,
-    balance.effective_gpu_hours + balance.allocated_ineffective_gpu_hours
-    + balance.allocated_busy_gpu_hours + balance.allocated_unmeasured_gpu_hours + balance.allocated_idle_gpu_hours as allocated_gpu_hours,
+    balance.effective_gpu_hours + balance.underutilized_gpu_hours
+    + balance.active_unmeasured_gpu_hours + balance.allocated_unmeasured_gpu_hours + balance.allocated_idle_gpu_hours as allocated_gpu_hours,
     balance.free_gpu_hours,
     balance.unknown_gpu_hours,
     balance.unavailable_gpu_hours,

@@ -1,17 +1,9 @@
 -- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of ten buckets.
 --
--- Each bucket has its own condition, written out in full; none takes what the others leave. That they are disjoint and complete shows
--- in report.gpu_hour_balance, which sets their sum against a capacity that is reckoned without them.
+-- Meanings of the buckets: report.gpu_hour_ledger. Each has its own condition, and none is the rest of the others: report.gpu_hour_balance
+-- compares their sum with a capacity that is computed without them.
 --
--- unavailable: the GPU could not be used, and it was unallocated: work that goes on there stays allocated. unknown: no telemetry, and
--- Kubernetes does not say whose it was; or active and no pod named; or labels are missing on its node. allocated_unmeasured: held, and no
--- signal tells whether it was active; or without telemetry and allocated by requests and placement (period.unseen_allocation).
--- allocated_idle: held and not active. effective, allocated_ineffective, allocated_busy: held and active, with SM activity of 0.5 or
--- more, below 0.5, not known. reserved_idle: a claim has it and no container. stranded: unallocated, and nothing that is requested
--- can be placed on it. free: unallocated.
---
--- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
--- MIG instance counts its compute slices of 7 (of 4 on an A30).
+-- Hours of a shared GPU are divided by the shares that were allocated, where these are known, else in equal parts: hours_method.
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, period.capacity, period.holder_day, period.unseen_allocation
@@ -20,7 +12,7 @@
 -- columns:
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
---   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); of what is free without telemetry why; '' else
+--   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or fragmented (unsliced, fragmented, …); of what is free without telemetry why; '' else
 --   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
 --   first_hour_at    UTC, the first hour of the day that has any; null for what had no data
@@ -131,7 +123,7 @@ flagged as (
         pod != '' and not is_reserved as is_held,
         activity in ('effective', 'ineffective', 'busy') as is_active,
         activity != 'untold' as is_told,
-        is_unsliced or stranding != '' as is_stranded
+        is_unsliced or stranding != '' as is_fragmented
     from placed
     where gpu_seconds > 0
 ),
@@ -160,19 +152,19 @@ bucketed as (
                     'holds': is_usable and is_seen and is_held and is_told and not is_active
                 },
                 { 'bucket': 'effective', 'holds': is_usable and is_held and activity = 'effective' },
-                { 'bucket': 'allocated_ineffective', 'holds': is_usable and is_held and activity = 'ineffective' },
-                { 'bucket': 'allocated_busy', 'holds': is_usable and is_held and activity = 'busy' },
+                { 'bucket': 'underutilized', 'holds': is_usable and is_held and activity = 'ineffective' },
+                { 'bucket': 'active_unmeasured', 'holds': is_usable and is_held and activity = 'busy' },
                 {
                     'bucket': 'reserved_idle',
                     'holds': is_usable and is_seen and is_owner_known and not is_held and is_reserved
                 },
                 {
-                    'bucket': 'stranded',
-                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and is_stranded
+                    'bucket': 'fragmented',
+                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and is_fragmented
                 },
                 {
                     'bucket': 'free',
-                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and not is_stranded
+                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and not is_fragmented
                 }
             ] if entry.holds
         ]) as bucket
@@ -192,7 +184,7 @@ select
         when bucket = 'allocated_unmeasured' then 'no_activity_signal'
         when bucket = 'unknown' and label_cause != '' then label_cause
         when bucket = 'unknown' then 'nobody_named'
-        when bucket = 'stranded' then if(is_unsliced, 'unsliced', stranding)
+        when bucket = 'fragmented' then if(is_unsliced, 'unsliced', stranding)
         else ''
     end as cause,
     namespace,

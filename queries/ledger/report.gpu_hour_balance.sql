@@ -7,8 +7,8 @@
 -- reads:  period.capacity, period.ledger
 -- params:
 -- source: period.capacity, period.ledger
--- columns: cluster, dimension, value, device_count, capacity_gpu_hours, effective_gpu_hours, allocated_ineffective_gpu_hours,
---          allocated_busy_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, stranded_gpu_hours,
+-- columns: cluster, dimension, value, device_count, capacity_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
+--          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,
 --          free_gpu_hours, unknown_gpu_hours, unavailable_gpu_hours, difference_gpu_hours
 --   dimension             cluster, day, gpu_model or node_name: what the row is for
 --   value                 which of them; '' where unknown
@@ -81,12 +81,12 @@ summed as (
         count(distinct device_uuid) filter (where device_uuid != '') as seen_count,
         sum(capacity_gpu_hours) as capacity_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_ineffective'), 0) as allocated_ineffective_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_busy'), 0) as allocated_busy_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), 0) as underutilized_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'active_unmeasured'), 0) as active_unmeasured_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as allocated_unmeasured_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'stranded'), 0) as stranded_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'fragmented'), 0) as fragmented_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'free'), 0) as free_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'unknown'), 0) as unknown_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'unavailable'), 0) as unavailable_gpu_hours,

@@ -2,15 +2,14 @@
 --
 -- The conditions are in period.ledger; the check that they are disjoint and complete in report.gpu_hour_balance.
 --
--- unavailable: the GPU could not be used, and it was unallocated: work that goes on there stays allocated. unknown: no telemetry, and
--- Kubernetes does not say whose it was; or active and no pod named; or labels are missing on its node. allocated_unmeasured: held, and no
--- signal tells whether it was active; or without telemetry and allocated by requests and placement (period.unseen_allocation).
--- allocated_idle: held and not active. effective, allocated_ineffective, allocated_busy: held and active, with SM activity of 0.5 or
--- more, below 0.5, not known. reserved_idle: a claim has it and no container. stranded: unallocated, and nothing that is requested
--- can be placed on it. free: unallocated.
+-- effective: allocated and active, SM activity of 50 % or more. underutilized: the same, SM activity below 50 %. active_unmeasured:
+-- allocated and active, no data for SM activity. allocated_unmeasured: allocated by requests or labels, no data on its use.
+-- allocated_idle: allocated to a container and not active. reserved_idle: allocated to a claim without a running container.
+-- fragmented: unallocated, and no pending or usual request fits. free: unallocated and schedulable. unavailable: unallocated on a node
+-- that is not ready or cordoned, or on an unhealthy GPU. unknown: no data on allocation or use.
 --
--- Hours of a GPU that several hold are shared out by what each was given of it, where that is known, else in equal parts: hours_method. A
--- MIG instance counts its compute slices of 7 (of 4 on an A30).
+-- Hours of a shared GPU are divided by the shares that were allocated, where these are known, else in equal parts: hours_method. A MIG
+-- instance counts its share of its GPU's compute slices.
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  period.ledger
@@ -19,7 +18,7 @@
 -- columns: cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid, gpu_model, hours_method, gpu_hours
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
---   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or stranded (unsliced, fragmented, …); of what is free without telemetry why; '' else
+--   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or fragmented (unsliced, fragmented, …); of what is free without telemetry why; '' else
 --   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
 --   pod              holder's pod; '' likewise
 --   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where unallocated

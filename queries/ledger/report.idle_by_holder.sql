@@ -6,7 +6,7 @@
 -- reads:  period.ledger
 -- params: prices
 -- source: period.ledger; prices.gpu_hour of the configuration
--- columns: cluster, namespace, idle_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, allocated_ineffective_gpu_hours,
+-- columns: cluster, namespace, idle_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, underutilized_gpu_hours,
 --          idle_ratio, cumulative_idle_ratio, idle_cost, unknown_reasons
 --   namespace                 holder's namespace; of what is reserved the claim's
 --   idle_gpu_hours            h of whole GPUs held or reserved and not active
@@ -29,8 +29,8 @@ held as (
         coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
         coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
         coalesce(
-            sum(ledger.gpu_hours) filter (where ledger.bucket = 'allocated_ineffective'), 0
-        ) as allocated_ineffective_gpu_hours,
+            sum(ledger.gpu_hours) filter (where ledger.bucket = 'underutilized'), 0
+        ) as underutilized_gpu_hours,
         -- Hours of one model without a price leave the sum unknown.
         if(
             bool_and(coalesce(own.hour_cost, common.hour_cost) is not null) filter (
@@ -62,7 +62,7 @@ select
     idle_gpu_hours,
     allocated_idle_gpu_hours,
     reserved_idle_gpu_hours,
-    allocated_ineffective_gpu_hours,
+    underutilized_gpu_hours,
     idle_gpu_hours / sum(idle_gpu_hours) over (partition by cluster) as idle_ratio,
     sum(idle_gpu_hours) over (
         partition by cluster

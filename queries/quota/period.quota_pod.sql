@@ -37,7 +37,7 @@ held as (
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
         min(first_hour_at) filter (where bucket = 'allocated_idle') as first_idle_at
     from period.ledger
-    where pod != '' and bucket in ('allocated_idle', 'effective', 'allocated_ineffective', 'allocated_busy')
+    where pod != '' and bucket in ('allocated_idle', 'effective', 'underutilized', 'active_unmeasured')
     group by cluster, namespace, pod, pod_uid
 ),
 

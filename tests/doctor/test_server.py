@@ -22,7 +22,7 @@ _OF_DEFAULT_CSV = {
     "power_limit_watts": ("power_limit_watts_max",),
     "sm_active_ratio": (
         "effective_gpu_hours",
-        "allocated_ineffective_gpu_hours",
+        "underutilized_gpu_hours",
         "earlier_effective_gpu_hours",
         "effective_change_gpu_hours",
         "freed_gpu_hours",

@@ -87,7 +87,7 @@ def test_a_gpu_that_claims_have_parts_of_is_theirs_by_these_parts(report: duckdb
     # 20 and 60 of 80 GiB for the hour that was seen: a quarter and three of a GPU-hour, in the ledger as in what each was given.
     quarters = [("large-0", pytest.approx(0.75), "granted_share"), ("small-0", pytest.approx(0.25), "granted_share")]
     ledger = f"""select pod, gpu_hours, hours_method from report.gpu_hour_ledger
-                 where device_uuid = '{uuid(8)}' and bucket = 'allocated_busy' order by pod"""
+                 where device_uuid = '{uuid(8)}' and bucket = 'active_unmeasured' order by pod"""
     given = f"""select pod, allocated_gpu_hours, hours_method from report.device_allocation
                 where device_uuid = '{uuid(8)}' order by pod"""
     assert rows(report, ledger) == rows(report, given) == quarters

@@ -183,7 +183,7 @@ def test_a_team_has_its_own_answers(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_hours_without_sm_activity_are_active_and_not_called_ineffective(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("update report.gpu_hour_ledger set bucket = 'allocated_busy' where namespace = 'serving'")
+    con.execute("update report.gpu_hour_ledger set bucket = 'active_unmeasured' where namespace = 'serving'")
     found = _answers(con)["Capacity use"]
     assert found.headline == "50.0 % active"  # 48 of 96, by the name that older lakes have for it
     assert "SM activity is not measured" in found.detail

@@ -30,8 +30,6 @@ BUCKETS = (
 )
 ALLOCATED = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle")
 IDLE = ("allocated_idle", "reserved_idle")
-RENAMED = {"allocated_ineffective": "underutilized", "allocated_busy": "active_unmeasured", "stranded": "fragmented"}
-"""Names of categories in tables of lakes that were computed before the categories had today's."""
 
 
 @dataclass(frozen=True)

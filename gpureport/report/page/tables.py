@@ -10,8 +10,6 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from gpureport.report.page.ledger import RENAMED
-
 _NAMED = re.compile(r"\b(?:report|facts|period|page)\.\w+")
 _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
 _GENERATED = rf"-(?:{_LETTERS}{{8,10}}-{_LETTERS}{{5}}|(?:\d+-)?{_LETTERS}{{5}}|\d+)$"
@@ -58,7 +56,7 @@ _USE = """
     select
         ledger.cluster, coalesce(pod.team, '') as team, namespace, coalesce(pod.workload, '') as workload,
         coalesce(pod.kind, '') as kind, pod, pod_uid, gpu_model, day,
-        coalesce(map($old, $new)[bucket], bucket) as bucket, sum(gpu_hours) as gpu_hours,
+        bucket, sum(gpu_hours) as gpu_hours,
         sum(gpu_hours * coalesce(price.price, of_model.price)) as cost
     from report.gpu_hour_ledger as ledger
     left join page.pod using (cluster, namespace, pod, pod_uid)
@@ -122,7 +120,7 @@ class Tables:
         self.con.execute(_PRICE.format("report.cost" if self.has("report.cost") else _NO_PRICE))
         if self.has("report.gpu_hour_ledger", "report.container", "period.workload"):
             self.con.execute(_POD, {"generated": _GENERATED})
-            self.con.execute(_USE, {"old": list(RENAMED), "new": list(RENAMED.values())})
+            self.con.execute(_USE)
         if self.has("report.finding"):
             self.con.execute(_FINDING)
         self.columns = self._read_columns()
