@@ -108,7 +108,7 @@ def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConn
     found = _answers(con)["GPUs to return"]
     assert (found.headline, found.tone) == ("1.5 of 4", "warn")  # 24 h idle and 12 h freed over 24 h
     by_team = "by team: research 1, serving 0.5"  # 36 GPU-hours at $2
-    assert found.detail == f"1 idle on average · 0.5 by a MIG profile or smaller model · {by_team} · $72 for the allocated ones"
+    assert found.detail == f"1 idle on average · 0.5 by a MIG profile or smaller model · {by_team} · allocated part: $72"
 
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
@@ -158,7 +158,7 @@ def test_a_program_that_fails_on_a_healthy_gpu_is_no_sick_gpu(con: duckdb.DuckDB
 def test_cost_is_of_all_hours_and_its_parts_are_told(con: duckdb.DuckDBPyConnection) -> None:
     found = _answers(con)["Cost"]
     assert found.headline == "$192"  # 72 allocated and 24 unallocated hours at $2
-    assert found.detail.startswith("allocated $144 · of it idle $48 · unallocated $48.")
+    assert found.detail.startswith("$144 allocated · $48 allocated, idle · $48 unallocated.")
 
 
 def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyConnection) -> None:

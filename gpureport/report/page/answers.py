@@ -203,9 +203,10 @@ class _Asked:
             told = (f"{each['team']} {_per(each['idle'] + each['freed'], self.hours)}" for each in largest[:3])
             parts.append(f"by team: {', '.join(told)}")
         costs = [each["cost"] for each in teams if each["cost"] is not None]
-        of = "" if self.team else f" of {self.header.device_count:,}"
+        count = max(self.header.device_count, round(self.whole.capacity / self.hours)) if self.hours else 0  # with GPUs of no exporter
+        of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
-        detail = " · ".join(parts) + self.money.tail(sum(costs) if costs else None, " · ", " for the allocated ones")
+        detail = " · ".join(parts) + self.money.tail(sum(costs) if costs else None, " · allocated part: ")
         return Answer(
             "GPUs to return",
             f"{formats.significant(round(gpus, 1))}{of}",
@@ -323,9 +324,9 @@ class _Asked:
             headline = f"{energy[0]} of energy" if energy else "No prices configured"
             detail = f"Cost needs [prices] in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
-        words = {"allocated": "allocated", "idle": "of it idle", "unallocated": "unallocated", "unknown": "allocation unknown"}
+        words = {"allocated": "allocated", "idle": "allocated, idle", "unallocated": "unallocated", "unknown": "allocation unknown"}
         parts = [
-            f"{word} {self.money(spent[name])}" for name, word in words.items() if spent[name] and spent[name] != spent["whole"]
+            f"{self.money(spent[name])} {word}" for name, word in words.items() if spent[name] and spent[name] != spent["whole"]
         ]
         if is_partial := spent["priced_ratio"] < 1 - _TRACE:
             parts.append(f"{formats.percent(spent['priced_ratio'])} of GPU-hours have a price")
