@@ -38,6 +38,7 @@ WORDS = {
     r"fully held": "capacity exhaustion forecast",
     r"how long the gpus will": "capacity runway",
     r"four days of five|eight of ten": "80 % interval",
+    r"\bof which (?:nothing|it is|every|only|none)\b|\b(?:is|are) not told\b": "without; has no data",
     r"divisible as water": "simplification: pods are treated as divisible",
     r"how long what is kept|three in the morning|the job watches itself": "retention; troubleshooting; monitoring the job",
     r"\bungiven\b|\bovergrant\b(?!\")": "not allocated; over-allocation",

@@ -43,7 +43,7 @@ REASONS = {
     "not_in_exporter_config": "the exporter runs and could give it, but its list of metrics lacks it (dcgm-exporter: the CSV)",
     "not_published": "the exporter that reports the device does not publish it",
     "not_on_model": "GPUs of other models have it and those of this model do not, or cannot by their data sheet",
-    "virtual_gpu": "a virtual GPU's guest is not told power, energy or temperature; the exporter of its host is",
+    "virtual_gpu": "the guest of a virtual GPU has no power, energy or temperature; its host's exporter has them",
     "no_dcp": "no profiling metric at all: GPU or driver give none, another tool holds the counters, or the CSV lists none",
     "mig": "not defined for a GPU that is split into MIG instances",
     "driver": "this driver does not give it (reserved memory: from 510 on; memory of H100 instances: not in 535)",

@@ -181,7 +181,7 @@ def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> Non
         statement = "select 1 from facts.device_signal where start_at < $edge and end_at > $edge limit 1"
         if con.execute(statement, {"edge": plain(edge)}).fetchone():
             raise UsageError(
-                f"{window} cuts an hour of which there is data on both sides, and facts are hourly; give {Window(first, last)}"
+                f"{window} cuts an hour that has data on both sides, and facts are hourly. Give {Window(first, last)}"
             )
 
 

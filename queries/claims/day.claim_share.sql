@@ -1,6 +1,6 @@
 -- Fraction of a shareable device that each resource claim takes.
 --
--- The part is that of the capacity of which it takes most: with half of the memory and a tenth of the cores gone, half a device is gone.
+-- The part is its largest part of any capacity: with half of the memory and a tenth of the cores gone, half a device is gone.
 -- The scheduler writes what a share consumes, rounded up as the driver wants it and with what was not requested; where it did not, what the claim
 -- requested is the least that it takes. Nothing is said where the device names no capacity that the share takes of.
 --

@@ -1,7 +1,7 @@
 -- Time in which a resource claim had a GPU or MIG instance allocated, used or not; intervals of one claim do not overlap.
 --
 -- Claims for watching only (admin access) take nothing. Where pods may not be listed nothing tells whether a container used the device, so
--- such claims are left out, as are those of which only labels tell: these name whoever used it.
+-- such claims are left out, and so are claims known from labels alone: labels name the user.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, claim_uid, start_at
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation

@@ -19,7 +19,7 @@
 --   idle_seconds             s in which it was allocated and no container that uses it ran
 --   allocated_gpu_hours      h of whole GPUs in which it was allocated
 --   reserved_idle_gpu_hours  h of whole GPUs of them in which no container used it
---   share_ratio              0..1, part of the device that the claim has: of a share by the capacity of which it takes most
+--   share_ratio              0..1, part of the device that the claim has: for a share, its largest part of any capacity
 --   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity (the least that it takes), or equal parts
 --   use                      used; no container (reserved, and none ran with it); no consumer (nobody reserved it); watching; unknown
 --   consumers                who reserved it, groups as podgroups/name; several are listed

@@ -13,7 +13,7 @@
 --   stands_until_at  UTC, the next look, or 15 minutes later
 --   is_followed      there is a next look within 15 minutes
 --   look_number      1, 2, … by kind: looks with no other between them are neighbours by it
---   run_number       1, 2, … by kind: the same in looks of which each follows the one before within 15 minutes
+--   run_number       1, 2, … by kind: the same for snapshots at most 15 minutes apart
 with look as (
     select distinct
         cluster,

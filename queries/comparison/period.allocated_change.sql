@@ -1,6 +1,6 @@
 -- Allocated GPU-hours of each workload in the window and in the previous period: on GPUs of both, and on those that came or went.
 --
--- Pods come and go while their workload stays; a pod of which no workload is known is one itself. A GPU has one model, its latest name: drivers
+-- Pods come and go while their workload stays; a pod without a known workload is its own. A GPU has one model, its latest name: drivers
 -- rename them. Hours of the previous period are scaled to the length of this one, so that a longer window is no growth.
 --
 -- grain:  cluster, gpu_model, namespace, workload, presence
@@ -29,7 +29,7 @@ with earlier_device as (
     group by all
 ),
 
--- A cluster of which the previous period is not there would be all new.
+-- A cluster without data for the previous period would be all new.
 device_now as (
     select
         cluster,

@@ -4,7 +4,7 @@
 -- capacity_added (on GPUs that were there in one of the windows only); ended and new (workloads that held in one of them only); grew and shrank
 -- (workloads that held in both, at the effectiveness of before); more_effective and less_effective (what changed in that); after. Capacity's
 -- own steps grew and shrank are GPUs that were there for longer or less long. Effective hours are null where for more than half of what was
--- held in one of the windows the effectiveness is not measured. Only clusters of which all days of both windows are there are here.
+-- held in one of the windows the effectiveness is not measured. Only clusters with data for all days of both periods.
 --
 -- grain:  cluster, gpu_model, measure, step
 -- reads:  period.allocated_change, period.capacity, previous.capacity

@@ -1,9 +1,8 @@
--- Devices expected on a day, MIG instances among them: those that were seen, and those known before that have not left.
+-- Devices and MIG instances expected on a day: those with data, and earlier ones that are not known to be gone.
 --
--- A device is expected until it is known to be gone: its node is no longer listed by Kubernetes, or as many other GPUs are seen
--- there as the node has, or (an instance) its GPU is seen without it. Where Kubernetes says nothing it stays expected. It counts from
--- midnight where it was known before; else from its first sample, or from when its node listed accelerators, whichever is earlier;
--- until the day's end, or until its node was no longer listed.
+-- A device is gone when Kubernetes no longer lists its node, when other GPUs fill the node, or (a MIG instance) when its GPU has data
+-- without it. Without Kubernetes data it stays expected. A known device is expected from midnight; a new one from its first sample, or
+-- from the time at which its node listed accelerators, whichever is earlier; until the day's end, or until its node is gone.
 --
 -- revision: 1
 -- grain:  cluster, device_uuid, gpu_instance_id, day
@@ -12,11 +11,11 @@
 -- source: first and last samples by facts.device_signal; nodes by facts.node_day; this table of the last day before that has facts
 -- columns: cluster, device_uuid, gpu_instance_id, day, node_name, gpu_model, driver_version, last_seen_at, due_from_at, due_until_at,
 --          is_gone, silent_hours
---   last_seen_at  UTC, its last sample, on this day or before
---   due_from_at   UTC, from when on it is expected
---   due_until_at  UTC, until when
---   is_gone       it is not expected after this day
---   silent_hours  hours of the day (UTC, 0 to 23) of which it was expected for all and seen for less than half
+--   last_seen_at  UTC, last sample, on this day or earlier
+--   due_from_at   UTC, start of the expected time
+--   due_until_at  UTC, end of the expected time
+--   is_gone       whether it is no longer expected after this day
+--   silent_hours  hours of the day (UTC, 0 to 23) in which the device was expected and has data for less than half
 with known as (
     select unnest(
         from_json(

@@ -1,9 +1,9 @@
 -- Expected and observed time of each device, MIG instances among them, per day of the window.
 --
--- A day of which the lake has facts of the cluster says itself what is expected (facts.expected_device). On any other day, wherever in the
--- window, what was expected at the end of the last day with facts is expected all day, and before the first such day what was seen on
--- it: time of which nothing was exported is unknown, not none. What is configured as retired is expected only while it is seen.
--- An hour that the window cuts counts with what was seen in it, so that expected is never less than observed.
+-- On a day with facts of the cluster, facts.expected_device lists what is expected. On any other day of the window, the devices
+-- expected at the end of the last day with facts are expected all day; before the first such day, its observed devices are. So time
+-- without export is unknown, not zero capacity. A retired device is expected only while it has data. In an hour that the window cuts,
+-- the observed time is expected, so that expected is never less than observed.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day
 -- reads:  facts.device_day, facts.expected_device, facts.node_day
@@ -13,7 +13,7 @@
 --   known_day         day whose facts say that it is expected; another than day where nothing of the cluster was exported
 --   has_instances     whether the GPU is cut into MIG instances on that day
 --   last_seen_at      UTC, its last sample; null where it was seen on no day up to this one
---   silent_hours      hours of the day (UTC, 0 to 23) of which it was expected for all and seen for less than half
+--   silent_hours      hours of the day (UTC, 0 to 23) in which the device was expected and has data for less than half
 --   expected_seconds  s, observed and unknown together
 --   observed_seconds  s in which it was seen
 --   unknown_seconds   s in which it was expected and without data

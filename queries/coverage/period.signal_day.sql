@@ -162,7 +162,7 @@ lack as (
     inner join model on device.gpu_model glob model.gpu_model
 ),
 
--- What the guest of a virtual GPU is not told, whatever is configured.
+-- Signals that the guest of a virtual GPU never has, whatever is configured.
 virtual as (
     select unnest(from_json($virtual_gpus::json, '[{"gpu_model": "VARCHAR", "lacks": "VARCHAR"}]'), recursive := true)
 ),

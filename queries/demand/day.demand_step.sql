@@ -185,7 +185,7 @@ running as (
     window in_order as (partition by cluster, source, resource order by changed_at)
 ),
 
--- A class of which nothing is offered may be one that cannot be counted.
+-- A class without any allocatable device may be one that cannot be counted.
 known as (
     select
         *,

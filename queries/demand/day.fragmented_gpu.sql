@@ -1,6 +1,6 @@
 -- Time in which each GPU, if unallocated, could not be given to any waiting pod; intervals of one GPU do not overlap.
 --
--- Whole GPUs alone: which MIG instance a waiting pod could use is not told by its node.
+-- Whole GPUs alone: a node does not show which MIG instance a pending pod could use.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.device_run, day.fragmentation

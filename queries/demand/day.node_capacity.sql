@@ -2,7 +2,7 @@
 --
 -- Requests of pods that are bound to the node and have not finished, and devices of claims. A node that takes no pods has nothing left to give.
 -- Each source stands alone: never add sources, nor resources: the resource gpu is all names together, in GPUs, where pods were looked at.
--- What one name allocates another does not offer: devices of which Koordinator gave out a part are not whole any more (its Device objects say
+-- What one name allocates another does not offer: devices that Koordinator allocated in part are not whole any more (its Device objects say
 -- which; without them at least as many as its shares fill), and claims made for an extended resource take devices of its class.
 --
 -- grain:  cluster, source, node_name, resource, start_at

@@ -1,6 +1,6 @@
 -- Accelerator requests of each container that ran, and the way they were made.
 --
--- By a resource claim (DRA), by an extended resource of which the scheduler made a claim (both are the same devices), by a MIG
+-- By a resource claim (DRA), by an extended resource that the scheduler turned into a claim (both are the same devices), by a MIG
 -- resource, in Koordinator's dimensions, or by another extended resource, which the device plugin allocates. Where the cluster's objects were not looked
 -- at, as kube-state-metrics tells it: of pods in which several containers ask it gives amounts that are not kept here.
 --
@@ -48,7 +48,7 @@ entry as (
     from asked
 ),
 
--- A pod of which kube-state-metrics alone tells.
+-- A pod known from kube-state-metrics alone.
 series as (
     select
         series.cluster,

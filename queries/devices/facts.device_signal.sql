@@ -1,6 +1,6 @@
 -- Source metric of each device signal on a day, and what was left out of it.
 --
--- A signal of which every value was left out has a row too, with sample_count 0; a signal of which nothing came has none.
+-- A signal with only dropped values has a row too, with sample_count 0; a signal without any value has none.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal
 -- reads:  lake.device_signal

@@ -1,7 +1,7 @@
 -- Findings: GPU-hours without work, such as allocated and idle, reserved and idle, used by an unknown holder, fragmented, unavailable.
 --
--- Read from the ledger. Time of which it is not known whether a holder worked counts neither way; where that is more than half of what
--- was held (figure_min_coverage), nothing is said of the holder. Labels come and go a sampling step after their pod, so a GPU that changes
+-- Read from the ledger. Allocated time without data on activity counts neither way; where that is more than half of the allocated time
+-- (figure_min_coverage), there is no finding. Labels come and go a sampling step after their pod, so a GPU that changes
 -- hands often is active for minutes without a name: unnamed_ratio of its time is left to that.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail

@@ -4,7 +4,7 @@
 --
 -- parameters:
 --   intervals  name of a table or CTE that has start_at and end_at
---   keys       its columns of which runs are told apart, as a row
+--   keys       columns that identify a run, as a row
 -- source: intervals are [start, end) everywhere
 create macro numbered_runs(intervals, keys) as table
     select

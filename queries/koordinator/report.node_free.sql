@@ -18,7 +18,7 @@
 --   free_core_percent          what of it is free
 --   free_memory_bytes          what of it is free
 --   free_memory_ratio_percent  what of it is free
---   whole_device_count         fit devices of which nothing is allocated
+--   whole_device_count         healthy devices without any allocation
 --   largest_percent            the largest request for computing power and memory alike (koordinator.sh/gpu) that would fit
 --   largest_minors             devices that it would be given, in the scheduler's order; '' where nothing fits
 --   largest_memory_bytes       the most memory that is free on one device

@@ -10,7 +10,7 @@
 -- params:
 -- source: facts.claim_device, day.claim_share, day.authoritative_use, day.device_grant
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, end_at, granted_ratio, grants
---   granted_ratio  what was given of it, of the capacity of which most was: 2 is twice; parts of unknown size count 0
+--   granted_ratio  largest allocated part of any capacity: 2 is twice; parts of unknown size count 0
 --   grants         who had it, by whose word, sorted
 with run as (
     select

@@ -38,13 +38,13 @@
 --   counter_integral_joules  J, power over energy_seen_seconds
 --   counter_active_seconds   s of energy_seen_seconds in active spans; what is not known to be inactive counts as active
 --   counter_active_joules    J of energy_joules in active spans
---   counter_unknown_seconds  s of energy_seen_seconds in spans of which no signal tells whether they were active
+--   counter_unknown_seconds  s of energy_seen_seconds without data for activity
 --   begun_joules             J, growth of the energy counter beyond power in inactive spans, of work that began within them
 --   powered_seconds          s with power and without an energy counter
 --   powered_joules           J, power over them
 --   powered_active_seconds   s of powered_seconds in active spans
 --   powered_active_joules    J of powered_joules in active spans
---   powered_unknown_seconds  s of powered_seconds in spans of which no signal tells whether they were active
+--   powered_unknown_seconds  s of powered_seconds without data for activity
 --   active_watts_max         largest power of an active span
 with cut_hour as (
     select
