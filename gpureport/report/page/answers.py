@@ -203,7 +203,8 @@ class _Asked:
             told = (f"{each['team']} {_per(each['idle'] + each['freed'], self.hours)}" for each in largest[:3])
             parts.append(f"by team: {', '.join(told)}")
         costs = [each["cost"] for each in teams if each["cost"] is not None]
-        count = max(self.header.device_count, round(self.whole.capacity / self.hours)) if self.hours else 0  # with GPUs of no exporter
+        # The ledger also has GPUs that no exporter shows.
+        count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
         detail = " · ".join(parts) + self.money.tail(sum(costs) if costs else None, " · allocated part: ")
@@ -312,9 +313,9 @@ class _Asked:
         """What it cost, and how sure that is."""
         spent = self.row("""
             select sum(cost) as whole, sum(cost) filter (where namespace != '') as allocated,
-                sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle,
+                sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as "allocated, idle",
                 sum(cost) filter (where bucket in ('free', 'fragmented', 'unavailable')) as unallocated,
-                sum(cost) filter (where bucket = 'unknown' and namespace = '') as unknown,
+                sum(cost) filter (where bucket = 'unknown' and namespace = '') as "allocation unknown",
                 sum(gpu_hours) filter (where cost is not null) / sum(gpu_hours) as priced_ratio
             from page.use where $team in ('', team)
         """)
@@ -324,9 +325,10 @@ class _Asked:
             headline = f"{energy[0]} of energy" if energy else "No prices configured"
             detail = f"Cost needs [prices] in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
-        words = {"allocated": "allocated", "idle": "allocated, idle", "unallocated": "unallocated", "unknown": "allocation unknown"}
         parts = [
-            f"{self.money(spent[name])} {word}" for name, word in words.items() if spent[name] and spent[name] != spent["whole"]
+            f"{self.money(spent[name])} {name}"
+            for name in ("allocated", "allocated, idle", "unallocated", "allocation unknown")
+            if spent[name] and spent[name] != spent["whole"]
         ]
         if is_partial := spent["priced_ratio"] < 1 - _TRACE:
             parts.append(f"{formats.percent(spent['priced_ratio'])} of GPU-hours have a price")
