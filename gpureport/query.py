@@ -216,9 +216,16 @@ def functions(root: Path = resources.QUERIES) -> Mapping[str, str]:
 
 def define_functions(con: duckdb.DuckDBPyConnection, used_by: str | None = None, schema: str = "main") -> None:
     """Create the shared functions in a schema: those that a query uses, or all of them."""
-    for name, statement in functions().items():
-        if used_by is None or f"{name}(" in used_by:
-            con.execute(_parsed(con, statement.replace("create macro ", f"create macro if not exists {schema}.", 1)))
+    for name in functions() if used_by is None else _functions_in(used_by):
+        statement = functions()[name].replace("create macro ", f"create macro if not exists {schema}.", 1)
+        con.execute(_parsed(con, statement))
+
+
+@cache
+def _functions_in(sql: str) -> Collection[str]:
+    """The functions that a statement calls, and those that they call."""
+    called = [name for name in functions() if f"{name}(" in sql]
+    return {*called, *(inner for name in called for inner in _functions_in(functions()[name].replace(f"{name}(", "")))}
 
 
 def of_life(queries: Mapping[str, Query], life: str) -> tuple[str, ...]:

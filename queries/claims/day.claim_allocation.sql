@@ -46,30 +46,9 @@ said as (
     group by all
 ),
 
-turn as (
-    select
-        * exclude (look_numbers, run_number),
-        unnest(snapshot_runs(look_numbers)) as turn
-    from said
-),
-
 seen as (
-    select
-        turn.* exclude (turn),
-        first_look.observed_at,
-        first_look.previous_at,
-        last_look.observed_at as last_at,
-        last_look.stands_until_at,
-        last_look.is_followed
-    from turn
-    inner join look as first_look
-        on
-            turn.cluster = first_look.cluster
-            and turn.turn.first = first_look.look_number
-    inner join look as last_look
-        on
-            turn.cluster = last_look.cluster
-            and turn.turn.last = last_look.look_number
+    select * rename (start_at as observed_at, end_at as stands_until_at)
+    from snapshot_intervals(said, look)
 ),
 
 opened as (

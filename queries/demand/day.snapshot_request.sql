@@ -15,12 +15,7 @@
 --   start_at         UTC, first look at which it was so
 --   end_at           UTC, when that no longer stands
 with look as (
-    select
-        cluster,
-        observed_at,
-        stands_until_at,
-        look_number,
-        run_number
+    select *
     from day.state_snapshot
     where kind = 'pods'
 ),
@@ -100,27 +95,9 @@ state as (
     group by all
 ),
 
-turn as (
-    select
-        * exclude (look_numbers),
-        unnest(snapshot_runs(look_numbers)) as turn
-    from state
-),
-
 timed as (
-    select
-        turn.* exclude (turn, run_number),
-        first_look.observed_at as start_at,
-        last_look.stands_until_at as end_at
-    from turn
-    inner join look as first_look
-        on
-            turn.cluster = first_look.cluster
-            and turn.turn.first = first_look.look_number
-    inner join look as last_look
-        on
-            turn.cluster = last_look.cluster
-            and turn.turn.last = last_look.look_number
+    select * exclude (previous_at, last_at, is_followed)
+    from snapshot_intervals(state, look)
 ),
 
 born as (

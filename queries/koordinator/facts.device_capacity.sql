@@ -15,12 +15,7 @@
 --   start_at           UTC, first look at which it was so
 --   end_at             UTC, when that no longer stands
 with look as (
-    select
-        cluster,
-        observed_at,
-        stands_until_at,
-        look_number,
-        run_number
+    select *
     from day.state_snapshot
     where kind = 'devices.scheduling.koordinator.sh'
 ),
@@ -105,31 +100,15 @@ state as (
     group by all
 ),
 
-turn as (
-    select
-        * exclude (look_numbers, run_number),
-        unnest(snapshot_runs(look_numbers)) as turn
-    from state
-),
-
 reckoned as (
     select
-        turn.* exclude (turn, held_core_percent, held_memory_bytes, held_memory_ratio_percent, pod_count),
-        coalesce(turn.held_core_percent, 0) as held_core_percent,
-        if(turn.memory_bytes is null, null, coalesce(turn.held_memory_bytes, 0)) as held_memory_bytes,
-        if(turn.memory_ratio_percent is null, null, coalesce(turn.held_memory_ratio_percent, 0)) as held_memory_ratio_percent,
-        turn.pod_count,
-        first_look.observed_at as start_at,
-        last_look.stands_until_at as end_at
-    from turn
-    inner join look as first_look
-        on
-            turn.cluster = first_look.cluster
-            and turn.turn.first = first_look.look_number
-    inner join look as last_look
-        on
-            turn.cluster = last_look.cluster
-            and turn.turn.last = last_look.look_number
+        * exclude (previous_at, last_at, is_followed)
+        replace (
+            coalesce(held_core_percent, 0) as held_core_percent,
+            if(memory_bytes is null, null, coalesce(held_memory_bytes, 0)) as held_memory_bytes,
+            if(memory_ratio_percent is null, null, coalesce(held_memory_ratio_percent, 0)) as held_memory_ratio_percent
+        )
+    from snapshot_intervals(state, look)
 )
 
 select
