@@ -7,7 +7,7 @@ from query_text import parameters, tables_read
 from gpureport.errors import QueryError
 from gpureport.query import build, load, needed, read, run_checks
 
-PARSER = duckdb.default_connection()
+PARSER = duckdb.connect()
 
 
 def write_query(root: Path, table: str, sql: str, grain: str = "device_uuid", extra: str = "") -> None:

@@ -113,12 +113,15 @@ class Cluster:
         return self._ask(path, partial(decode_list, resource=kind.resource), "", limit=1)
 
     def _ask(self, path: str, decode: Decode, token: str, limit: int = 0) -> Page:
-        query: dict[str, str | int] = {"limit": limit or self._connection.settings.page_size}
+        asked = limit or self._connection.settings.page_size
+        query: dict[str, str | int] = {"limit": asked}
         if token:
             query["continue"] = token
         page = as_page(self._connection.get(path, decode, **query))
         if page is None:
             raise SourceError(f"{self.url}{path} did not answer with a list; is this the address of an API server?")
+        if page.continue_token and len(page.items) > 2 * asked:  # a list in one page is a server's right, thick pages are not
+            raise SourceError(f"{self.url}{path} answers with pages of {len(page.items):,} objects; {asked:,} were asked for")
         return page
 
     @property
