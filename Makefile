@@ -58,7 +58,7 @@ lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL 
 	@$(PY) tests/glossary.py
 
 docs: $(VENV)/.installed-dev ## Write the generated documents anew
-	@$(PY) -m gpureport.documents
+	@PYTHONPATH=tests $(PY) -m documents
 
 clean: ## Remove what was made here
 	rm -rf $(VENV) out .cache build dist

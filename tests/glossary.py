@@ -53,7 +53,7 @@ PAGE_WORDS = {
     r"\bnot seen\b|(?<!\.)\bunseen\b(?!_ratio)": "no data; data coverage",
 }
 """The page's own: elsewhere they are also codes and names of columns."""
-DOCSTRINGS = ("gpureport/commands/", "gpureport/documents/", "gpureport/figures/", "gpureport/report/page/")
+DOCSTRINGS = ("gpureport/commands/", "gpureport/figures/", "gpureport/report/page/")
 """Where docstrings are help, or are read as documents; others are of the code."""
 
 

@@ -11,16 +11,16 @@ import duckdb
 import pytest
 from click import Context
 from click.testing import CliRunner
+from documents.figures import render_figures
+from documents.findings import render_findings
+from documents.metrics import render_metrics
 
 from bench.written import BEGIN, END, written_into
 from gpureport.catalog import load_catalog
 from gpureport.cli import cli
 from gpureport.config import Config
-from gpureport.documents.figures import render_figures
-from gpureport.documents.findings import render_findings
-from gpureport.documents.metrics import render_metrics
-from gpureport.documents.schema import render_schema
 from gpureport.query import load
+from gpureport.schema import render_schema
 from gpureport.tables import TABLES
 
 ROOT = Path(__file__).parents[1]

@@ -17,11 +17,11 @@ from typing import Any
 
 import duckdb
 import pytest
+from documents import queries as query_docs
 from query_text import parameters, tables_read
 from rebuilding import touched
 
 from gpureport import findings, lake, resources
-from gpureport.documents import queries as query_docs
 from gpureport.facts.intervals import INTERVALS
 from gpureport.facts.quotas import empty_rule_tables
 from gpureport.query import SUBJECTS, Query, build, dictionary, functions, load

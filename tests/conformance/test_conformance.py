@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents.conformance import CORPUS, series_of
 
 from gpureport.catalog import load_catalog
-from gpureport.documents.conformance import CORPUS, series_of
 from gpureport.series import SeriesBatch
 from gpureport.shape import Reading, exporters, reading_of, shape
 from gpureport.window import Window

@@ -1,11 +1,11 @@
-"""docs/schema.md, written from the lake's tables and the SQL's headers."""
+"""Every table, column and unit as Markdown, from the lake's tables and the SQL's headers: docs/schema.md."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from gpureport.documents.markdown import markdown_table
 from gpureport.figures import GROUPS
 from gpureport.query import Query
 from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, TABLES
@@ -55,6 +55,17 @@ def render_schema(queries: Mapping[str, Query]) -> str:
                 figures = _FIGURES if floor == "report" else set()
                 parts += [f"### {name}\n\n{texts[name]}", *_own(head, columns, shared, grains[name], figures)]
     return "\n".join(parts)
+
+
+def markdown_table(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> str:
+    """Head, rule and a line per row, the first cell of each as code."""
+    head = f"| {' | '.join(names)} |\n|{'---|' * len(tuple(names))}\n"
+    return head + "".join("| " + " | ".join(_cell(number, found) for number, found in enumerate(row)) + " |\n" for row in rows)
+
+
+def _cell(number: int, found: Any) -> str:
+    text = str(found).replace("|", "\\|").replace("\n", " ")
+    return f"`{text}`" if number == 0 else text
 
 
 def _shared(tables: Iterable[Columns]) -> Columns:

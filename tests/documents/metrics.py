@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
+from documents import anchor
 from gpureport.catalog import Catalog, Meaning
-from gpureport.documents.markdown import anchor, markdown_table
+from gpureport.schema import markdown_table
 from gpureport.tables import SIGNALS
 
 _INTRO = """# Metrics

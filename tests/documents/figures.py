@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from documents import anchor
 from gpureport import formats
-from gpureport.documents.markdown import anchor, markdown_table
 from gpureport.figures import GROUPS, REASONS
 from gpureport.figures.figure import Figure
+from gpureport.schema import markdown_table
 
 _INTRO = """# Figures
 

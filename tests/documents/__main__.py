@@ -1,18 +1,18 @@
-"""Write the generated documents anew: ``python -m gpureport.documents``, run by ``make docs`` in a checkout."""
+"""Write the generated documents anew: ``make docs``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from documents.conformance import render_conformance
+from documents.figures import render_figures
+from documents.findings import render_findings
+from documents.metrics import render_metrics
+from documents.queries import render_index
 from gpureport.catalog import load_catalog
-from gpureport.documents.conformance import render_conformance
-from gpureport.documents.figures import render_figures
-from gpureport.documents.findings import render_findings
-from gpureport.documents.metrics import render_metrics
-from gpureport.documents.queries import render_index
-from gpureport.documents.schema import render_schema
 from gpureport.query import load
 from gpureport.resources import QUERIES
+from gpureport.schema import render_schema
 
 
 def documents() -> dict[Path, str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpureport.documents.markdown import markdown_table
 from gpureport.findings import Thresholds, rules, xid_classes
+from gpureport.schema import markdown_table
 
 _INTRO = """# Findings
 

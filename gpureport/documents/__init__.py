@@ -1,1 +1,0 @@
-"""The documents that are generated: schema, figures, metrics, findings, and the index of the queries."""
