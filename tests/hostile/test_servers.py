@@ -30,7 +30,7 @@ SENTENCES = {
     "line:victoria-metrics": "a line without an end",
     "circle:kubernetes": "again and again",
     "more:kubernetes": "does not end",
-    "thick:kubernetes": "pages of 20,000 objects; 500 were asked for",
+    "thick:kubernetes": "pages of 20,000 objects; 500 were requested",
 }
 
 

@@ -121,7 +121,7 @@ class Cluster:
         if page is None:
             raise SourceError(f"{self.url}{path} did not answer with a list; is this the address of an API server?")
         if page.continue_token and len(page.items) > 2 * asked:  # a list in one page is a server's right, thick pages are not
-            raise SourceError(f"{self.url}{path} answers with pages of {len(page.items):,} objects; {asked:,} were asked for")
+            raise SourceError(f"{self.url}{path} answers with pages of {len(page.items):,} objects; {asked:,} were requested")
         return page
 
     @property
