@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from gpureport.errors import UsageError
-from gpureport.resources import QUERIES, catalog_rows
+from gpureport.runtime.resources import QUERIES, catalog_rows
 from gpureport.series import METRIC_LABEL, Labels
 from gpureport.tables import SIGNAL_BY_NAME
 

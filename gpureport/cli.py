@@ -15,10 +15,10 @@ import click
 from gpureport import __version__
 from gpureport.commands.options import Invocation
 from gpureport.errors import GpureportError, UsageError
-from gpureport.log import Log
 from gpureport.runtime.garbage import imported
 from gpureport.runtime.stopping import EXIT_CODE, TERMINATED, is_terminated
 from gpureport.runtime.streams import INTERRUPTED, forget_output
+from gpureport.text.log import Log
 
 _QUERY_INTERRUPTED = "Query interrupted"
 """How DuckDB's Python says that Ctrl-C came while a statement ran."""

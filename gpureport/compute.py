@@ -22,7 +22,6 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
-from gpureport.database import connection
 from gpureport.errors import LakeError
 from gpureport.facts.day_state import state_around_day, state_of_day
 from gpureport.facts.expectation import EXPECTED, expected_before
@@ -36,6 +35,7 @@ from gpureport.facts.restatement import note_entries
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life
+from gpureport.query.database import connection
 from gpureport.runtime.spill import spill_folder
 from gpureport.runtime.stopping import left_when_stopped
 from gpureport.schedulers.model import DEFAULT_RULES, Rules

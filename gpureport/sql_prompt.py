@@ -13,8 +13,8 @@ import duckdb
 
 from gpureport.errors import GpureportError, UsageError, first_line
 from gpureport.query import load
-from gpureport.row_printing import Output, print_rows
 from gpureport.tables import TABLES
+from gpureport.text.rows import Output, print_rows
 
 _GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';', leave with Ctrl-D. Tables: show tables;"
 _SHOW_TABLES = re.compile(r"\s*(show\s+(all\s+)?tables|describe)\s*;?\s*", re.IGNORECASE)

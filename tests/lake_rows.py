@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpureport.database import connection
 from gpureport.lake import Lake, open_lake, views
+from gpureport.query.database import connection
 from gpureport.store import Place
 from gpureport.tables import Table
 

@@ -17,12 +17,12 @@ from lake_rows import DAY, arrow, contents, facts, owner, sample
 
 from gpureport import compute
 from gpureport.compute import ComputeSettings, compute_day
-from gpureport.database import connection
 from gpureport.errors import LakeError, QueryError
 from gpureport.facts import intervals
 from gpureport.facts.identity import MadeWith, made_with, recorded
 from gpureport.lake import Lake, open_lake
 from gpureport.query import Query, load
+from gpureport.query.database import connection
 from gpureport.report_tables import ReportSettings, differing_days, report_tables
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
 from gpureport.window import Window

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from lake_rows import MIDNIGHT, arrow, owner, sample
 from rebuilding import touched
 
-from gpureport.database import connection
 from gpureport.lake import open_lake, views
 from gpureport.query import build, load, needed
+from gpureport.query.database import connection
 from gpureport.tables import DEVICE_SAMPLE, OWNER_LABEL, TABLE_BY_NAME
 
 QUERIES = load()

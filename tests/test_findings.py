@@ -11,8 +11,8 @@ import pytest
 from golden_case import NOON, NOW, report_rows
 
 from gpureport.cli import main
-from gpureport.findings import SEVERITIES, failing, gpu_models, mig_profiles, not_on_model, rules, xid_classes
-from gpureport.resources import QUERIES
+from gpureport.config.findings import SEVERITIES, failing, gpu_models, mig_profiles, not_on_model, rules, xid_classes
+from gpureport.runtime.resources import QUERIES
 from gpureport.tables import SIGNALS
 
 OWNER = 'namespace="research",pod="idler-0",container="main"'

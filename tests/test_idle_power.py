@@ -11,10 +11,10 @@ import pytest
 
 from gpureport.compute import ComputeSettings, compute_day
 from gpureport.config import load_config
-from gpureport.database import connection
 from gpureport.errors import UsageError
 from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
+from gpureport.query.database import connection
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, Table
 
 DAY = date(2026, 3, 28)

@@ -21,10 +21,12 @@ from documents import queries as query_docs
 from query_text import parameters, tables_read
 from rebuilding import touched
 
-from gpureport import findings, lake, resources
+from gpureport import lake
+from gpureport.config import findings
 from gpureport.facts.intervals import INTERVALS
 from gpureport.facts.quotas import empty_rule_tables
 from gpureport.query import SUBJECTS, Query, build, dictionary, functions, load
+from gpureport.runtime import resources
 from gpureport.tables import TABLE_BY_NAME
 
 HERE = Path(__file__).parent / "queries"

@@ -17,8 +17,8 @@ from golden_case import NOW
 from gpureport.cli import main
 from gpureport.errors import QueryError, UsageError
 from gpureport.query import Query, build
-from gpureport.row_printing import Output
 from gpureport.sql_prompt import Session
+from gpureport.text.rows import Output
 
 STATEMENT = """
 select 'a,"b"' as name, timestamp '2026-11-20 23:51:40' as seen_at, sum(2)::hugeint as total, 0.5::decimal(9, 2) as half,

@@ -10,8 +10,8 @@ import click
 
 from gpureport.commands.options import FORMAT, LAKE, ONE_CLUSTER, PLACE, Invocation, period
 from gpureport.errors import UsageError
-from gpureport.row_printing import Output
 from gpureport.store import Place
+from gpureport.text.rows import Output
 from gpureport.window import Window, parse_instant
 
 

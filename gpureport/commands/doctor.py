@@ -18,7 +18,7 @@ from gpureport.commands.options import (
     finished_day,
 )
 from gpureport.errors import UsageError
-from gpureport.row_printing import Output
+from gpureport.text.rows import Output
 from gpureport.window import day_start
 
 

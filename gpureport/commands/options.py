@@ -13,8 +13,8 @@ import click
 
 from gpureport.config import Config, load_config
 from gpureport.errors import UsageError
-from gpureport.log import Log
 from gpureport.store import Place, parse_place
+from gpureport.text.log import Log
 from gpureport.window import Window, parse_date, parse_period
 
 if TYPE_CHECKING:

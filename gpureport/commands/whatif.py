@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from gpureport.commands.options import FORMAT, LAKE, Invocation
-from gpureport.row_printing import Output
 from gpureport.schedulers.change import SETTABLE
 from gpureport.store import Place
+from gpureport.text.rows import Output
 from gpureport.window import Window, parse_instant
 
 _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())

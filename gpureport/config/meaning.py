@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from gpureport.section import Section, formed
+from gpureport.config.section import Section, formed
 
 DEFAULT_MEMORY_THRESHOLD_RATIO = 0.9
 _LEAST_MB = 50

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gpureport.config.section import Section, formed
 from gpureport.errors import UsageError
-from gpureport.section import Section, formed
 from gpureport.window import AGE
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from gpureport.section import LabelName, Seconds, Section, formed
+from gpureport.config.section import LabelName, Seconds, Section, formed
 
 
 class Prometheus(Section):

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from gpureport.config.section import Seconds, Section
 from gpureport.errors import UsageError
-from gpureport.section import Seconds, Section
 from gpureport.store import KEYS, ObjectAddress, Place, Reach, parse_place
 
 

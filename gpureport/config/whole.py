@@ -7,15 +7,15 @@ from pathlib import Path
 
 from pydantic import Field
 
+from gpureport.config.findings import Suppression, Thresholds
 from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Retired, Saturation
 from gpureport.config.night import Export, Metrics, Retention
+from gpureport.config.section import Section
 from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
 from gpureport.config.storage import ConfiguredPlace, ObjectStore
 from gpureport.errors import UsageError
-from gpureport.findings import Suppression, Thresholds
-from gpureport.log import LogFormat
-from gpureport.section import Section
 from gpureport.store import ObjectAddress, Place
+from gpureport.text.log import LogFormat
 
 
 class Config(Section):

@@ -23,12 +23,12 @@ from gpureport.export.settings import ExportSettings, window_asked
 from gpureport.lake import Change, DamagedError, Lake, open_lake
 from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.runtime.garbage import uncollected
+from gpureport.runtime.parallel import Processes, Progress
 from gpureport.series import METRIC_LABEL, SeriesBatch, concatenate
 from gpureport.shape import Reading, Tally, reading_of, shape
 from gpureport.sources.prometheus import Group, Server, open_connection, probe, read
 from gpureport.store import Place
 from gpureport.window import Window
-from gpureport.workers import Processes, Progress
 
 __all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "held_sample_count", "load_loops"]
 

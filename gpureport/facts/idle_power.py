@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gpureport.lake import Lake, Partition, views
 from gpureport.query import Query, build
-from gpureport.resources import catalog_rows
+from gpureport.runtime.resources import catalog_rows
 
 BASELINE = "day.idle_baseline"
 _DAYS_BEFORE = 27

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from gpureport.lake import Partition, scan_view
 from gpureport.query import Query, build
-from gpureport.workers import Threads
+from gpureport.runtime.parallel import Threads
 
 INTERVALS = "day.sample_sum"
 _PIECES = "day.ownership_interval"

@@ -11,17 +11,17 @@ from functools import cached_property
 from duckdb import DuckDBPyConnection
 
 from gpureport.config import Config
-from gpureport.database import connection
 from gpureport.errors import LakeError
 from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, views
 from gpureport.pipeline.settings import facts_made_with, report_settings, reported_lake
 from gpureport.query import load, of_life
+from gpureport.query.database import connection
 from gpureport.report_tables import WindowTables
-from gpureport.resources import QUERIES
-from gpureport.row_printing import Output, print_rows
+from gpureport.runtime.resources import QUERIES
 from gpureport.sql_prompt import Session, confine
 from gpureport.tables import TABLE_BY_NAME
+from gpureport.text.rows import Output, print_rows
 from gpureport.window import Window, day_start
 
 _SERIALIZED = re.compile(r'"schema_name":"(lake|facts|period|previous|report)","table_name":"(\w+)"', re.IGNORECASE)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpureport.config import Config
-from gpureport.database import connection
 from gpureport.errors import LakeError
 from gpureport.facts.look_back import window_before
 from gpureport.facts.quotas import quota_lake
@@ -15,9 +14,10 @@ from gpureport.lake import open_lake
 from gpureport.pipeline.delivering import report_here
 from gpureport.pipeline.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
 from gpureport.query import load
+from gpureport.query.database import connection
 from gpureport.report_tables import report_tables
-from gpureport.row_printing import Output
 from gpureport.store import Place
+from gpureport.text.rows import Output
 from gpureport.window import Window
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from gpureport.config import Config
-from gpureport.database import connection
 from gpureport.errors import IncompleteError, LakeError, SourceError, UsageError
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.lake.check import Damage, damaged_files, remedy
@@ -17,8 +16,9 @@ from gpureport.lake.paths import day_key, day_of
 from gpureport.pipeline.collecting import clusters_by_label
 from gpureport.pipeline.reporting import compute
 from gpureport.pipeline.settings import catalog_of
-from gpureport.row_printing import Output, print_rows
+from gpureport.query.database import connection
 from gpureport.sources.kubernetes import NoClusterError, open_cluster
+from gpureport.text.rows import Output, print_rows
 
 if TYPE_CHECKING:
     from gpureport.doctor import Evidence, Finding

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gpureport.workers import Progress, quiet
+from gpureport.runtime.parallel import Progress, quiet
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from gpureport.pipeline.observing import import_files, import_state
 from gpureport.pipeline.progress import progress_bar
 from gpureport.pipeline.refusal import out_errors
 from gpureport.pipeline.reporting import Reported, compute, report
-from gpureport.resources import RECORDING
+from gpureport.runtime.resources import RECORDING
 from gpureport.store import Place
 from gpureport.window import Window, day_start, parse_date, parse_instant
 

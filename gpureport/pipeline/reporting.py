@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from duckdb import DuckDBPyConnection
 
-from gpureport import findings
 from gpureport.compute import compute_day
-from gpureport.config import Config
-from gpureport.database import connection
+from gpureport.config import Config, findings
+from gpureport.config.section import existing
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.facts.freshness import are_current
 from gpureport.facts.identity import MadeWith
@@ -33,8 +32,8 @@ from gpureport.pipeline.settings import (
     reported_lake,
 )
 from gpureport.query import Query, build, load, needed
+from gpureport.query.database import connection
 from gpureport.report_tables import ReportSettings, differing_days, failed_checks, report_tables
-from gpureport.section import existing
 from gpureport.store import Place
 from gpureport.window import Window, day_start, full_hour, plain, rfc3339
 

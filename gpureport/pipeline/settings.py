@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpureport import findings
 from gpureport.catalog import Catalog, load_catalog
-from gpureport.config import Config
+from gpureport.config import Config, findings
 from gpureport.facts.identity import MadeWith, made_with
 from gpureport.lake import Lake, open_lake
 from gpureport.query import load

@@ -15,7 +15,7 @@ from gpureport.errors import LakeError
 from gpureport.facts.look_back import compared_tables, parameters
 from gpureport.query import Query, build, load, needed, of_life
 from gpureport.report.results import Result, read_results
-from gpureport.row_printing import Output, plain, print_rows
+from gpureport.text.rows import Output, plain, print_rows
 from gpureport.window import Window, parse_instant
 
 SECTIONS = {

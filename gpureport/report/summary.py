@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpureport import formats
-from gpureport.inert import printable
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.overview import since_text
+from gpureport.text import formats
+from gpureport.text.safe import printable
 
 _LINE_CHARACTERS = 1000
 _MARKUP = re.compile(r"([\\`*_\[\]|#~!])")

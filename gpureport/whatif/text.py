@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from gpureport import formats
 from gpureport.facts.quota_rows import Row
 from gpureport.figures import REASONS
-from gpureport.row_printing import Output, print_rows
 from gpureport.schedulers.allocation import ASSUMPTIONS
 from gpureport.schedulers.replay import UNKNOWABLE
+from gpureport.text import formats
+from gpureport.text.rows import Output, print_rows
 from gpureport.whatif.compare import Answer
 from gpureport.whatif.moments import MOST_ASKS
 from gpureport.whatif.question import Question

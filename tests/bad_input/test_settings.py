@@ -17,9 +17,9 @@ from pydantic import BaseModel
 
 from gpureport.cli import cli, main
 from gpureport.config import Config, load_config
-from gpureport.database import connection
 from gpureport.errors import UsageError
 from gpureport.pipeline.settings import compute_settings, report_settings
+from gpureport.query.database import connection
 from gpureport.window import age_ago
 
 from .samples import DAY, NOW

@@ -14,7 +14,7 @@ import pytest
 from gpureport.catalog import PER_SECOND, Catalog, Meaning, load_catalog
 from gpureport.errors import UsageError
 from gpureport.query import define_functions
-from gpureport.resources import catalog_rows
+from gpureport.runtime.resources import catalog_rows
 from gpureport.series import SeriesBatch
 from gpureport.shape import shape
 from gpureport.tables import SIGNAL_BY_NAME

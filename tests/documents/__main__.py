@@ -11,7 +11,7 @@ from documents.metrics import render_metrics
 from documents.queries import render_index
 from gpureport.catalog import load_catalog
 from gpureport.query import load
-from gpureport.resources import QUERIES
+from gpureport.runtime.resources import QUERIES
 from gpureport.schema import render_schema
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from documents import anchor
-from gpureport import formats
 from gpureport.figures import GROUPS, REASONS
 from gpureport.figures.figure import Figure
 from gpureport.schema import markdown_table
+from gpureport.text import formats
 
 _INTRO = """# Figures
 

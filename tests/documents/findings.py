@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gpureport.findings import Thresholds, rules, xid_classes
+from gpureport.config.findings import Thresholds, rules, xid_classes
 from gpureport.schema import markdown_table
 
 _INTRO = """# Findings
 
 `report.finding` has a row for each thing that deserves a look, with its evidence, what is at stake, what to do about it, and
-the SQL that shows it. Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpureport/findings.py`.
+the SQL that shows it. Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpureport/config/findings.py`.
 
 - A code never changes its meaning.
 - Too little data gives no finding.

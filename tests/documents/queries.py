@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from gpureport.query import SUBJECTS, Query
-from gpureport.resources import QUERIES
+from gpureport.runtime.resources import QUERIES
 from gpureport.schema import markdown_table
 
 _TABLE = re.compile(r"(?<=<!-- subjects -->\n).*(?=<!-- end -->)", re.DOTALL)

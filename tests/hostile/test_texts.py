@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.inert import csv_cell, csv_cell_sql, printable, to_json
 from gpureport.report.summary import escaped
-from gpureport.row_printing import print_rows
 from gpureport.sources.openmetrics import read_openmetrics
 from gpureport.state.quantity import amount
+from gpureport.text.rows import print_rows
+from gpureport.text.safe import csv_cell, csv_cell_sql, printable, to_json
 
 CELLS = {
     "=1+1": "'=1+1",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport import formats
+from gpureport.text import formats
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from gpureport.config import Config
-from gpureport.database import connection
 from gpureport.facts import opening
 from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.pipeline.settings import facts_made_with, report_settings
+from gpureport.query.database import connection
 from gpureport.report.results import Maps, read_results
 from gpureport.report_tables import report_tables
 from gpureport.simulate import SimulationPlan

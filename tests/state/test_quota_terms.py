@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.resources import QUERIES
+from gpureport.runtime.resources import QUERIES
 from gpureport.state.fields import Row
 from gpureport.state.kinds import KINDS, Kind
 from gpureport.state.quota_terms import quota_term_rows

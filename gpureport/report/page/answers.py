@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gpureport import formats
 from gpureport.report.header import Header
 from gpureport.report.page.ledger import ALLOCATED, IDLE, Hours, hours_by
 from gpureport.report.page.money import Money
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import TABS
+from gpureport.text import formats
 
 _TRACE = 0.0005
 """Share of capacity from which hours are worth a word."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpureport import formats
+from gpureport.text import formats
 
 _BEFORE = "$€£¥"
 

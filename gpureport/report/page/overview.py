@@ -9,13 +9,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpureport import formats
 from gpureport.report.header import Header
 from gpureport.report.page import drawings
 from gpureport.report.page.answers import Answer, answers, ledger
 from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Hours, hours_by
 from gpureport.report.page.money import Money
 from gpureport.report.page.tables import Tables
+from gpureport.text import formats
 from gpureport.window import plain
 
 FINDINGS_SHOWN = 12

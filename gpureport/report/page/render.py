@@ -8,8 +8,8 @@ from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from gpureport import formats
-from gpureport.resources import TEMPLATES
+from gpureport.runtime.resources import TEMPLATES
+from gpureport.text import formats
 from gpureport.window import rfc3339
 
 _SCRIPTS = ("data.js", "grid.js", "charts.js", "page.js")

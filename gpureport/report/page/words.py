@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from gpureport import formats
 from gpureport.report.page.embedded import Column
-from gpureport.resources import TEMPLATES
+from gpureport.runtime.resources import TEMPLATES
+from gpureport.text import formats
 
 TABS = {
     "overview": "Overview",

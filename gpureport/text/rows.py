@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpureport.inert import csv_cell, printable, to_json
+from gpureport.text.safe import csv_cell, printable, to_json
 from gpureport.window import rfc3339
 
 Output = Literal["table", "wide", "md", "json", "csv"]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
+from gpureport.config.section import Section
 from gpureport.errors import UsageError
-from gpureport.resources import catalog_rows
-from gpureport.section import Section
+from gpureport.runtime.resources import catalog_rows
 
 if TYPE_CHECKING:
     import duckdb

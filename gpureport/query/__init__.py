@@ -20,8 +20,8 @@ from typing import Any
 
 import duckdb
 
-from gpureport import resources
 from gpureport.errors import QueryError, first_line
+from gpureport.runtime import resources
 
 LIVES = ("day", "facts", "period", "previous", "report", "checks")
 """While a day is computed; kept in the lake; while a report is made, of its period and of the previous one; read by people;

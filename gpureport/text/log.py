@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from gpureport.inert import printable, to_json
+from gpureport.text.safe import printable, to_json
 
 LogFormat = Literal["text", "json"]
 
