@@ -19,7 +19,7 @@ import duckdb
 from bench.measure import CACHE, Measured, machine, measure, median, print_table
 from bench.server import filled_folder, prometheus, prometheus_binary, version
 from gpureport.catalog import load_catalog
-from gpureport.export import load_loops
+from gpureport.collect.export import load_loops
 from gpureport.simulate import SimulationPlan
 
 DAY = date(2026, 11, 20)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.lake import open_lake, views
 from gpureport.query import Query, build, load, needed
 from gpureport.simulate import SIGNALS_14, SimulationPlan, fill_lake
@@ -153,7 +153,7 @@ def saturation(lake: Path) -> None:
         if query.table in counted:
             seconds.append(time.process_time() - before)
 
-    with patch("gpureport.compute.build", timed):
+    with patch("gpureport.compute.day.build", timed):
         compute_day(open_lake(lake), CLUSTER, DAY, ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
     print("saturation", sum(seconds))
 

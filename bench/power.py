@@ -19,7 +19,7 @@ import duckdb
 
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, files, simulated_lake
 from bench.measure import machine, measure, median, print_table
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.lake import open_lake
 from gpureport.query import Query, build, load, needed, of_life
 
@@ -108,7 +108,7 @@ def compute(lake: Path) -> None:
             seconds[query.table] += time.process_time() - before
 
     # One worker of one thread: then the process' time is the query's.
-    with patch("gpureport.compute.build", timed):
+    with patch("gpureport.compute.day.build", timed):
         compute_day(open_lake(lake), CLUSTER, DAY, ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
     for table, cpu in seconds.items():
         print(table, cpu)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, told
 from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
-from gpureport.facts.quotas import QUOTA_FACTS, quota_facts_of_day, quota_lake
+from gpureport.collect.snapshot import import_folder
+from gpureport.compute.quotas import QUOTA_FACTS, quota_facts_of_day, quota_lake
 from gpureport.lake import Partition, open_lake
 from gpureport.query import load, needed
 from gpureport.query.database import connection
 from gpureport.simulate import SimulationPlan, write_kubernetes
-from gpureport.snapshot import import_folder
 from gpureport.window import Window, day_start
 
 LOOKS = 12

@@ -109,7 +109,7 @@ def parse(url: str) -> None:
 
 def snapshot(config: Path, lake: Path) -> None:
     """The command's work, from the first request to the last file in its place."""
-    from gpureport import snapshot as stage
+    from gpureport.collect import snapshot as stage
     from gpureport.config import Kubernetes
     from gpureport.sources.kubernetes import open_cluster
 

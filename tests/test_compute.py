@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from lake_rows import DAY, arrow, contents, facts, owner, sample
 
-from gpureport import compute
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute import day as compute
+from gpureport.compute import intervals
+from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.identity import MadeWith, made_with, recorded
 from gpureport.errors import LakeError, QueryError
-from gpureport.facts import intervals
-from gpureport.facts.identity import MadeWith, made_with, recorded
 from gpureport.lake import Lake, open_lake
 from gpureport.query import Query, load
 from gpureport.query.database import connection

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gpureport.catalog import load_catalog
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.lake import Lake, open_lake
 from gpureport.query.database import connection
 from gpureport.report_tables import ReportSettings, report_tables

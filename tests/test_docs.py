@@ -19,8 +19,8 @@ from bench.written import BEGIN, END, written_into
 from gpureport.catalog import load_catalog
 from gpureport.cli import cli
 from gpureport.config import Config
+from gpureport.pipeline.schema import render_schema
 from gpureport.query import load
-from gpureport.schema import render_schema
 from gpureport.tables import TABLES
 
 ROOT = Path(__file__).parents[1]

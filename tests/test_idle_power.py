@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.idle_power import later_days_without
 from gpureport.config import load_config
 from gpureport.errors import UsageError
-from gpureport.facts.idle_power import later_days_without
 from gpureport.lake import Lake, open_lake, views
 from gpureport.query.database import connection
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, Table

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gpureport import raw_days
 from gpureport.catalog import load_catalog
-from gpureport.file_import import import_files
+from gpureport.collect import staging
+from gpureport.collect.file_import import import_files
 from gpureport.lake import open_lake
 
 DAY_SECONDS = 86_400
@@ -68,6 +68,6 @@ def test_few_devices_at_a_time_are_the_same_as_all_at_once(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = lake_of(tmp_path / "at-once", [files[:2]])
-    monkeypatch.setattr(raw_days, "_SAMPLES_AT_ONCE", 1)
+    monkeypatch.setattr(staging, "_SAMPLES_AT_ONCE", 1)
     assert lake_of(tmp_path / "apart", [files[:2]]) == at_once
     assert min(len(each.files) for each in open_lake(tmp_path / "apart").partitions("device_sample")) > 1

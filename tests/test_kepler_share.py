@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lake_rows import DAY, arrow, at, facts, owner, sample
 
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.lake import Lake, open_lake
 from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, SAMPLE, SERIES
 

@@ -22,9 +22,9 @@ from query_text import parameters, tables_read
 from rebuilding import touched
 
 from gpureport import lake
+from gpureport.compute.intervals import INTERVALS
+from gpureport.compute.quotas import empty_rule_tables
 from gpureport.config import findings
-from gpureport.facts.intervals import INTERVALS
-from gpureport.facts.quotas import empty_rule_tables
 from gpureport.query import SUBJECTS, Query, build, dictionary, functions, load
 from gpureport.runtime import resources
 from gpureport.tables import TABLE_BY_NAME

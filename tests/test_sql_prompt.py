@@ -16,8 +16,8 @@ from golden_case import NOW
 
 from gpureport.cli import main
 from gpureport.errors import QueryError, UsageError
+from gpureport.pipeline.sql_prompt import Session
 from gpureport.query import Query, build
-from gpureport.sql_prompt import Session
 from gpureport.text.rows import Output
 
 STATEMENT = """

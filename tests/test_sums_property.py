@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_rows import DAY, arrow, sample
 
-from gpureport.facts.intervals import INTERVALS, interval_schema, intervals_by_loops, intervals_by_sql
+from gpureport.compute.intervals import INTERVALS, interval_schema, intervals_by_loops, intervals_by_sql
 from gpureport.lake import open_lake
 from gpureport.query import load
 from gpureport.tables import DEVICE_SAMPLE

@@ -139,7 +139,7 @@ def top(
 @click.command()
 def schema() -> None:
     """Print every table, column and unit, as Markdown."""
+    from gpureport.pipeline.schema import render_schema
     from gpureport.query import load
-    from gpureport.schema import render_schema
 
     click.echo(render_schema(load()), nl=False)

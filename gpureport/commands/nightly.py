@@ -65,7 +65,7 @@ def run(invocation: Invocation, /, day: str | None, no_kubernetes: bool, **flags
 
     Example: gpureport run --prometheus-url http://prometheus:9090 --keep-samples 30d --keep-facts 2y
     """
-    from gpureport import nightly
+    from gpureport.pipeline import nightly
 
     try:
         config = invocation.config(**flags)

@@ -45,7 +45,7 @@ class Invocation:
 
     def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:
         """Metrics of a run that a wrong configuration ended, where its part on metrics can be read."""
-        from gpureport.job_metrics import Night, publish  # no one else should wait for it
+        from gpureport.pipeline.job_metrics import Night, publish  # no one else should wait for it
 
         chosen = {name: value for name, value in flags.items() if name.startswith("metrics__") or name == "cluster"}
         with suppress(UsageError):

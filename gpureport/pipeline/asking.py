@@ -10,16 +10,16 @@ from functools import cached_property
 
 from duckdb import DuckDBPyConnection
 
+from gpureport.compute.opening import ROLLED_UP
 from gpureport.config import Config
 from gpureport.errors import LakeError
-from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, views
 from gpureport.pipeline.settings import facts_made_with, report_settings, reported_lake
+from gpureport.pipeline.sql_prompt import Session, confine
 from gpureport.query import load, of_life
 from gpureport.query.database import connection
 from gpureport.report_tables import WindowTables
 from gpureport.runtime.resources import QUERIES
-from gpureport.sql_prompt import Session, confine
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.text.rows import Output, print_rows
 from gpureport.window import Window, day_start

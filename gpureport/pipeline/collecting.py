@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date
 
+from gpureport.collect.export import Exported, ExportSettings, export_day
 from gpureport.config import Config
 from gpureport.errors import UsageError
-from gpureport.export import Exported, ExportSettings, export_day
 from gpureport.pipeline.progress import progress_bar
 from gpureport.pipeline.settings import catalog_of
 from gpureport.window import Window
@@ -31,7 +31,7 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
 
 def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: date) -> list[str]:
     """One day of a folder or bucket of blocks into the lake; what was done, a line each."""
-    from gpureport.export.blocks import BlockSettings, export_blocks
+    from gpureport.collect.export.blocks import BlockSettings, export_blocks
     from gpureport.store import parse_place
 
     place = config.reached_place(parse_place(blocks), environ)

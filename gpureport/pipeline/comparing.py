@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gpureport.compute.look_back import window_before
+from gpureport.compute.quotas import quota_lake
 from gpureport.config import Config
 from gpureport.errors import LakeError
-from gpureport.facts.look_back import window_before
-from gpureport.facts.quotas import quota_lake
 from gpureport.lake import open_lake
 from gpureport.pipeline.delivering import report_here
 from gpureport.pipeline.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake

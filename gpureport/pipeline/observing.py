@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from gpureport import file_import, snapshot
+from gpureport.collect import file_import, snapshot
+from gpureport.collect.file_import import Imported
+from gpureport.collect.snapshot import Snapshot
 from gpureport.config import Config
 from gpureport.errors import GpureportError, SourceError
-from gpureport.file_import import Imported
 from gpureport.pipeline.settings import catalog_of
-from gpureport.snapshot import Snapshot
 from gpureport.sources.kubernetes import HOW_TO_NAME_A_CLUSTER, NoClusterError, open_cluster, read_observed_at
 from gpureport.window import rfc3339
 
@@ -31,7 +31,7 @@ def import_state(config: Config, folder: Path, observed_at: datetime | None, now
 
 def take_snapshots(configs: Sequence[Config], environ: Mapping[str, str], now: datetime, say: Say) -> None:
     """The state of each cluster at this moment into the lake; a failure of one is raised when the others are read."""
-    from gpureport.job_metrics import publish_snapshot  # a snapshot beside an export should not wait for it
+    from gpureport.pipeline.job_metrics import publish_snapshot  # a snapshot beside an export should not wait for it
 
     failures = []
     for config in configs:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.compute import compute_day
+from gpureport.compute.day import compute_day
+from gpureport.compute.freshness import are_current
+from gpureport.compute.identity import MadeWith
+from gpureport.compute.idle_power import later_days_without
+from gpureport.compute.lake_days import open_lake_days
+from gpureport.compute.opening import folder
 from gpureport.config import Config, findings
 from gpureport.config.section import existing
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
-from gpureport.facts.freshness import are_current
-from gpureport.facts.identity import MadeWith
-from gpureport.facts.idle_power import later_days_without
-from gpureport.facts.lake_days import open_lake_days
-from gpureport.facts.opening import folder
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.delivering import deliver
 from gpureport.pipeline.settings import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpureport.catalog import Catalog, load_catalog
+from gpureport.compute.identity import MadeWith, made_with
 from gpureport.config import Config, findings
-from gpureport.facts.identity import MadeWith, made_with
 from gpureport.lake import Lake, open_lake
 from gpureport.query import load
 from gpureport.report_tables import ReportSettings
@@ -14,7 +14,7 @@ from gpureport.report_tables.carbon import intensities
 from gpureport.schedulers.model import Rules
 
 if TYPE_CHECKING:
-    from gpureport.compute import ComputeSettings
+    from gpureport.compute.day import ComputeSettings
 
 REPORT_THREADS = 1
 """Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""
@@ -33,7 +33,7 @@ def reported_lake(config: Config) -> Lake:
 
 def compute_settings(config: Config) -> ComputeSettings:
     """What facts depend on."""
-    from gpureport.compute import ComputeSettings  # a question to the lake should not wait for what computes
+    from gpureport.compute.day import ComputeSettings  # a question to the lake should not wait for what computes
 
     return ComputeSettings(
         memory_threshold_ratio=config.saturation.memory_threshold_ratio,

@@ -11,8 +11,8 @@ from typing import Any, TextIO
 import duckdb
 import polars as pl
 
+from gpureport.compute.look_back import compared_tables, parameters
 from gpureport.errors import LakeError
-from gpureport.facts.look_back import compared_tables, parameters
 from gpureport.query import Query, build, load, needed, of_life
 from gpureport.report.results import Result, read_results
 from gpureport.text.rows import Output, plain, print_rows

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import orjson
 
-from gpureport.facts.look_back import compared_tables
+from gpureport.compute.look_back import compared_tables
 from gpureport.query import Query, define_functions, load
 from gpureport.report.header import Header
 from gpureport.report.results import Result, rounded

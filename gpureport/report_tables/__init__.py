@@ -11,11 +11,8 @@ from typing import Any
 
 import duckdb
 
-from gpureport.config.findings import Thresholds
-from gpureport.config.findings import parameters as finding_parameters
-from gpureport.errors import LakeError
-from gpureport.facts.identity import MadeWith
-from gpureport.facts.look_back import (
+from gpureport.compute.identity import MadeWith
+from gpureport.compute.look_back import (
     HISTORY,
     build_earlier,
     build_history,
@@ -25,9 +22,12 @@ from gpureport.facts.look_back import (
     window_before,
     without,
 )
-from gpureport.facts.look_back import parameters as look_back_parameters
-from gpureport.facts.opening import ROLLED_UP, open_facts
-from gpureport.facts.restatement import restated_days
+from gpureport.compute.look_back import parameters as look_back_parameters
+from gpureport.compute.opening import ROLLED_UP, open_facts
+from gpureport.compute.restatement import restated_days
+from gpureport.config.findings import Thresholds
+from gpureport.config.findings import parameters as finding_parameters
+from gpureport.errors import LakeError
 from gpureport.lake import Lake, Partition
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life, run_checks, with_values
 from gpureport.window import Window

@@ -15,11 +15,11 @@ import numpy as np
 
 from gpureport.catalog import Catalog, load_catalog
 from gpureport.lake import Change, open_lake
-from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.series import SeriesBatch, concatenate
 from gpureport.shape import Tally, shape
 from gpureport.simulate.batches import GroupSimulation, node_groups
 from gpureport.simulate.plan import SimulationPlan
+from gpureport.sources.provenance import Origin, add_tallies, source_table
 from gpureport.store import Place
 from gpureport.window import Window
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
+from gpureport.compute.quota_rows import QuotaRows, Row
+from gpureport.compute.quotas import build_quota_facts
 from gpureport.errors import LakeError, UsageError
-from gpureport.facts.quota_rows import QuotaRows, Row
-from gpureport.facts.quotas import build_quota_facts
 from gpureport.query import Query, build, needed
 from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved
 from gpureport.schedulers.model import Rules

@@ -10,9 +10,9 @@ from documents.findings import render_findings
 from documents.metrics import render_metrics
 from documents.queries import render_index
 from gpureport.catalog import load_catalog
+from gpureport.pipeline.schema import render_schema
 from gpureport.query import load
 from gpureport.runtime.resources import QUERIES
-from gpureport.schema import render_schema
 
 
 def documents() -> dict[Path, str]:

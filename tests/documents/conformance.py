@@ -7,8 +7,8 @@ from collections import Counter
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpureport.catalog import Catalog
+from gpureport.pipeline.schema import markdown_table
 from gpureport.runtime.resources import QUERIES
-from gpureport.schema import markdown_table
 from gpureport.series import METRIC_LABEL, Labels
 
 FOLDER = QUERIES.parent / "tests" / "conformance"

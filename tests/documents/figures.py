@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from documents import anchor
 from gpureport.figures import GROUPS, REASONS
 from gpureport.figures.figure import Figure
-from gpureport.schema import markdown_table
+from gpureport.pipeline.schema import markdown_table
 from gpureport.text import formats
 
 _INTRO = """# Figures

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpureport.config.findings import Thresholds, rules, xid_classes
-from gpureport.schema import markdown_table
+from gpureport.pipeline.schema import markdown_table
 
 _INTRO = """# Findings
 

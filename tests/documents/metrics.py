@@ -7,7 +7,7 @@ from itertools import groupby
 
 from documents import anchor
 from gpureport.catalog import Catalog, Meaning
-from gpureport.schema import markdown_table
+from gpureport.pipeline.schema import markdown_table
 from gpureport.tables import SIGNALS
 
 _INTRO = """# Metrics

@@ -10,10 +10,10 @@ from pathlib import Path
 from kube.api_server import kubeconfig
 
 from gpureport.catalog import load_catalog
+from gpureport.collect.export import load_loops
+from gpureport.collect.snapshot import take_snapshot
 from gpureport.config import Kubernetes, Prometheus
 from gpureport.errors import GpureportError
-from gpureport.export import load_loops
-from gpureport.snapshot import take_snapshot
 from gpureport.sources.kubernetes import open_cluster
 from gpureport.sources.prometheus import Matcher, Server, list_series, open_connection, read
 from gpureport.window import Window, parse_instant

@@ -16,7 +16,7 @@ from lake_rows import seen
 from gpureport.catalog import load_catalog
 from gpureport.cli import main
 from gpureport.lake import open_lake
-from gpureport.provenance import Origin, source_table
+from gpureport.sources.provenance import Origin, source_table
 from gpureport.window import Window
 from kube.api_server import api_server, kubeconfig, recorded_routes
 from kube.lake import DAY, NOW, RECORDING, VERSIONS, ask, import_state

@@ -13,7 +13,7 @@ from gpureport.catalog import load_catalog
 from gpureport.errors import LakeError
 from gpureport.lake import open_lake
 from gpureport.lake.paths import ROOT
-from gpureport.provenance import Origin, source_table
+from gpureport.sources.provenance import Origin, source_table
 from gpureport.window import Window, to_ms
 from kube.lake import RECORDING, ask, everything, import_state
 
@@ -110,8 +110,8 @@ def test_a_damaged_part_is_named_and_nothing_is_lost(lake: Path) -> None:
 
 
 def test_the_nightly_job_packs_what_is_over_even_where_there_is_nothing_to_report(tmp_path: Path, lake: Path) -> None:
-    from gpureport import nightly
     from gpureport.config import Config, Kubernetes
+    from gpureport.pipeline import nightly
 
     config = Config(lake=lake, out=tmp_path / "out", cluster="lab", kubernetes=Kubernetes(enabled=False))
     plan = nightly.NightPlan(config, {}, DAY, datetime(2026, 11, 22, 1, 30, tzinfo=UTC))

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from gpureport.catalog import load_catalog
+from gpureport.collect.export import ExportSettings, export_day
 from gpureport.errors import AuthError, SourceError
-from gpureport.export import ExportSettings, export_day
 from gpureport.series import METRIC_LABEL
 from gpureport.sources import exchange
 from gpureport.sources.prometheus import Matcher, PrometheusSettings, Server, list_series, probe, read

@@ -13,8 +13,8 @@ import requests
 
 from bench.server import remote_write
 from gpureport.catalog import load_catalog
+from gpureport.collect.export.blocks import BlockSettings, OfBlocks, export_blocks
 from gpureport.errors import SourceError
-from gpureport.export.blocks import BlockSettings, OfBlocks, export_blocks
 from gpureport.sources.blocks.index import Index, tombstones
 from gpureport.sources.openmetrics import read_openmetrics
 

@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import given, settings
 
 from gpureport.catalog import load_catalog
-from gpureport.export import Exported, ExportSettings, export_day
-from gpureport.export.planning import plan_from_glimpse, plan_from_list
+from gpureport.collect.export import Exported, ExportSettings, export_day
+from gpureport.collect.export.planning import plan_from_glimpse, plan_from_list
 from gpureport.series import Labels
 from gpureport.sources.prometheus import Labelled, Matcher, PrometheusSettings, glimpse, plan_groups, probe
 from gpureport.window import Window

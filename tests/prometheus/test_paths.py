@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from gpureport.catalog import load_catalog
-from gpureport.export import Exported, ExportSettings, export_day
-from gpureport.file_import import import_files
+from gpureport.collect.export import Exported, ExportSettings, export_day
+from gpureport.collect.file_import import import_files
 from gpureport.series import METRIC_LABEL
 from gpureport.sources.prometheus import Matcher, PrometheusSettings, probe, read
 from gpureport.window import Window

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from gpureport.facts.quotas import QUOTA_FACTS, build_quota_facts, empty_rule_tables
+from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts, empty_rule_tables
 from gpureport.lake import open_lake, views
 from gpureport.query import build, load, needed
 from gpureport.schedulers.model import Rules

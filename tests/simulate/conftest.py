@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from built_once import built_once
 
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.lake import open_lake
 from gpureport.series import SeriesBatch, concatenate
 from gpureport.simulate import SIGNALS_ALL, SimulationPlan, fill_lake, simulate_batches, write_truth

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from gpureport.compute import opening
+from gpureport.compute.opening import ROLLED_UP
 from gpureport.config import Config
-from gpureport.facts import opening
-from gpureport.facts.opening import ROLLED_UP
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.pipeline.settings import facts_made_with, report_settings
 from gpureport.query.database import connection

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from gpureport.compute import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.config import Config
 from gpureport.lake import open_lake
 from gpureport.pipeline.rehearsing import demo_cluster

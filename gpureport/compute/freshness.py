@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from datetime import date
 
-from gpureport.facts.identity import MadeWith
-from gpureport.facts.lake_days import TELEMETRY
+from gpureport.compute.identity import MadeWith
+from gpureport.compute.lake_days import TELEMETRY
 from gpureport.lake import Lake
 from gpureport.tables import DEVICE_SAMPLE, SOURCE
 

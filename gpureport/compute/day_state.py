@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import duckdb
 import pyarrow as pa
 
-from gpureport.facts.lake_days import open_lake_days
+from gpureport.compute.lake_days import open_lake_days
 from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, needed
 

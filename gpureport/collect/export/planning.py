@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from gpureport.catalog import ACCELERATOR_METRICS, Catalog
+from gpureport.collect.export.settings import ExportSettings, window_asked
 from gpureport.errors import SourceError
-from gpureport.export.settings import ExportSettings, window_asked
 from gpureport.series import METRIC_LABEL, Labels
 from gpureport.shape import DEVICE_LABELS, device_uuid, exporters, stem
 from gpureport.sources.prometheus import (

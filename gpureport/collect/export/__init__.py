@@ -18,15 +18,15 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport.catalog import Catalog
-from gpureport.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list, with_unread
-from gpureport.export.settings import ExportSettings, window_asked
+from gpureport.collect.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list, with_unread
+from gpureport.collect.export.settings import ExportSettings, window_asked
 from gpureport.lake import Change, DamagedError, Lake, open_lake
-from gpureport.provenance import Origin, add_tallies, source_table
 from gpureport.runtime.garbage import uncollected
 from gpureport.runtime.parallel import Processes, Progress
 from gpureport.series import METRIC_LABEL, SeriesBatch, concatenate
 from gpureport.shape import Reading, Tally, reading_of, shape
 from gpureport.sources.prometheus import Group, Server, open_connection, probe, read
+from gpureport.sources.provenance import Origin, add_tallies, source_table
 from gpureport.store import Place
 from gpureport.window import Window
 

@@ -46,7 +46,7 @@ def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any
 
 def intervals_by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table | None:
     """The rows of one part; None where only SQL can tell: a number too large for whole ones, or rows in another order."""
-    from gpureport.sums.saturation import saturation_sums
+    from gpureport.compute.sums.saturation import saturation_sums
 
     return saturation_sums(file, cluster, pieces, params["memory_threshold_ratio"], interval_schema(query))
 

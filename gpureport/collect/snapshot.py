@@ -12,9 +12,9 @@ from pathlib import Path
 
 from gpureport.errors import AuthError, SourceError
 from gpureport.lake import Lake, open_lake
-from gpureport.provenance import Listed, listed_table
 from gpureport.runtime.garbage import uncollected
 from gpureport.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
+from gpureport.sources.provenance import Listed, listed_table
 from gpureport.state import KINDS, Kind, Observation, kubelet_rows
 from gpureport.state.kinds import PODS
 from gpureport.store import Place

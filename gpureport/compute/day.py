@@ -22,16 +22,16 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
+from gpureport.compute.day_state import state_around_day, state_of_day
+from gpureport.compute.expectation import EXPECTED, expected_before
+from gpureport.compute.identity import made_with
+from gpureport.compute.idle_power import BASELINE, idle_baseline
+from gpureport.compute.intervals import INTERVALS, give, interval_sums
+from gpureport.compute.lake_days import TELEMETRY
+from gpureport.compute.opening import day_hours
+from gpureport.compute.quotas import quota_facts_of_day
+from gpureport.compute.restatement import note_entries
 from gpureport.errors import LakeError
-from gpureport.facts.day_state import state_around_day, state_of_day
-from gpureport.facts.expectation import EXPECTED, expected_before
-from gpureport.facts.identity import made_with
-from gpureport.facts.idle_power import BASELINE, idle_baseline
-from gpureport.facts.intervals import INTERVALS, give, interval_sums
-from gpureport.facts.lake_days import TELEMETRY
-from gpureport.facts.opening import day_hours
-from gpureport.facts.quotas import quota_facts_of_day
-from gpureport.facts.restatement import note_entries
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
 from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gpureport.sums import loops
-from gpureport.sums.rows import Rows
+from gpureport.compute.sums import loops
+from gpureport.compute.sums.rows import Rows
 from gpureport.tables.signals import SIGNALS, Signal
 
 _COUNTS = NDArray[np.int64]

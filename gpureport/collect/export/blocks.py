@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import date
 
 from gpureport.catalog import Catalog
+from gpureport.collect.export.settings import window_asked
+from gpureport.collect.staging import DayWriter, KnownSeries, RawDays
 from gpureport.errors import SourceError
-from gpureport.export.settings import window_asked
 from gpureport.lake import open_lake
-from gpureport.provenance import Origin, source_table
-from gpureport.raw_days import DayWriter, KnownSeries, RawDays
 from gpureport.runtime.spill import spill_folder
 from gpureport.sources.blocks import Block, blocks_of, read_block
+from gpureport.sources.provenance import Origin, source_table
 from gpureport.store import Place
 from gpureport.window import Window
 

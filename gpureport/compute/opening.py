@@ -12,7 +12,7 @@ from itertools import groupby
 
 import duckdb
 
-from gpureport.facts.expectation import EXPECTED, last_known_days
+from gpureport.compute.expectation import EXPECTED, last_known_days
 from gpureport.lake import Lake, Partition, views
 from gpureport.lake.views import create_view, make_way
 from gpureport.query import Query

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from gpureport.catalog import Catalog
 from gpureport.errors import LakeError
 from gpureport.lake import Change
-from gpureport.provenance import add_tallies
 from gpureport.series import Labels, SeriesBatch
 from gpureport.shape import Reading, Tally, device_uuid, exporters, reading_of, shape
 from gpureport.shape.known import series_id
+from gpureport.sources.provenance import add_tallies
 from gpureport.window import DAY_MS, Window
 
 MARGIN = timedelta(minutes=15)

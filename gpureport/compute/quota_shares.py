@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from gpureport.facts.quota_rows import QuotaRows, Row
+from gpureport.compute.quota_rows import QuotaRows, Row
 from gpureport.schedulers.model import Holding, Rules, Share
 from gpureport.schedulers.shares import SHARING, fair_shares
 from gpureport.tables.rules import QUOTA_SHARE

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from gpureport.compute.sums.loops import in_milliseconds
 from gpureport.lake.scan import is_plain, known_columns
-from gpureport.sums.loops import in_milliseconds
 
 Whole = NDArray[np.int64]
 Bits = NDArray[np.uint8]

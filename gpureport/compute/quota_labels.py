@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
-from gpureport.facts.quota_scene import Row, Scene
-from gpureport.facts.quota_stretches import Stretches
+from gpureport.compute.quota_scene import Row, Scene
+from gpureport.compute.quota_stretches import Stretches
 from gpureport.schedulers.nos_labels import ORDER
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+from gpureport.collect.export import NoSeriesError
 from gpureport.config import Config
 from gpureport.errors import CoverageError, FindingError, GpureportError, SourceError, StoreError
-from gpureport.export import NoSeriesError
-from gpureport.job_metrics import Night, publish
 from gpureport.lake import LakeBusyError, exclusive_run, open_lake
 from gpureport.lake.retention import describe_pruned, prune
 from gpureport.pipeline import collecting, delivering, observing, reporting
+from gpureport.pipeline.job_metrics import Night, publish
 from gpureport.runtime.stopping import EXIT_CODE, is_terminated
 from gpureport.window import Window
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from gpureport.facts.freshness import basis_entry
+from gpureport.compute.freshness import basis_entry
 from gpureport.lake import DamagedError, Lake, Partition
 from gpureport.lake.views import create_view
 from gpureport.window import Window
