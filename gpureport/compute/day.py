@@ -23,12 +23,11 @@ import pyarrow as pa
 
 from gpureport import __version__
 from gpureport.compute.day_state import state_around_day, state_of_day
-from gpureport.compute.expectation import EXPECTED, expected_before
+from gpureport.compute.fact_views import EXPECTED, day_hours, expected_before
 from gpureport.compute.identity import made_with
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import INTERVALS, give, interval_sums
 from gpureport.compute.lake_days import TELEMETRY
-from gpureport.compute.opening import day_hours
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.compute.restatement import note_entries
 from gpureport.errors import LakeError

@@ -12,8 +12,8 @@ from typing import Any
 
 import duckdb
 
+from gpureport.compute.fact_views import open_facts
 from gpureport.compute.identity import MadeWith, recorded
-from gpureport.compute.opening import open_facts
 from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, needed, of_life
 from gpureport.window import Window, day_start, plain

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.compute.opening import ROLLED_UP
+from gpureport.compute.fact_views import ROLLED_UP
 from gpureport.config import Config
 from gpureport.errors import LakeError
 from gpureport.lake import Lake, views

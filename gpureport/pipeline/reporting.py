@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from duckdb import DuckDBPyConnection
 
 from gpureport.compute.day import compute_day
+from gpureport.compute.fact_views import folder
 from gpureport.compute.freshness import are_current
 from gpureport.compute.identity import MadeWith
 from gpureport.compute.idle_power import later_days_without
 from gpureport.compute.lake_days import open_lake_days
-from gpureport.compute.opening import folder
 from gpureport.config import Config, findings
 from gpureport.config.section import existing
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError

@@ -9,13 +9,13 @@ from pathlib import Path
 import duckdb
 
 from gpureport.query import Query
-from gpureport.report.aside import aside, place
 from gpureport.report.csv_files import write_csv, write_parquet
 from gpureport.report.database import finished
 from gpureport.report.header import Header
 from gpureport.report.json_file import write_json
 from gpureport.report.page import write_pages
 from gpureport.report.page.tables import Namespace
+from gpureport.report.publishing import aside, place
 from gpureport.report.series import write_series
 from gpureport.report.summary import write_summary
 

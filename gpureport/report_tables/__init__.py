@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from gpureport.compute.fact_views import ROLLED_UP, open_facts
 from gpureport.compute.identity import MadeWith
 from gpureport.compute.look_back import (
     HISTORY,
@@ -23,7 +24,6 @@ from gpureport.compute.look_back import (
     without,
 )
 from gpureport.compute.look_back import parameters as look_back_parameters
-from gpureport.compute.opening import ROLLED_UP, open_facts
 from gpureport.compute.restatement import restated_days
 from gpureport.config.findings import Thresholds
 from gpureport.config.findings import parameters as finding_parameters

@@ -9,12 +9,87 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.schedulers import kueue, volcano
-from gpureport.schedulers.filling import first_come, water_fill
-from gpureport.schedulers.model import Holding, Terms
-from gpureport.schedulers.resource_quota import by_namespace, together
-from gpureport.schedulers.shares import fair_shares
+from gpureport.schedulers import kai, koordinator, kueue, nos, volcano
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms
 from gpureport.schedulers.tree import below, leaves
+
+NO_SUCH_NOTION = Share(None, "no_such_notion")
+CAPACITY_UNKNOWN = Share(None, "capacity_unknown")
+_WATER_FILLING = {"koordinator": koordinator.shares, "volcano": volcano.shares, "kai": kai.shares}
+SHARING = ("nos", *_WATER_FILLING)
+"""Systems whose rules give each quota a number; the others have no such notion."""
+
+
+def fair_shares(
+    system: str, resource: str, holdings: Sequence[Holding], capacity: float | None, rules: Rules = DEFAULT_RULES
+) -> dict[str, Share]:
+    """What each quota may have of the resource, its others as they are, by the quotas' names.
+
+    ``capacity`` is what the system has to share out, in the resource's unit; None where it is not known. nos needs none:
+    it shares what quotas leave of their min. scheduler-plugins, Kueue and ResourceQuota have no such number.
+    """
+    if system == "nos":
+        return nos.shares(resource, holdings)
+    if system not in _WATER_FILLING:
+        return {each.quota.name: NO_SUCH_NOTION for each in holdings}
+    shared = [each for each in holdings if not each.quota.tree]
+    found = {each.quota.name: CAPACITY_UNKNOWN for each in holdings}  # a tree of Koordinator's has nodes of its own
+    return found if capacity is None else {**found, **_WATER_FILLING[system](resource, shared, capacity, rules)}
+
+
+def by_namespace(holdings: Sequence[Holding]) -> dict[str, list[Holding]]:
+    """Quotas of the same namespaces, which govern the same pods, under the first one's name."""
+    found: dict[tuple[str, ...], list[Holding]] = {}
+    for each in sorted(holdings, key=lambda each: each.quota.name):
+        found.setdefault(each.quota.namespaces or (each.quota.name,), []).append(each)
+    return {group[0].quota.name: group for group in found.values()}
+
+
+def together(resource: str, group: Sequence[Holding]) -> Holding:
+    """Several quotas of one namespace as one: the lowest cap holds, and what they demand and hold is the same, never the sum."""
+    caps = [cap for each in group if (cap := each.quota.terms.get(resource, Terms()).cap) is not None]
+    terms = {resource: Terms(cap=min(caps, default=None))}
+    demanded, delivered = max(each.demanded for each in group), max(each.delivered for each in group)
+    return Holding(replace(group[0].quota, terms=terms), demanded, delivered)
+
+
+_TOLERANCE = 1e-9
+
+
+def water_fill(amount: float, wants: Mapping[str, float], weights: Mapping[str, float]) -> dict[str, float]:
+    """The amount by weight, never more to one than it wants; what one does not want is shared by the others.
+
+    All reach the same level per weight, or what they want. Without weight nobody gets anything.
+    """
+    given = dict.fromkeys(wants, 0.0)
+    hungry = [name for name in wants if wants[name] > 0 and weights.get(name, 0) > 0]
+    left = max(0.0, amount)
+    while hungry and left > _TOLERANCE:
+        level = left / sum(weights[name] for name in hungry)
+        content = [name for name in hungry if wants[name] - given[name] <= level * weights[name] + _TOLERANCE]
+        for name in content or hungry:
+            part = min(wants[name] - given[name], level * weights[name])
+            given[name] += part
+            left -= part
+        hungry = [name for name in hungry if name not in content] if content else []
+    return given
+
+
+def first_come(amount: float, wants: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """The amount to those who had it and still want it; the rest in proportion to what is wanted, for who came is not known."""
+    left = max(0.0, amount)
+    kept = _in_proportion(left, {name: min(want, max(0.0, before.get(name, 0.0))) for name, want in wants.items()})
+    more = _in_proportion(left - sum(kept.values()), {name: want - kept[name] for name, want in wants.items()})
+    return {name: kept[name] + more[name] for name in wants}
+
+
+def _in_proportion(amount: float, wants: Mapping[str, float]) -> dict[str, float]:
+    total = sum(wants.values())
+    if total <= amount:
+        return dict(wants)
+    ratio = max(0.0, amount) / total
+    return {name: want * ratio for name, want in wants.items()}
+
 
 Amounts = dict[str, float]
 """By quota's name, in the resource's unit."""

@@ -2,25 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from gpureport.state import kinds
 from gpureport.state.claims import claim_consumer_rows, claim_device_rows, claim_row
 from gpureport.state.devices import Pools, device_class_row
-from gpureport.state.fields import Object, Row, mapping, text
+from gpureport.state.fields import Object, Row, instant, mapping, text, texts
 from gpureport.state.kinds import Kind
 from gpureport.state.koordinator import annotated_device_rows, koordinator_device_rows
 from gpureport.state.kubelet import completed
 from gpureport.state.nodes import kept_labels, namespace_row, node_row
 from gpureport.state.pods import container_rows, pod_row
 from gpureport.state.quota_terms import quota_term_rows
-from gpureport.state.quotas import quota_row
-from gpureport.state.rows import Rows
 from gpureport.state.workloads import flavor_labels, workload_row
 from gpureport.tables.state import STATE_TABLES
+from gpureport.tables.table import Table
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def quota_row(kind: Kind, api_version: str, found: Object) -> Row:
+    """A quota object as it is."""
+    metadata = mapping(found.get("metadata"))
+    annotations = texts(metadata.get("annotations"))
+    annotations.pop(_LAST_APPLIED, None)
+    return {
+        "system": kind.quota_system,
+        "kind": kind.asked,
+        "api_version": api_version,
+        "namespace": text(metadata.get("namespace")),
+        "name": text(metadata.get("name")),
+        "uid": text(metadata.get("uid")),
+        "created_at": instant(metadata.get("creationTimestamp")),
+        "labels": texts(metadata.get("labels")),
+        "annotations": annotations,
+        "spec": _json(found.get("spec")),
+        "status": _json(found.get("status")),
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(mapping(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+_BATCH_ROWS = 2_000
+_EMPTY = {pa.types.is_string: "", pa.types.is_boolean: False, pa.types.is_map: {}, pa.types.is_list: ()}
+
+
+class Rows:
+    """Collects rows as they come; a column that a row leaves out is '', false, empty, or null where null is allowed."""
+
+    def __init__(self, table: Table, observed_at_ms: int) -> None:
+        self._table = table
+        self._observed_at_ms = observed_at_ms
+        self._waiting: list[Mapping[str, Any]] = []
+        self._batches: list[pa.RecordBatch] = []
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take a row."""
+        self._waiting.append(row)
+        if len(self._waiting) >= _BATCH_ROWS:
+            self._pack()
+
+    def arrow(self) -> pa.Table:
+        """All rows in the order of the table's grain."""
+        self._pack()
+        rows = pa.Table.from_batches(self._batches, self._table.schema)
+        return rows.sort_by([(name, "ascending") for name in self._table.grain]) if rows.num_rows else rows
+
+    def _pack(self) -> None:
+        if self._waiting:
+            columns = [self._column(field) for field in self._table.schema]
+            self._batches.append(pa.record_batch(columns, schema=self._table.schema))
+            self._waiting = []
+
+    def _column(self, field: pa.Field) -> pa.Array:
+        if field.name == "observed_at":
+            return pa.array([self._observed_at_ms] * len(self._waiting), field.type)
+        name = field.name
+        try:
+            found = [row[name] for row in self._waiting]
+        except KeyError:
+            found = [row.get(name, _missing(field)) for row in self._waiting]
+        return _maps(found, field.type) if pa.types.is_map(field.type) else pa.array(found, field.type)
+
+
+def _missing(field: pa.Field) -> Any:
+    return None if field.nullable else next((empty for is_kind, empty in _EMPTY.items() if is_kind(field.type)), None)
+
+
+def _maps(found: Sequence[Mapping[str, Any]], kind: pa.MapType) -> pa.Array:
+    """Keys and values of all rows end to end: a third of the time that Arrow takes to look into each."""
+    offsets = [0]
+    keys: list[str] = []
+    values: list[Any] = []
+    for each in found:
+        keys += each
+        values += each.values()
+        offsets.append(len(keys))
+    columns = pa.array(keys, kind.key_type), pa.array(values, kind.item_type)
+    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), *columns, type=kind)
+
 
 Shaper = Callable[[Object], Iterable[tuple[str, Row]]]
 _TABLE_BY_NAME = {table.name: table for table in STATE_TABLES}

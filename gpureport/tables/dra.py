@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpureport.tables.state_columns import AMOUNTS, CREATED, OBSERVED, TEXTS
-from gpureport.tables.table import INSTANT, Column, Table
+from gpureport.tables.table import AMOUNTS, CREATED, INSTANT, OBSERVED, TEXTS, Column, Table
 
 DEVICE_REQUESTS = pa.list_(
     pa.struct(

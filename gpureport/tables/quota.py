@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpureport.tables.state_columns import CREATED, OBSERVED, TEXTS
-from gpureport.tables.table import INSTANT, Column, Table
+from gpureport.tables.table import CREATED, INSTANT, OBSERVED, TEXTS, Column, Table
 
 QUOTA = Table(
     "quota",

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from gpureport.tables.dra import DRA_TABLES
 from gpureport.tables.quota import QUOTA_TABLES
-from gpureport.tables.state_columns import AMOUNTS, CREATED, OBSERVED, TEXTS
-from gpureport.tables.table import INSTANT, Column, Table
+from gpureport.tables.table import AMOUNTS, CREATED, INSTANT, OBSERVED, TEXTS, Column, Table
 
 CONTAINER_CLAIMS = pa.list_(
     pa.struct([("claim", pa.string()), ("pod_claim", pa.string()), ("request", pa.string()), ("resource", pa.string())])

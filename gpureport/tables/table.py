@@ -35,3 +35,10 @@ class Table:
     def schema(self) -> pa.Schema:
         """The Arrow and Parquet schema, without the partition columns."""
         return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
+
+
+TEXTS = pa.map_(pa.string(), pa.string())
+AMOUNTS = pa.map_(pa.string(), pa.float64())
+
+OBSERVED = Column("observed_at", INSTANT, "UTC, when the state was looked at")
+CREATED = Column("created_at", INSTANT, "UTC, when the object was created", True)

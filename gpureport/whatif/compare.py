@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from gpureport.compute.quota_rows import QuotaRows, Row
 from gpureport.compute.quotas import build_quota_facts
+from gpureport.compute.quotas.rows import QuotaRows, Row
 from gpureport.errors import LakeError, UsageError
 from gpureport.query import Query, build, needed
 from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved

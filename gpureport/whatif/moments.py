@@ -12,7 +12,7 @@ from itertools import groupby, islice
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.quota_rows import TERMS, QuotaRows, Row
+from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool
 from gpureport.schedulers.kueue import policy_of
 from gpureport.schedulers.model import Holding, Rules, Terms

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.sources.prometheus.frames import TruncatedError, frames
+from gpureport.sources.prometheus.remote_read import TruncatedError, frames
 
 from .backends import frame
 

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from gpureport.report.page.answers import Answer, answers
-from gpureport.report.page.money import Money
 from gpureport.report.page.tables import Tables, opened_tables
+from gpureport.report.page.words import Money
 from gpureport.window import Window, parse_date
 
 from .conftest import a_header

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.schedulers.allocation import ASSUMPTIONS, allocate
-from gpureport.schedulers.filling import first_come, water_fill
+from gpureport.schedulers.allocation import ASSUMPTIONS, allocate, first_come, water_fill
 from tests.schedulers.made import holding
 
 

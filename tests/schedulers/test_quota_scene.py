@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.compute.quota_scene import Members, Scene
-from gpureport.compute.quota_stretches import Stretches
+from gpureport.compute.quotas.labels import Stretches
+from gpureport.compute.quotas.scene import Members, Scene
 from gpureport.schedulers.nos_labels import ORDER, OVER_QUOTA, labelled
 from gpureport.schedulers.nos_memory import GPU_MEMORY
 from gpureport.schedulers.nos_preemption import Situation, exposures

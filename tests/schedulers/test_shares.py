@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpureport.schedulers.shares import fair_shares
+from gpureport.schedulers.allocation import fair_shares
 from gpureport.schedulers.tree import below, children, leaves, roots
 from tests.schedulers.made import holding
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gpureport.compute import opening
-from gpureport.compute.opening import ROLLED_UP
+from gpureport.compute import fact_views as opening
+from gpureport.compute.fact_views import ROLLED_UP
 from gpureport.config import Config
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.pipeline.settings import facts_made_with, report_settings

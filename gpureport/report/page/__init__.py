@@ -20,11 +20,10 @@ from gpureport.report.page.courses import courses
 from gpureport.report.page.embedded import payload
 from gpureport.report.page.grids import Grid, grids, of_team
 from gpureport.report.page.ledger import BUCKETS
-from gpureport.report.page.money import Money
 from gpureport.report.page.overview import Overview, overview, since_text
 from gpureport.report.page.render import digest, environment, script, stylesheet
 from gpureport.report.page.tables import Namespace, Tables, opened_tables
-from gpureport.report.page.words import TABS
+from gpureport.report.page.words import TABS, Money
 
 FOLDER = "by"
 _NAME_MAX = 60

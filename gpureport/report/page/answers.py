@@ -9,9 +9,8 @@ from typing import Any
 
 from gpureport.report.header import Header
 from gpureport.report.page.ledger import ALLOCATED, IDLE, Hours, hours_by
-from gpureport.report.page.money import Money
 from gpureport.report.page.tables import Tables
-from gpureport.report.page.words import TABS
+from gpureport.report.page.words import TABS, Money
 from gpureport.text import formats
 
 _TRACE = 0.0005

@@ -13,8 +13,8 @@ from gpureport.report.header import Header
 from gpureport.report.page import drawings
 from gpureport.report.page.answers import Answer, answers, ledger
 from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Hours, hours_by
-from gpureport.report.page.money import Money
 from gpureport.report.page.tables import Tables
+from gpureport.report.page.words import Money
 from gpureport.text import formats
 from gpureport.window import plain
 

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.quota_rows import QuotaRows, Row
+from gpureport.compute.quotas.rows import QuotaRows, Row
 from gpureport.schedulers.kueue import Lending, Node, cohorts
 from gpureport.schedulers.model import Holding
 from gpureport.tables.rules import QUOTA_LENDING

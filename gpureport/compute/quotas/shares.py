@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.quota_rows import QuotaRows, Row
+from gpureport.compute.quotas.rows import QuotaRows, Row
+from gpureport.schedulers.allocation import SHARING, fair_shares
 from gpureport.schedulers.model import Holding, Rules, Share
-from gpureport.schedulers.shares import SHARING, fair_shares
 from gpureport.tables.rules import QUOTA_SHARE
 
 _STEPS = """
