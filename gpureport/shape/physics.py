@@ -6,6 +6,7 @@ A value is never dropped because it is merely unlikely: the bounds are what no b
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,12 +86,14 @@ def _believed(points: Points, rate: float, fallback: StepFallback, dropped: Coun
     kept, refused, counts = judged(points.times_ms, points.values, steps, rate, 0 if power is None else GAP_STEPS)
     dropped.update({reason: int(count) for reason, count in zip(_REASONS, counts, strict=True) if count})
     times, values, refused = points.times_ms[kept], points.values[kept], refused[kept]
-    if power is not None and (stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power)):
+    if power is not None and (stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power, fallback)):
         dropped["stuck"] += stuck
     return Points(times, values, points.stale_ms, refused)
 
 
-def _refuse_stuck(times: Times, values: Values, refused: Values, steps: Times, rate: float, power: Points) -> int:
+def _refuse_stuck(
+    times: Times, values: Values, refused: Values, steps: Times, rate: float, power: Points, fallback: StepFallback
+) -> int:
     """Refuse the growth of a counter that all but stands still beside power; how many samples it did so for.
 
     What it then catches up with in one step is the energy of that time, which power tells already.
@@ -99,9 +102,9 @@ def _refuse_stuck(times: Times, values: Values, refused: Values, steps: Times, r
     growth = np.diff(values)
     is_still = (growth >= 0) & (growth < _LEAST / 1000 * watts * np.diff(times))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
-    count = 0
+    joules, count = power_over(power, fallback), 0
     for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        if times[end] - times[start] < _STUCK_MS or _joules(power, int(times[start]), int(times[end])) < _STUCK_JOULES:
+        if times[end] - times[start] < _STUCK_MS or joules(int(times[start]), int(times[end])) < _STUCK_JOULES:
             continue
         refused[start:end] = 0.0
         if end + 1 < times.size and values[end + 1] - values[end] > rate * (times[end + 1] - times[end] + steps[end]):
@@ -110,12 +113,12 @@ def _refuse_stuck(times: Times, values: Values, refused: Values, steps: Times, r
     return count
 
 
-def _joules(power: Points, start_ms: int, end_ms: int) -> float:
-    """∫P over a time, as far as power is in force."""
-    first = max(0, int(np.searchsorted(power.times_ms, start_ms, side="right")) - 1)
-    last = int(np.searchsorted(power.times_ms, end_ms, side="left"))
-    if last <= first:
-        return 0.0
-    held = spans(power.times_ms[first:last], power.stale_ms, lambda: None)
-    seconds = np.clip(held.ends_ms, start_ms, end_ms) - np.clip(held.times_ms, start_ms, end_ms)
-    return float((seconds / 1000 * power.values[first:last]).sum())
+def power_over(power: Points, step: StepFallback) -> Callable[[int, int], float]:
+    """Energy between two instants (ms) by power, as far as it is in force."""
+    held = spans(power.times_ms, power.stale_ms, step)
+
+    def joules(start_ms: int, end_ms: int) -> float:
+        held_ms = np.clip(held.ends_ms, start_ms, end_ms) - np.clip(held.times_ms, start_ms, end_ms)
+        return float((held_ms / 1000 * power.values).sum())
+
+    return joules

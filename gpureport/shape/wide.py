@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.shape.copies import Points
+from gpureport.shape.physics import power_over
 from gpureport.shape.spans import Growth, Spans, StepFallback, Times, Values, distinct, growth, is_same, spans
 from gpureport.tables import SIGNAL_BY_NAME
 from gpureport.window import HOUR_MS, Window
@@ -58,6 +59,8 @@ def device_rows(
     rows = _empty_rows(grids, starts, ends, kept)
     for names, grid in zip(shared, grids, strict=True):
         _add_signals(rows, {name: points[name] for name in names}, grid, kept)
+    if rows.count and "energy_joules" in points and "power_watts" in points:
+        _leave_to_day_before(rows, points, fallback_step_ms, window.start_ms)
     if "xid_code" in points:
         rows.columns["xid_event_code"] = _xid_events(points["xid_code"], rows, first_seen_ms)
     return rows
@@ -130,6 +133,28 @@ def _share(grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArra
     is_cut = rows.held_ms != length
     increase[is_cut] *= rows.held_ms[is_cut] / length[is_cut]
     return increase
+
+
+def _leave_to_day_before(
+    rows: DeviceRows, points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], start_ms: int
+) -> None:
+    """Of growth over a gap that began before the window, what power tells of the time before it: it counts on that day.
+
+    Over a reset growth is the least that was used: where power tells as much, power alone counts.
+    """
+    counter = points["energy_joules"]
+    first = int(np.searchsorted(counter.times_ms, start_ms))
+    row = int(np.searchsorted(rows.starts_ms, counter.times_ms[first])) if 0 < first < counter.count else rows.count
+    gap = rows.columns["energy_joules_gap_increase"]
+    if row == rows.count or np.isnan(gap[row]):
+        return
+    joules = power_over(points["power_watts"], fallback_step_ms["power_watts"])
+    before, after = counter.times_ms[first - 1 : first + 1].tolist()
+    held = spans(counter.times_ms, counter.stale_ms, fallback_step_ms["energy_joules"])
+    # The day before counts the counter's last sample by power only where power goes on without it.
+    told = joules(before, start_ms) if joules(int(held.ends_ms[first - 1]), start_ms) else 0.0
+    is_reset = counter.values[first] < counter.values[first - 1]
+    gap[row] = np.nan if told and is_reset and told + joules(start_ms, after) >= gap[row] else max(0.0, gap[row] - told)
 
 
 def _xid_events(points: Points, rows: DeviceRows, first_seen_ms: int) -> Values:

@@ -74,8 +74,13 @@ placed as (
     select
         *,
         count(gap_joules) over earlier as gap_count,
-        count_if(has_counter and has_no_growth) over earlier > 0 and count(gap_joules) over later > 0 as is_within_gap,
-        count_if(not has_counter) over later > 0 as is_followed
+        -- A counter's sample without growth is the last before a gap, or of all; without the counter the next of its samples tells.
+        has_no_growth and if(
+            has_counter,
+            count(gap_joules) over later > 0,
+            coalesce(first_value(if(has_counter, gap_joules is not null, null) ignore nulls) over later, false)
+        ) as is_within_gap,
+        count_if(not has_counter and power_joules is not null) over later > 0 as is_followed
     from edge
     window
         earlier as (

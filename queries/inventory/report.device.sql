@@ -136,11 +136,6 @@ health as (
         memory_clock_reason,
         -- Without a counter it is power over the time in which that was seen: no energy of the day where it is little.
         if(energy_joules is null and energy_gap_joules is null, power_reason, null) as seen_energy_reason,
-        case
-            when energy_joules is not null or energy_gap_joules is not null
-                then coalesce(energy_joules, 0) + coalesce(energy_gap_joules, 0)
-            when power_reason is null then power_joules
-        end as energy_joules,
         case when power_reason is null then power_joules / power_seen_seconds end as power_watts_avg,
         case when power_reason is null then power_watts_max end as power_watts_max,
         power_limit_watts_max,
@@ -188,7 +183,7 @@ select
     figure.* similar to '^(gpu_usage_avg|[^g].*_(ratio|avg|max|count|codes))$',
     coalesce(link.nvlink_source, '') as nvlink_source,
     figure.any_throttle_ratio_min,
-    if(health.energy_reason is null, coalesce(power.measured_joules, health.energy_joules), null) as energy_joules,
+    if(health.energy_reason is null, power.measured_joules, null) as energy_joules,
     coalesce(power.energy_method, 'none') as energy_method,
     power.corrected_sample_count,
     if(health.energy_reason is null, power.idle_joules, null) as idle_joules,
