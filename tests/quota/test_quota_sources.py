@@ -81,7 +81,7 @@ def test_what_a_system_does_not_have_says_so(recorded: Path) -> None:
     assert reasons["nos", "serving/quota-b", MEMORY]["cap_gpu_hours"] == "no_limit"
 
 
-@pytest.mark.parametrize("table", ["quota_fair_share", "quota_pod", "quota_fairness"])
+@pytest.mark.parametrize("table", ["quota_fair_share", "quota_pod"])
 def test_every_null_has_its_reason_and_no_other_has_one(recorded: Path, table: str) -> None:
     with duckdb.connect(str(recorded / "gpureport.duckdb"), read_only=True) as con:
         found = con.sql(f"from report.{table}").to_arrow_table().to_pylist()
