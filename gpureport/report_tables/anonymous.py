@@ -1,142 +1,22 @@
 """A report for strangers: names become salted pseudonyms, free text goes, figures stay.
 
-By an allowlist: a text column is kept only where it is named here as one whose values are gpureport's, a metric's or a model's.
-What is new is therefore hidden until somebody decides that it may be shown. The same name has the same pseudonym everywhere, and
-with the same salt in every report; without the salt nobody can tell which name it was, nor by trying all names find it out.
+By an allowlist, ``queries/catalog/anonymous.csv``: a text column shows its values only where these are gpureport's, a metric's
+or a model's. What is new is therefore hidden until somebody decides that it may be shown. The same name has the same pseudonym
+everywhere, and with the same salt in every report; without the salt nobody can tell which name it was, nor by trying all names
+find it out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import duckdb
 
 from gpureport.query import Query
+from gpureport.runtime.resources import catalog_rows
 
 _SCHEMAS = ("facts", "period", "previous", "report", "lake")
-_KEPT = frozenset(
-    [
-        "action",
-        "activity",
-        "amount_source",
-        "asked_as",
-        "boundness",
-        "bound_by",
-        "bucket",
-        "cause",
-        "certainty",
-        "change",
-        "code",
-        "confidence",
-        "core_scope",
-        "demand_source",
-        "device_type",
-        "dimension",
-        "driver",
-        "driver_version",
-        "duty_cycle_scope",
-        "duty_cycle_source_metric",
-        "end_reason",
-        "end_source",
-        "exporter",
-        "fb_total_metric",
-        "fb_total_scope",
-        "fb_used_metric",
-        "fb_used_scope",
-        "gauge",
-        "gpu_device",
-        "gpu_index",
-        "gpu_instance_id",
-        "gpu_instance_profile",
-        "gpu_model",
-        "gpu_util_metric",
-        "gpu_util_scope",
-        "hardware_make",
-        "idle_source",
-        "kind",
-        "layout",
-        "make",
-        "matched_by",
-        "measure",
-        "memory_scope",
-        "memory_total_scope",
-        "memory_total_source_metric",
-        "memory_used_source_metric",
-        "method",
-        "model",
-        "native_unit",
-        "nvlink_source",
-        "outage",
-        "period",
-        "presence",
-        "profile",
-        "reason",
-        "scope",
-        "severity",
-        "share_reason",
-        "share_source",
-        "sharing_mode",
-        "signal",
-        "smaller_model",
-        "source",
-        "source_metric",
-        "source_metrics",
-        "source_signal",
-        "start_source",
-        "step",
-        "stranding",
-        "system",
-        "throttle_scope",
-        "title",
-        "unseen_cause",
-        "use",
-        "verdict",
-        "workload_kind",
-        "read_path",
-        "catalog_version",
-        "gpureport_version",
-        "asked",
-    ]
-)
-"""Columns of text that name nobody."""
-_NAMES = frozenset(
-    [
-        "best_served_quota",
-        "borrower",
-        "claim",
-        "claim_uid",
-        "cluster",
-        "consumer",
-        "consumer_uid",
-        "container",
-        "device",
-        "device_id",
-        "device_uuid",
-        "flavor",
-        "id",
-        "label",
-        "least_served_quota",
-        "namespace",
-        "node_name",
-        "owner",
-        "parent",
-        "pci_bus_id",
-        "pod",
-        "pod_uid",
-        "pool",
-        "quota",
-        "request",
-        "resource",
-        "scheduler",
-        "share_id",
-        "subrequest",
-        "team",
-        "uid",
-        "value",
-        "workload",
-    ]
-)
-"""Columns whose values become pseudonyms; so do those by which rows are told apart."""
 _KEPT_NESTED = frozenset({"unknown_reasons", "left_out", "source_metrics", "dropped", "xid_codes", "spans"})
 _KNOWN_RESOURCE = r"^(nvidia|amd|habana)\.(com|ai)/[a-z0-9.-]+$"
 """Resources that everybody's clusters have; others may bear a company's name."""
@@ -158,6 +38,12 @@ def anonymise(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], salt
         query = queries.get(f"{schema}.{name}")
         _replace(con, schema, name, "view" if kind == "VIEW" else "table", frozenset(query.grain if query else ()))
     con.execute("reset variable gpureport_salt")
+
+
+@cache
+def _shown() -> Mapping[str, str]:
+    """By column of text what is shown: its value, or a pseudonym, as of all by which rows are told apart."""
+    return {row["column"]: row["shown"] for row in catalog_rows("anonymous.csv")}
 
 
 def _replace(con: duckdb.DuckDBPyConnection, schema: str, name: str, kind: str, keys: frozenset[str]) -> None:
@@ -184,10 +70,11 @@ def _hidden(column: str, of_type: str, is_key: bool, has_dimension: bool) -> str
 
 
 def _hidden_text(column: str, is_key: bool, has_dimension: bool) -> str:
-    if column in _KEPT:
+    shown = _shown().get(column)
+    if shown == "value":
         return ""
     if column == "resource":
         return f"if(regexp_matches(resource, '{_KNOWN_RESOURCE}'), resource, pseudonym(resource))"
     if column == "value" and has_dimension:
         return "if(dimension in ('day', 'gpu_model'), value, pseudonym(value))"
-    return f"pseudonym({column})" if is_key or column in _NAMES else f"if({column} is null, null, '')"
+    return f"pseudonym({column})" if is_key or shown == "pseudonym" else f"if({column} is null, null, '')"
