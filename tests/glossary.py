@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ("templates/*", "gpureport/report/page/*.py", "gpureport/report/summary.py", "queries/catalog/finding.csv", "README.md")
 READ = (
     *PAGE,
-    *("docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "queries/README.md", "queries/catalog/[cfgms]*.csv"),
+    *("docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "queries/README.md", "queries/catalog/[cfgmrs]*.csv"),
     *("queries/*/*.sql", "gpureport/**/*.py"),
 )
 WORDS = {
@@ -53,7 +53,7 @@ PAGE_WORDS = {
     r"\bnot seen\b|(?<!\.)\bunseen\b(?!_ratio)": "no data; data coverage",
 }
 """The page's own: elsewhere they are also codes and names of columns."""
-DOCSTRINGS = ("gpureport/commands/", "gpureport/figures/", "gpureport/report/page/")
+DOCSTRINGS = ("gpureport/commands/", "gpureport/report/page/")
 """Where docstrings are help, or are read as documents; others are of the code."""
 
 

@@ -12,8 +12,7 @@ from gpureport.config.findings import not_on_model, not_told_to_guest
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Carried, Evidence
 from gpureport.doctor.findings import Finding, Remedy
-from gpureport.figures import FIGURES
-from gpureport.figures.figure import Figure
+from gpureport.figures import FIGURES, Figure
 from gpureport.tables import SIGNALS
 
 NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})
@@ -69,8 +68,7 @@ def costs(present: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 def _cheapest_way(figure: Figure, there: Set[str], wanted: Set[str]) -> list[str]:
     """The signals that are not there of the way that asks for the fewest besides those wanted anyway."""
-    ways = figure.ways or (figure.signals,)
-    way = min(ways, key=lambda signals: len(set(signals) - there - wanted))
+    way = min(figure.ways, key=lambda signals: len(set(signals) - there - wanted))
     return [signal for signal in way if signal not in there]
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from documents import anchor
-from gpureport.figures import GROUPS, REASONS
-from gpureport.figures.figure import Figure
+from gpureport.figures import GROUPS, REASONS, Figure
 from gpureport.pipeline.schema import markdown_table
 from gpureport.text import formats
 
 _INTRO = """# Figures
 
 For each figure of the report: its formula, its unit, the signals that it is made from, and when it is absent. Generated
-from `gpureport/figures/`. The metrics that carry a signal are in [metrics.md](metrics.md); which one served is in the
+from `queries/catalog/figure.csv`. The metrics that carry a signal are in [metrics.md](metrics.md); which one served is in the
 column `source_metrics`. Each table of [schema.md](schema.md#report) lists its figures; its SQL is
 `queries/<subject>/report.<table>.sql`.
 
