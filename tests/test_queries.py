@@ -185,6 +185,7 @@ KINDS = {
     "numbers": "integer[]",
     "elsewhere": "varchar",
     "left_out": "varchar",
+    "reasons": "map(varchar, varchar)",
 }
 
 

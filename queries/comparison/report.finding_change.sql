@@ -58,9 +58,9 @@ select
     paired.evidence,
     paired.earlier_gpu_hours,
     paired.gpu_hours,
-    map_from_entries([entry for entry in [
-        if(paired.earlier_gpu_hours is null, { 'key': 'earlier_gpu_hours', 'value': if(paired.change = 'new', 'not_found', 'not_estimated') }, null),
-        if(paired.gpu_hours is null, { 'key': 'gpu_hours', 'value': if(paired.change = 'resolved', 'not_found', 'not_estimated') }, null)
-    ] if entry is not null]) as unknown_reasons
+    unknown_reasons(map {
+        'earlier_gpu_hours': if(paired.earlier_gpu_hours is null, if(paired.change = 'new', 'not_found', 'not_estimated'), null),
+        'gpu_hours': if(paired.gpu_hours is null, if(paired.change = 'resolved', 'not_found', 'not_estimated'), null)
+    }) as unknown_reasons
 from paired
 left join rule on paired.code = rule.code

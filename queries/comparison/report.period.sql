@@ -115,17 +115,13 @@ select
     coalesce(wait.size, '') as placing_size,
     wait.placed_pod_count,
     wait.placing_seconds_p95,
-    map_from_entries([
-        { 'key': entry.figure, 'value': entry.reason }
-        for entry in [
-            { 'figure': 'energy_joules', 'is_null': energy.energy_joules is null, 'reason': 'not_collected' },
-            { 'figure': 'allocated_cost', 'is_null': cost.allocated_cost is null, 'reason': 'not_configured' },
-            { 'figure': 'unscheduled_unit_hours', 'is_null': demand.unscheduled_unit_hours is null, 'reason': 'not_collected' },
-            { 'figure': 'placed_pod_count', 'is_null': wait.placed_pod_count is null, 'reason': 'no_pod' },
-            { 'figure': 'placing_seconds_p95', 'is_null': wait.placing_seconds_p95 is null, 'reason': 'no_pod' }
-        ]
-        if entry.is_null
-    ]) as unknown_reasons
+    unknown_reasons(map {
+        'energy_joules': if(energy.energy_joules is null, 'not_collected', null),
+        'allocated_cost': if(cost.allocated_cost is null, 'not_configured', null),
+        'unscheduled_unit_hours': if(demand.unscheduled_unit_hours is null, 'not_collected', null),
+        'placed_pod_count': if(wait.placed_pod_count is null, 'no_pod', null),
+        'placing_seconds_p95': if(wait.placing_seconds_p95 is null, 'no_pod', null)
+    }) as unknown_reasons
 from capacity
 inner join bucket
     using (period, cluster)

@@ -152,30 +152,30 @@ select
     co2e_grams,
     co2e_market_grams,
     unmeasured_gpu_hours,
-    map_from_entries([entry for entry in [
-        { 'figure': 'used_gpu_hours', 'reason': if(used_gpu_hours is null, 'not_collected', null) },
-        { 'figure': 'allocated_cost', 'reason': if(allocated_cost is null, 'not_configured', null) },
-        { 'figure': 'used_cost', 'reason': case
+    unknown_reasons(map {
+        'used_gpu_hours': if(used_gpu_hours is null, 'not_collected', null),
+        'allocated_cost': if(allocated_cost is null, 'not_configured', null),
+        'used_cost': case
             when used_cost is not null then null
             when used_gpu_hours is null then 'not_collected'
             else 'not_configured'
-        end },
-        { 'figure': 'energy_kwh', 'reason': if(energy_kwh is null, 'not_collected', null) },
-        { 'figure': 'facility_kwh', 'reason': if(energy_kwh is null, 'not_collected', null) },
-        { 'figure': 'energy_cost', 'reason': case
+        end,
+        'energy_kwh': if(energy_kwh is null, 'not_collected', null),
+        'facility_kwh': if(energy_kwh is null, 'not_collected', null),
+        'energy_cost': case
             when energy_cost is not null then null
             when kwh_cost is null then 'not_configured'
             else 'not_collected'
-        end },
-        { 'figure': 'co2e_grams', 'reason': case
+        end,
+        'co2e_grams': case
             when co2e_grams is not null then null
             when has_location then 'not_collected'
             else 'not_configured'
-        end },
-        { 'figure': 'co2e_market_grams', 'reason': case
+        end,
+        'co2e_market_grams': case
             when co2e_market_grams is not null then null
             when has_market then 'not_collected'
             else 'not_configured'
-        end }
-    ] if entry.reason is not null]) as unknown_reasons
+        end
+    }) as unknown_reasons
 from priced

@@ -120,10 +120,10 @@ select
     if(looked.is_looked_at, summed.seen_reserved_joules, null) as reserved_joules,
     summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
-    map_from_entries([entry for entry in [
-        { 'figure': 'reserved_joules', 'reason': if(looked.is_looked_at, null, 'not_looked_at') },
-        { 'figure': 'power_watts_avg', 'reason': if(summed.measured_seconds = 0, 'no_time', null) }
-    ] if entry.reason is not null]) as unknown_reasons
+    unknown_reasons(map {
+        'reserved_joules': if(looked.is_looked_at, null, 'not_looked_at'),
+        'power_watts_avg': if(summed.measured_seconds = 0, 'no_time', null)
+    }) as unknown_reasons
 from summed
 left join team
     using (cluster, namespace)

@@ -113,10 +113,10 @@ select
     hour_power_watts_max,
     if(sm_reason is null, sm_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,
-    map_from_entries([entry for entry in [
-        { 'figure': 'power_watts_avg', 'reason': watts_reason },
-        { 'figure': 'hour_power_watts_max', 'reason': watts_reason },
-        { 'figure': 'sm_active_watts', 'reason': sm_reason }
-    ] if entry.reason is not null]) as unknown_reasons
+    unknown_reasons(map {
+        'power_watts_avg': watts_reason,
+        'hour_power_watts_max': watts_reason,
+        'sm_active_watts': sm_reason
+    }) as unknown_reasons
 from judged
 where energy_joules > 0 or measured_gpu_hours > 0

@@ -42,36 +42,16 @@ select
     backtest_error_ratio,
     naive_error_ratio,
     backtest_within_ratio,
-    map_from_entries([
-        { 'key': entry.figure, 'value': entry.reason }
-        for entry in [
-            { 'figure': 'daily_held_gpu_hours', 'is_null': daily_held_gpu_hours is null, 'reason': 'too_few_days' },
-            { 'figure': 'daily_usable_gpu_hours', 'is_null': daily_usable_gpu_hours is null, 'reason': 'too_few_days' },
-            { 'figure': 'weekly_change_gpu_hours', 'is_null': weekly_change_gpu_hours is null, 'reason': 'too_few_days' },
-            {
-                'figure': 'runway_day_count',
-                'is_null': runway_day_count is null,
-                'reason': if(horizon_day_count is null, 'too_few_days', 'beyond_horizon')
-            },
-            {
-                'figure': 'early_runway_day_count',
-                'is_null': early_runway_day_count is null,
-                'reason': if(horizon_day_count is null, 'too_few_days', 'beyond_horizon')
-            },
-            { 'figure': 'horizon_day_count', 'is_null': horizon_day_count is null, 'reason': 'too_few_days' },
-            { 'figure': 'short_gpu_hours', 'is_null': short_gpu_hours is null, 'reason': 'too_few_days' },
-            {
-                'figure': 'backtest_error_ratio',
-                'is_null': backtest_error_ratio is null,
-                'reason': if(backtest_day_count = 0, 'too_few_days', 'no_time')
-            },
-            {
-                'figure': 'naive_error_ratio',
-                'is_null': naive_error_ratio is null,
-                'reason': if(backtest_day_count = 0, 'too_few_days', 'no_time')
-            },
-            { 'figure': 'backtest_within_ratio', 'is_null': backtest_within_ratio is null, 'reason': 'too_few_days' }
-        ]
-        if entry.is_null
-    ]) as unknown_reasons
+    unknown_reasons(map {
+        'daily_held_gpu_hours': if(daily_held_gpu_hours is null, 'too_few_days', null),
+        'daily_usable_gpu_hours': if(daily_usable_gpu_hours is null, 'too_few_days', null),
+        'weekly_change_gpu_hours': if(weekly_change_gpu_hours is null, 'too_few_days', null),
+        'runway_day_count': if(runway_day_count is null, if(horizon_day_count is null, 'too_few_days', 'beyond_horizon'), null),
+        'early_runway_day_count': if(early_runway_day_count is null, if(horizon_day_count is null, 'too_few_days', 'beyond_horizon'), null),
+        'horizon_day_count': if(horizon_day_count is null, 'too_few_days', null),
+        'short_gpu_hours': if(short_gpu_hours is null, 'too_few_days', null),
+        'backtest_error_ratio': if(backtest_error_ratio is null, if(backtest_day_count = 0, 'too_few_days', 'no_time'), null),
+        'naive_error_ratio': if(naive_error_ratio is null, if(backtest_day_count = 0, 'too_few_days', 'no_time'), null),
+        'backtest_within_ratio': if(backtest_within_ratio is null, 'too_few_days', null)
+    }) as unknown_reasons
 from period.demand_runway

@@ -172,10 +172,10 @@ select
     gpu_device,
     coalesce(used_seen_seconds, 0) as memory_used_seen_seconds,
     coalesce(duty_seen_seconds, 0) as duty_cycle_seen_seconds,
-    map_from_entries([entry for entry in [
-        { 'figure': 'memory_total_bytes', 'reason': total_reason },
-        { 'figure': 'memory_used_bytes', 'reason': used_reason },
-        { 'figure': 'memory_used_bytes_max', 'reason': used_reason },
-        { 'figure': 'duty_cycle_percent', 'reason': duty_reason }
-    ] if entry.reason is not null]) as unknown_reasons
+    unknown_reasons(map {
+        'memory_total_bytes': total_reason,
+        'memory_used_bytes': used_reason,
+        'memory_used_bytes_max': used_reason,
+        'duty_cycle_percent': duty_reason
+    }) as unknown_reasons
 from judged

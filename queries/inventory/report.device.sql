@@ -214,38 +214,35 @@ select
     figure.source_metrics,
     map_concat(
         figure.unknown_reasons,
-        map_from_entries([entry for entry in [
-            { 'figure': 'unheld_seconds', 'reason': if(total.is_split, 'instance_scope', unnamed.cause) },
-            { 'figure': 'energy_joules', 'reason': health.energy_reason },
-            { 'figure': 'idle_joules', 'reason': coalesce(health.energy_reason, case
+        unknown_reasons(map {
+            'unheld_seconds': if(total.is_split, 'instance_scope', unnamed.cause),
+            'energy_joules': health.energy_reason,
+            'idle_joules': coalesce(health.energy_reason, case
                 when power.measured_joules is null then health.board_reason
                 when power.idle_joules is null then 'idle_unknown'
-            end) },
-            { 'figure': 'attributed_joules', 'reason': coalesce(health.energy_reason, if(power.attributed_joules is null, health.board_reason, null)) },
-            { 'figure': 'unattributed_joules', 'reason': coalesce(health.energy_reason, if(power.unattributed_joules is null, health.board_reason, null)) },
-            { 'figure': 'closing_error_joules', 'reason': coalesce(health.energy_reason, if(power.closing_error_joules is null, health.board_reason, null)) },
-            { 'figure': 'counter_joules', 'reason': if(power.counter_joules is null, health.board_reason, null) },
-            { 'figure': 'integral_joules', 'reason': if(power.integral_joules is null, health.board_reason, null) },
-            { 'figure': 'counter_difference_joules', 'reason': if(power.integral_joules is null, health.board_reason, null) },
-            { 'figure': 'power_watts_avg', 'reason': health.power_reason },
-            { 'figure': 'power_watts_max', 'reason': health.power_reason },
-            { 'figure': 'power_limit_watts_max', 'reason': if(health.power_limit_watts_max is null, health.board_reason, null) },
-            { 'figure': 'gpu_temp_celsius_avg', 'reason': health.gpu_temp_reason },
-            { 'figure': 'gpu_temp_celsius_max', 'reason': health.gpu_temp_reason },
-            { 'figure': 'memory_temp_celsius_avg', 'reason': health.memory_temp_reason },
-            { 'figure': 'memory_temp_celsius_max', 'reason': health.memory_temp_reason },
-            { 'figure': 'sm_clock_hertz_avg', 'reason': health.sm_clock_reason },
-            { 'figure': 'sm_clock_hertz_max', 'reason': health.sm_clock_reason },
-            { 'figure': 'memory_clock_hertz_avg', 'reason': health.memory_clock_reason },
-            { 'figure': 'memory_clock_hertz_max', 'reason': health.memory_clock_reason },
-            { 'figure': 'pcie_replay_count', 'reason': if(health.pcie_replay_count is null, health.board_reason, null) },
-            {
-                'figure': 'memory_total_bytes',
-                'reason': case
-                    when health.memory_total_bytes is null then if(total.is_split, 'instance_scope', 'not_collected')
-                end
-            }
-        ] if entry.reason is not null])
+            end),
+            'attributed_joules': coalesce(health.energy_reason, if(power.attributed_joules is null, health.board_reason, null)),
+            'unattributed_joules': coalesce(health.energy_reason, if(power.unattributed_joules is null, health.board_reason, null)),
+            'closing_error_joules': coalesce(health.energy_reason, if(power.closing_error_joules is null, health.board_reason, null)),
+            'counter_joules': if(power.counter_joules is null, health.board_reason, null),
+            'integral_joules': if(power.integral_joules is null, health.board_reason, null),
+            'counter_difference_joules': if(power.integral_joules is null, health.board_reason, null),
+            'power_watts_avg': health.power_reason,
+            'power_watts_max': health.power_reason,
+            'power_limit_watts_max': if(health.power_limit_watts_max is null, health.board_reason, null),
+            'gpu_temp_celsius_avg': health.gpu_temp_reason,
+            'gpu_temp_celsius_max': health.gpu_temp_reason,
+            'memory_temp_celsius_avg': health.memory_temp_reason,
+            'memory_temp_celsius_max': health.memory_temp_reason,
+            'sm_clock_hertz_avg': health.sm_clock_reason,
+            'sm_clock_hertz_max': health.sm_clock_reason,
+            'memory_clock_hertz_avg': health.memory_clock_reason,
+            'memory_clock_hertz_max': health.memory_clock_reason,
+            'pcie_replay_count': if(health.pcie_replay_count is null, health.board_reason, null),
+            'memory_total_bytes': case
+                when health.memory_total_bytes is null then if(total.is_split, 'instance_scope', 'not_collected')
+            end
+        })
     ) as unknown_reasons
 from period.figure as figure
 inner join total

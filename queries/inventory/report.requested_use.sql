@@ -101,14 +101,11 @@ select
     core_scope,
     coalesce(memory_scope, '') as memory_scope,
     observed_seconds,
-    map_from_entries([
-        { 'key': entry.name, 'value': entry.reason }
-        for entry in [
-            { 'name': 'used_core_percent', 'value': used_core_percent, 'reason': core_reason },
-            { 'name': 'requested_memory_bytes', 'value': requested_memory_bytes, 'reason': memory_reasons['memory_total_bytes'] },
-            { 'name': 'used_memory_bytes', 'value': used_memory_bytes, 'reason': memory_reasons['memory_used_bytes'] },
-            { 'name': 'used_memory_bytes_max', 'value': used_memory_bytes_max, 'reason': memory_reasons['memory_used_bytes_max'] },
-            { 'name': 'memory_total_bytes', 'value': memory_total_bytes, 'reason': memory_reasons['memory_total_bytes'] }
-        ] if entry.value is null and entry.reason is not null
-    ]) as unknown_reasons
+    unknown_reasons(map {
+        'used_core_percent': if(used_core_percent is null, core_reason, null),
+        'requested_memory_bytes': if(requested_memory_bytes is null, memory_reasons['memory_total_bytes'], null),
+        'used_memory_bytes': if(used_memory_bytes is null, memory_reasons['memory_used_bytes'], null),
+        'used_memory_bytes_max': if(used_memory_bytes_max is null, memory_reasons['memory_used_bytes_max'], null),
+        'memory_total_bytes': if(memory_total_bytes is null, memory_reasons['memory_total_bytes'], null)
+    }) as unknown_reasons
 from matched

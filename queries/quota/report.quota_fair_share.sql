@@ -236,88 +236,55 @@ select
     coalesce(shared.share_source, '') as share_source,
     shared.amount_source,
     shared.inferred_seconds,
-    map_from_entries([entry for entry in flatten([
-        flatten([
+    map_concat(
+        unknown_reasons(map_from_entries(flatten([
             [
-                {
-                    'figure': pair.figure || '_gpu_hours',
-                    'reason': coalesce(pair.reason, if(shared.gpus_per_native is null, 'no_gpu_equivalent', null))
-                },
-                { 'figure': pair.figure || '_native_hours', 'reason': pair.reason }
-            ] for pair in [
-                { 'figure': 'guaranteed', 'reason': if(shared.guaranteed_native_hours is null, shared.guarantee_reason, null) },
-                { 'figure': 'cap', 'reason': if(shared.cap_native_hours is null, 'no_limit', null) },
-                { 'figure': 'demanded', 'reason': if(shared.demanded_native_hours is null, shared.demand_reason, null) },
-                { 'figure': 'delivered', 'reason': null },
-                { 'figure': 'borrowed', 'reason': if(shared.borrowed_native_hours is null, shared.own_reason, null) },
-                {
-                    'figure': 'lent',
-                    'reason': if(shared.lent_native_hours is null, if(shared.is_parent, 'contains_others', shared.own_reason), null)
-                },
-                { 'figure': 'fair_share', 'reason': if(shared.fair_share_native_hours is null, shared.fair_reason, null) },
-                { 'figure': 'entitled', 'reason': if(shared.entitled_native_hours is null, shared.fair_reason, null) },
-                { 'figure': 'over_entitlement', 'reason': if(shared.over_entitlement_native_hours is null, shared.fair_reason, null) },
-                { 'figure': 'unmet', 'reason': if(shared.unmet_native_hours is null, shared.unmet_reason, null) },
-                { 'figure': 'violated', 'reason': if(shared.violated_native_hours is null, shared.violated_reason, null) }
-            ]
-        ]),
-        [
-            {
-                'figure': 'guarantee_honoured_ratio',
-                'reason': if(guarantee_honoured_ratio is null, coalesce(shared.unmet_reason, 'nothing_due'), null)
-            },
-            {
-                'figure': 'over_quota_share_ratio',
-                'reason': case
-                    when over_quota_share_ratio is not null then null
-                    when shared.is_parent then 'contains_others'
-                    when shared.guaranteed_native_hours is null then shared.guarantee_reason
-                    else 'nothing_due'
-                end
-            },
-            { 'figure': 'capped_seconds', 'reason': if(shared.cap_known_seconds > 0, null, 'no_limit') },
-            { 'figure': 'starved_seconds', 'reason': shared.unmet_reason },
-            { 'figure': 'violated_seconds', 'reason': shared.violated_reason },
-            {
-                'figure': 'longest_starvation_seconds',
-                'reason': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))
-            },
-            {
-                'figure': 'starvation_count',
-                'reason': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))
-            },
-            {
-                'figure': 'reclaim_seconds_avg',
-                'reason': if(starved.reclaim_seconds_avg is null, coalesce(shared.unmet_reason, 'no_reclaim'), null)
-            },
-            {
-                'figure': 'reclaim_seconds_max',
-                'reason': if(starved.reclaim_seconds_max is null, coalesce(shared.unmet_reason, 'no_reclaim'), null)
-            },
-            {
-                'figure': 'evicted_count',
-                'reason': if(coalesce(evicted.evicted_count, pod.evicted_pod_count) is null, 'not_observed', null)
-            },
-            { 'figure': 'lost_gpu_hours', 'reason': if(pod.lost_gpu_hours is null, 'not_observed', null) },
-            { 'figure': 'allocated_idle_gpu_hours', 'reason': if(pod.idle_gpu_hours is null, 'not_held_by_pods', null) },
-            {
-                'figure': 'over_quota_gpu_hours',
-                'reason': case
-                    when pod.over_quota_gpu_hours is not null then null
-                    when shared.system = 'nos' then 'nothing_due'
-                    else 'no_such_notion'
-                end
-            },
-            {
-                'figure': 'borrowed_idle_gpu_hours',
-                'reason': case
-                    when borrowed_idle_gpu_hours is not null then null
-                    when pod.idle_gpu_hours is null then 'not_held_by_pods'
-                    else coalesce(shared.own_reason, 'nothing_due')
-                end
-            }
-        ]
-    ]) if entry.reason is not null]) as unknown_reasons
+                { 'key': pair.key || '_gpu_hours', 'value': coalesce(pair.value, if(shared.gpus_per_native is null, 'no_gpu_equivalent', null)) },
+                { 'key': pair.key || '_native_hours', 'value': pair.value }
+            ] for pair in map_entries(map {
+                'guaranteed': if(shared.guaranteed_native_hours is null, shared.guarantee_reason, null),
+                'cap': if(shared.cap_native_hours is null, 'no_limit', null),
+                'demanded': if(shared.demanded_native_hours is null, shared.demand_reason, null),
+                'delivered': null,
+                'borrowed': if(shared.borrowed_native_hours is null, shared.own_reason, null),
+                'lent': if(shared.lent_native_hours is null, if(shared.is_parent, 'contains_others', shared.own_reason), null),
+                'fair_share': if(shared.fair_share_native_hours is null, shared.fair_reason, null),
+                'entitled': if(shared.entitled_native_hours is null, shared.fair_reason, null),
+                'over_entitlement': if(shared.over_entitlement_native_hours is null, shared.fair_reason, null),
+                'unmet': if(shared.unmet_native_hours is null, shared.unmet_reason, null),
+                'violated': if(shared.violated_native_hours is null, shared.violated_reason, null)
+            })
+        ]))),
+        unknown_reasons(map {
+            'guarantee_honoured_ratio': if(guarantee_honoured_ratio is null, coalesce(shared.unmet_reason, 'nothing_due'), null),
+            'over_quota_share_ratio': case
+                when over_quota_share_ratio is not null then null
+                when shared.is_parent then 'contains_others'
+                when shared.guaranteed_native_hours is null then shared.guarantee_reason
+                else 'nothing_due'
+            end,
+            'capped_seconds': if(shared.cap_known_seconds > 0, null, 'no_limit'),
+            'starved_seconds': shared.unmet_reason,
+            'violated_seconds': shared.violated_reason,
+            'longest_starvation_seconds': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null)),
+            'starvation_count': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null)),
+            'reclaim_seconds_avg': if(starved.reclaim_seconds_avg is null, coalesce(shared.unmet_reason, 'no_reclaim'), null),
+            'reclaim_seconds_max': if(starved.reclaim_seconds_max is null, coalesce(shared.unmet_reason, 'no_reclaim'), null),
+            'evicted_count': if(coalesce(evicted.evicted_count, pod.evicted_pod_count) is null, 'not_observed', null),
+            'lost_gpu_hours': if(pod.lost_gpu_hours is null, 'not_observed', null),
+            'allocated_idle_gpu_hours': if(pod.idle_gpu_hours is null, 'not_held_by_pods', null),
+            'over_quota_gpu_hours': case
+                when pod.over_quota_gpu_hours is not null then null
+                when shared.system = 'nos' then 'nothing_due'
+                else 'no_such_notion'
+            end,
+            'borrowed_idle_gpu_hours': case
+                when borrowed_idle_gpu_hours is not null then null
+                when pod.idle_gpu_hours is null then 'not_held_by_pods'
+                else coalesce(shared.own_reason, 'nothing_due')
+            end
+        })
+    ) as unknown_reasons
 from shared
 left join starved
     using (cluster, system, resource, flavor, quota)

@@ -183,9 +183,7 @@ reasoned as (
 said as (
     select
         reasons,
-        map_from_entries([
-            entry for entry in map_entries(cast(to_json(reasons) as map (varchar, varchar))) if entry.value is not null
-        ]) as unknown_reasons
+        unknown_reasons(cast(to_json(reasons) as map (varchar, varchar))) as unknown_reasons
     from (select distinct reasons from reasoned) as each_set
 )
 
