@@ -185,14 +185,17 @@ def test_a_failed_check_leaves_the_lake_as_it_was(tmp_path):
     assert lake.partitions("facts/device_hour") == []
 
 
-def test_a_violation_ratio_above_one_is_a_warning_and_is_not_clamped(tmp_path):
+def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
     rows = [sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0)]
     lake = fill(tmp_path / "lake", [(rows, [])])
     (failure,) = compute_day(lake, "c", DAY, ComputeSettings()).failures
     assert (failure.table, failure.row_count) == ("checks.violation_ratio_above_one", 1)
     with connection() as con:
         report_tables(con, lake, WINDOW, ReportSettings())
-        assert con.sql("select power_violation_ratio from report.device").fetchall() == [(1000.0,)]
+        [(ratio, seconds, why)] = con.sql(
+            "select power_violation_ratio, power_violation_seconds, unknown_reasons from report.device"
+        ).fetchall()
+        assert (ratio, why["power_violation_ratio"], seconds, why["power_violation_seconds"]) == (None, "implausible") * 2
 
 
 def test_a_memory_limit_that_is_no_size_is_named(tmp_path):

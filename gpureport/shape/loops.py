@@ -119,15 +119,16 @@ def is_suspect(times_ms: Times, values: Values, rate: Number, slow_ms: Number, s
 def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refill_steps: Number) -> tuple[Flags, Values, Times]:
     """Of a counter: which samples are kept, the growth to the next kept one that is refused (NaN where none), counts by reason.
 
-    Counts: outliers, growth beyond ``rate`` per ms, backward steps. Time for growth is that since the last change and one step:
-    exporters refresh less often than they are scraped. A fall is a reset only to what can have come since, and if the next
-    sample goes on from there; what comes after it within ``refill_steps`` steps tells less than what else measures the step.
+    Counts: outliers, growth beyond ``rate`` per ms, backward steps. Time for growth is that since the last change, and one step
+    while that is not used up: exporters refresh less often than they are scraped, but gain no time. A fall is a reset only to
+    what can have come since, and if the next sample goes on from there; what comes after it within ``refill_steps`` steps tells
+    less than what else measures the step.
     """
     kept, refused, counts = np.ones(values.size, np.bool_), np.full(values.size, np.nan), np.zeros(3, np.int64)
-    before, since, good = 0, times_ms[0] if values.size else 0, 0
+    before, since, good, spare = 0, times_ms[0] if values.size else 0, 0, np.inf
     for at in range(1, values.size):
-        change = values[at] - values[before]
-        possible = rate * (times_ms[at] - since + steps_ms[at])
+        change, spare = values[at] - values[before], min(spare, rate * steps_ms[at])
+        possible = rate * (times_ms[at] - since) + spare
         if at >= good:
             good = at + _outliers(times_ms, values, before, at, rate, since, steps_ms[at])
         if at < good:
@@ -144,6 +145,8 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refil
             refused[before] = 0.0
         if change != 0:
             since = times_ms[at]
+        if 0 < change <= possible:
+            spare = possible - change
         before = at
     return kept, refused, counts
 

@@ -2,23 +2,26 @@
 --
 -- severity: warn
 -- grain:  cluster, device_uuid, link
--- reads:  report.device
+-- reads:  period.link, period.sum
 -- params:
--- source: report.device
+-- source: period.sum, period.link
 -- columns: cluster, device_uuid, link, link_ratio
 --   link        pcie_tx, pcie_rx, nvlink_tx or nvlink_rx
 --   link_ratio  mean bytes/s over what the link can carry in one direction
 with link as (
     select
-        cluster,
-        device_uuid,
+        total.cluster,
+        total.device_uuid,
         unnest([
-            { 'link': 'pcie_tx', 'link_ratio': pcie_tx_ratio_avg },
-            { 'link': 'pcie_rx', 'link_ratio': pcie_rx_ratio_avg },
-            { 'link': 'nvlink_tx', 'link_ratio': nvlink_tx_ratio_avg },
-            { 'link': 'nvlink_rx', 'link_ratio': nvlink_rx_ratio_avg }
+            { 'link': 'pcie_tx', 'link_ratio': total.pcie_tx_bytes / total.pcie_tx_seen_seconds / capacity.pcie_bytes_per_second },
+            { 'link': 'pcie_rx', 'link_ratio': total.pcie_rx_bytes / total.pcie_rx_seen_seconds / capacity.pcie_bytes_per_second },
+            { 'link': 'nvlink_tx', 'link_ratio': total.nvlink_tx_bytes / total.nvlink_tx_seen_seconds / capacity.nvlink_bytes_per_second },
+            { 'link': 'nvlink_rx', 'link_ratio': total.nvlink_rx_bytes / total.nvlink_rx_seen_seconds / capacity.nvlink_bytes_per_second }
         ], recursive := true)
-    from report.device
+    from period.sum as total
+    inner join period.link as capacity
+        using (cluster, device_uuid)
+    where total.subject = 'device'
 )
 
 select *

@@ -1,5 +1,6 @@
 -- Saturation figures of every subject of period.sum, each null with its reason.
 --
+-- Violation time beyond the time, and more bytes than a link carries, are implausible.
 -- A figure known for less than $figure_min_coverage_ratio of the observed time is null (low_coverage).
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
@@ -21,7 +22,17 @@ with split as (
 
 placed as (
     select
-        total.*,
+        -- A counter is read some ms before or after its time stamp.
+        total.* replace (
+            believed(power_violation_seconds, 1.001 * power_violation_seen_seconds) as power_violation_seconds,
+            believed(thermal_violation_seconds, 1.001 * thermal_violation_seen_seconds) as thermal_violation_seconds,
+            believed(sync_boost_violation_seconds, 1.001 * sync_boost_violation_seen_seconds) as sync_boost_violation_seconds,
+            believed(board_limit_violation_seconds, 1.001 * board_limit_violation_seen_seconds) as board_limit_violation_seconds,
+            believed(pcie_tx_bytes, pcie_tx_seen_seconds * link.pcie_bytes_per_second) as pcie_tx_bytes,
+            believed(pcie_rx_bytes, pcie_rx_seen_seconds * link.pcie_bytes_per_second) as pcie_rx_bytes,
+            believed(nvlink_tx_bytes, nvlink_tx_seen_seconds * link.nvlink_bytes_per_second) as nvlink_tx_bytes,
+            believed(nvlink_rx_bytes, nvlink_rx_seen_seconds * link.nvlink_bytes_per_second) as nvlink_rx_bytes
+        ),
         $figure_min_coverage_ratio * total.device_seconds as needed_seconds,
         if(total.subject = 'device' and total.gpu_instance_id != '', 'board_scope', null) as board_elsewhere,
         if(
@@ -43,38 +54,41 @@ placed as (
 judged as (
     select
         *,
-        if($saturation_enabled, why_unknown(gr_engine_active_seen_seconds, instance_elsewhere, left_out['gr_engine_active_ratio'], needed_seconds), 'disabled') as gpu_usage_reason,
+        why_unknown(gr_engine_active_seen_seconds, instance_elsewhere, left_out['gr_engine_active_ratio'], needed_seconds) as gpu_usage_reason,
         -- NVML tells it of the whole GPU alone: of who shares an instance's board it says nothing.
         case
             when gpu_instance_id != '' or sharing_mode = 'mig' then 'board_scope'
             when gpu_util_seen_seconds is null then coalesce(left_out['gpu_util_ratio'], 'not_collected')
             when gpu_util_seen_seconds < needed_seconds then 'low_coverage'
         end as gpu_util_reason,
-        if($saturation_enabled, why_unknown(power_violation_seen_seconds, board_elsewhere, if(power_violation_sample_count > 0, 'single_sample', null), needed_seconds), 'disabled') as power_violation_reason,
-        if($saturation_enabled, why_unknown(thermal_violation_seen_seconds, board_elsewhere, if(thermal_violation_sample_count > 0, 'single_sample', null), needed_seconds), 'disabled') as thermal_violation_reason,
-        if($saturation_enabled, why_unknown(sync_boost_violation_seen_seconds, board_elsewhere, if(sync_boost_violation_sample_count > 0, 'single_sample', null), needed_seconds), 'disabled') as sync_boost_violation_reason,
-        if($saturation_enabled, why_unknown(board_limit_violation_seen_seconds, board_elsewhere, if(board_limit_violation_sample_count > 0, 'single_sample', null), needed_seconds), 'disabled') as board_limit_violation_reason,
-        if($saturation_enabled, why_unknown(throttle_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as throttle_reason,
-        if($saturation_enabled, why_unknown(sw_power_cap_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as sw_power_cap_reason,
-        if($saturation_enabled, why_unknown(sync_boost_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as sync_boost_reason,
-        if($saturation_enabled, why_unknown(sw_thermal_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as sw_thermal_reason,
-        if($saturation_enabled, why_unknown(hw_thermal_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as hw_thermal_reason,
-        if($saturation_enabled, why_unknown(hw_power_brake_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as hw_power_brake_reason,
-        if($saturation_enabled, why_unknown(memory_seen_seconds, instance_elsewhere, left_out['fb_used_bytes'], needed_seconds), 'disabled') as memory_reason,
-        if($saturation_enabled, why_unknown(dram_active_seen_seconds, instance_elsewhere, left_out['dram_active_ratio'], needed_seconds), 'disabled') as dram_active_reason,
-        if($saturation_enabled, why_unknown(sm_active_seen_seconds, instance_elsewhere, left_out['sm_active_ratio'], needed_seconds), 'disabled') as sm_active_reason,
-        if($saturation_enabled, why_unknown(sm_occupancy_seen_seconds, instance_elsewhere, left_out['sm_occupancy_ratio'], needed_seconds), 'disabled') as sm_occupancy_reason,
-        if($saturation_enabled, why_unknown(tensor_active_seen_seconds, instance_elsewhere, left_out['tensor_active_ratio'], needed_seconds), 'disabled') as tensor_active_reason,
-        if($saturation_enabled, why_unknown(pcie_tx_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as pcie_tx_reason,
-        if($saturation_enabled, why_unknown(pcie_rx_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as pcie_rx_reason,
-        if($saturation_enabled, why_unknown(nvlink_tx_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as nvlink_tx_reason,
-        if($saturation_enabled, why_unknown(nvlink_rx_seen_seconds, board_elsewhere, null, needed_seconds), 'disabled') as nvlink_rx_reason,
-        case
-            when not $saturation_enabled then 'disabled'
-            when board_elsewhere is not null then board_elsewhere
-            when xid_event_count is null then 'not_collected'
-        end as xid_reason
+        why_disbelieved(power_violation_seconds, power_violation_seen_seconds, power_violation_sample_count, board_elsewhere, left_out['power_violation_seconds'], needed_seconds) as power_violation_reason,
+        why_disbelieved(thermal_violation_seconds, thermal_violation_seen_seconds, thermal_violation_sample_count, board_elsewhere, left_out['thermal_violation_seconds'], needed_seconds) as thermal_violation_reason,
+        why_disbelieved(sync_boost_violation_seconds, sync_boost_violation_seen_seconds, sync_boost_violation_sample_count, board_elsewhere, left_out['sync_boost_violation_seconds'], needed_seconds) as sync_boost_violation_reason,
+        why_disbelieved(board_limit_violation_seconds, board_limit_violation_seen_seconds, board_limit_violation_sample_count, board_elsewhere, left_out['board_limit_violation_seconds'], needed_seconds) as board_limit_violation_reason,
+        why_unknown(throttle_seen_seconds, board_elsewhere, null, needed_seconds) as throttle_reason,
+        why_unknown(sw_power_cap_seen_seconds, board_elsewhere, null, needed_seconds) as sw_power_cap_reason,
+        why_unknown(sync_boost_seen_seconds, board_elsewhere, null, needed_seconds) as sync_boost_reason,
+        why_unknown(sw_thermal_seen_seconds, board_elsewhere, null, needed_seconds) as sw_thermal_reason,
+        why_unknown(hw_thermal_seen_seconds, board_elsewhere, null, needed_seconds) as hw_thermal_reason,
+        why_unknown(hw_power_brake_seen_seconds, board_elsewhere, null, needed_seconds) as hw_power_brake_reason,
+        why_unknown(memory_seen_seconds, instance_elsewhere, left_out['fb_used_bytes'], needed_seconds) as memory_reason,
+        why_unknown(dram_active_seen_seconds, instance_elsewhere, left_out['dram_active_ratio'], needed_seconds) as dram_active_reason,
+        why_unknown(sm_active_seen_seconds, instance_elsewhere, left_out['sm_active_ratio'], needed_seconds) as sm_active_reason,
+        why_unknown(sm_occupancy_seen_seconds, instance_elsewhere, left_out['sm_occupancy_ratio'], needed_seconds) as sm_occupancy_reason,
+        why_unknown(tensor_active_seen_seconds, instance_elsewhere, left_out['tensor_active_ratio'], needed_seconds) as tensor_active_reason,
+        why_disbelieved(pcie_tx_bytes, pcie_tx_seen_seconds, 0, board_elsewhere, left_out['pcie_tx_bytes_per_second'], needed_seconds) as pcie_tx_reason,
+        why_disbelieved(pcie_rx_bytes, pcie_rx_seen_seconds, 0, board_elsewhere, left_out['pcie_rx_bytes_per_second'], needed_seconds) as pcie_rx_reason,
+        why_disbelieved(nvlink_tx_bytes, nvlink_tx_seen_seconds, 0, board_elsewhere, left_out['nvlink_tx_bytes_per_second'], needed_seconds) as nvlink_tx_reason,
+        why_disbelieved(nvlink_rx_bytes, nvlink_rx_seen_seconds, 0, board_elsewhere, left_out['nvlink_rx_bytes_per_second'], needed_seconds) as nvlink_rx_reason,
+        coalesce(board_elsewhere, if(xid_event_count is null, 'not_collected', null)) as xid_reason
     from placed
+),
+
+enabled as (
+    select
+        columns(lambda name: not name.ends_with('_reason') or name = 'gpu_util_reason'),
+        if($saturation_enabled, columns(lambda name: name.ends_with('_reason') and name != 'gpu_util_reason'), 'disabled') as "\0"
+    from judged
 ),
 
 figured as (
@@ -82,10 +96,10 @@ figured as (
         *,
         case when gpu_usage_reason is null then gr_engine_active_ratio_seconds / gr_engine_active_seen_seconds end as f_gpu_usage_avg,
         case when gpu_util_reason is null then gpu_util_ratio_seconds / gpu_util_seen_seconds end as f_gpu_util_ratio_avg,
-        case when power_violation_reason is null then power_violation_seconds / power_violation_seen_seconds end as f_power_violation_ratio,
-        case when thermal_violation_reason is null then thermal_violation_seconds / thermal_violation_seen_seconds end as f_thermal_violation_ratio,
-        case when sync_boost_violation_reason is null then sync_boost_violation_seconds / sync_boost_violation_seen_seconds end as f_sync_boost_violation_ratio,
-        case when board_limit_violation_reason is null then board_limit_violation_seconds / board_limit_violation_seen_seconds end as f_board_limit_violation_ratio,
+        case when power_violation_reason is null then least(1, power_violation_seconds / power_violation_seen_seconds) end as f_power_violation_ratio,
+        case when thermal_violation_reason is null then least(1, thermal_violation_seconds / thermal_violation_seen_seconds) end as f_thermal_violation_ratio,
+        case when sync_boost_violation_reason is null then least(1, sync_boost_violation_seconds / sync_boost_violation_seen_seconds) end as f_sync_boost_violation_ratio,
+        case when board_limit_violation_reason is null then least(1, board_limit_violation_seconds / board_limit_violation_seen_seconds) end as f_board_limit_violation_ratio,
         case when sw_power_cap_reason is null then sw_power_cap_seconds / sw_power_cap_seen_seconds end as f_sw_power_cap_ratio,
         case when throttle_reason is null then hw_slowdown_seconds / throttle_seen_seconds end as f_hw_slowdown_ratio,
         case when sync_boost_reason is null then sync_boost_seconds / sync_boost_seen_seconds end as f_sync_boost_ratio,
@@ -112,7 +126,7 @@ figured as (
         case when pcie_rx_reason is null then pcie_rx_bytes / pcie_rx_seen_seconds / pcie_bytes_per_second end as f_pcie_rx_ratio_avg,
         case when nvlink_tx_reason is null then nvlink_tx_bytes / nvlink_tx_seen_seconds / nvlink_bytes_per_second end as f_nvlink_tx_ratio_avg,
         case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds / nvlink_bytes_per_second end as f_nvlink_rx_ratio_avg
-    from judged
+    from enabled
 ),
 
 bounded as (

@@ -197,6 +197,16 @@ def test_a_violation_counter_grows_no_faster_than_time() -> None:
         assert dropped(shaped, "power_violation_seconds") == {"outlier": 1}
 
 
+def test_a_counter_that_grows_too_fast_all_the_time_is_not_believed() -> None:
+    """Of 2 s each second, and of 2,000 W where 1,050 can be, the first step may be of a refresh before; no other."""
+    held = run((gpu("DEV_POWER_VIOLATION"), every(STEP, [2e9 * STEP * number for number in range(COUNT)])))
+    grown = [row["power_violation_seconds_increase"] for row in held.device_sample.to_pylist()]
+    assert (grown[0], set(grown[1:])) == (pytest.approx(2 * STEP), {None})
+    assert dropped(held, "power_violation_seconds") == {"beyond_bound": COUNT - 2}
+    shaped = energy([MILLI * 2000 * STEP * number for number in range(COUNT)])
+    assert joules(shaped) == pytest.approx(TRUTH + (2000 - WATTS) * STEP)
+
+
 SIGNALS: dict[str, tuple[dict[str, str], list[float], str, float]] = {
     # metric's labels, values, column that is added up, bound per second
     "energy": (gpu("DEV_TOTAL_ENERGY_CONSUMPTION"), counter(2.6e9), "joules", 1050.0),
