@@ -10,6 +10,7 @@ from gpureport.runtime.streams import INTERRUPTED, settle_streams
 
 def run() -> None:
     """Run the command line and exit with its code."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's: nothing here multiplies matrices, and idle threads spin
     settle_streams()
     end_on_sigterm()
     try:

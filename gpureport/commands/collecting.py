@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,10 +22,12 @@ from gpureport.commands.options import (
     finished_day,
     print_paths,
 )
-from gpureport.config import Config
 from gpureport.errors import UsageError
 from gpureport.store import Place
 from gpureport.window import parse_instant
+
+if TYPE_CHECKING:
+    from gpureport.config import Config
 
 
 @click.command()

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpureport.config import Config, load_config
 from gpureport.errors import UsageError
 from gpureport.store import Place, parse_place
 from gpureport.text.log import Log
 from gpureport.window import Window, parse_date, parse_period
 
 if TYPE_CHECKING:
+    from gpureport.config import Config
     from gpureport.pipeline.reporting import Reported
 
 _SALT_CHARACTERS = 16
@@ -36,6 +36,8 @@ class Invocation:
 
     def config(self, **flags: Any) -> Config:
         """The configuration with these flags over it; a double underscore stands for the dot of a section."""
+        from gpureport.config import load_config  # help should not wait for it
+
         dotted = {name.replace("__", "."): value for name, value in flags.items()}
         config, warnings = load_config(self.config_path, self.environ, dotted)
         self.log.format = config.log_format
@@ -45,6 +47,7 @@ class Invocation:
 
     def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:
         """Metrics of a run that a wrong configuration ended, where its part on metrics can be read."""
+        from gpureport.config import load_config
         from gpureport.pipeline.job_metrics import Night, publish  # no one else should wait for it
 
         chosen = {name: value for name, value in flags.items() if name.startswith("metrics__") or name == "cluster"}

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gpureport.tables.table import Column, Table
@@ -86,6 +85,8 @@ def _encodings(rows: pa.Table) -> tuple[list[str], dict[str, str]]:
 
 def _is_repetitive(column: pa.ChunkedArray) -> bool:
     probe = column.slice(0, _PROBE_ROWS)
+    import pyarrow.compute as pc  # whoever reads a lake does without it
+
     return column.null_count == len(column) or bool(pc.count_distinct(probe).as_py() <= max(1, _DICTIONARY_SHARE * len(probe)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -119,10 +120,8 @@ def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) 
 
 def make_way(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Drop what has the name: an empty table of other days does not give way to a view, nor a view to it."""
-    there = con.execute(
-        "select table_type from information_schema.tables where table_catalog = current_database()"
-        " and table_schema || '.' || table_name = $name",
-        {"name": name},
-    ).fetchone()
-    if there:
-        con.execute(f"drop {'view' if there[0] == 'VIEW' else 'table'} {name}")
+    import duckdb
+
+    for kind in ("view", "table"):
+        with suppress(duckdb.CatalogException):  # it is of the other kind
+            con.execute(f"drop {kind} if exists {name}")

@@ -17,7 +17,7 @@ def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> lis
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for result in results:
-        if result.count() <= rows_at_most:
+        if result.row_count <= rows_at_most:
             path = folder / f"{result.name}.csv"
             result.con.execute(f"copy ({csv_select(result)}) to '{_escaped(path)}' (format csv, header)")
             written.append(path)
@@ -38,13 +38,16 @@ def write_parquet(results: Iterable[Result], folder: Path) -> list[Path]:
 def csv_select(result: Result) -> str:
     """The table as CSV holds it, maps last."""
     names = sorted(result.kinds, key=lambda name: result.kinds[name].startswith("MAP("))
-    return f"select {', '.join(f'{_cell(name, result.kinds[name])} as {name}' for name in names)} from {result.query.table}"
+    texts = [name for name in names if result.kinds[name] == "VARCHAR"]
+    cells = {name: _cell(name, result.kinds[name]) for name in names}
+    cells |= {name: f"nullif(_texts[{number}], '')" for number, name in enumerate(texts, 1)}
+    safe = f"list_transform([{', '.join(texts)}], lambda text: {csv_cell_sql('text')})"  # compiled once, not for each column
+    listed = ", ".join(f"{cell} as {name}" for name, cell in cells.items())
+    return f"select {listed} from (select *, {safe} as _texts from {result.query.table})"
 
 
 def _cell(name: str, kind: str) -> str:
     """SQL for a value as CSV holds it."""
-    if kind == "VARCHAR":
-        return f"nullif({csv_cell_sql(name)}, '')"
     if kind == "TIMESTAMP":
         whole, cut = (f"strftime({name}, '%Y-%m-%dT%H:%M:%S{rest}Z')" for rest in ("", ".%g"))
         return f"if(millisecond({name}) % 1000 = 0, {whole}, {cut})"

@@ -32,7 +32,7 @@ def finished(
     """
     path.unlink(missing_ok=True)
     results = [Result(queries[table], con) for table in sorted(queries)]
-    block_bytes = _MANY_BLOCK_BYTES if sum(each.count() for each in results) > _MANY_ROWS else _BLOCK_BYTES
+    block_bytes = _MANY_BLOCK_BYTES if sum(each.row_count for each in results) > _MANY_ROWS else _BLOCK_BYTES
     con.execute(f"attach {_quoted(str(path))} as file (block_size {block_bytes})")
     if not has_facts:
         _release(con)

@@ -102,6 +102,9 @@ def _rows(tables: Mapping[str, Result], table: str, sql: str) -> list[dict[str, 
 def _tables(results: Sequence[Result], files: Sequence[Path]) -> dict[str, Any]:
     """Of each table how many rows it has and in which files they are; gpureport.duckdb has all tables."""
     return {
-        result.name: {"row_count": result.count(), "files": sorted(each.as_posix() for each in files if each.stem == result.name)}
+        result.name: {
+            "row_count": result.row_count,
+            "files": sorted(each.as_posix() for each in files if each.stem == result.name),
+        }
         for result in results
     }

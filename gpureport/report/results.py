@@ -54,9 +54,10 @@ class Result:
         """SQL's type of each column, in the table's order."""
         return {name: str(kind) for name, kind, *_ in self.con.execute(f"describe {self.query.table}").fetchall()}
 
-    def count(self, where: str = "true", **values: Any) -> int:
-        """Number of rows for which a condition holds; ``values`` are its $parameters."""
-        ((count,),) = self.con.execute(f"select count(*) from {self.query.table} where {where}", values).fetchall()
+    @cached_property
+    def row_count(self) -> int:
+        """Number of rows."""
+        ((count,),) = self.con.execute(f"select count(*) from {self.query.table}").fetchall()
         return int(count)
 
     def read(

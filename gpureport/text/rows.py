@@ -11,10 +11,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Literal, TextIO
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from gpureport.text.safe import csv_cell, printable, to_json
 from gpureport.window import rfc3339
 
@@ -59,6 +55,10 @@ def _quoted(cell: str) -> str:
 
 
 def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: TextIO, is_wide: bool = False) -> None:
+    from rich.console import Console  # a start should not wait for it
+    from rich.table import Table
+    from rich.text import Text
+
     rows = list(found)
     numbers = [any(isinstance(row[column], int | float) for row in rows) for column in range(len(names))]
     table = Table(box=None, pad_edge=False, header_style="bold")

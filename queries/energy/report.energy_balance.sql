@@ -21,7 +21,8 @@
 with named as (
     select
         energy.*,
-        coalesce(owner.team, '') as team,
+        energy.hour_start_at::date as day,
+        if(energy.is_held, coalesce(nullif(owner.team, ''), '(no team)'), '(nobody)') as team,
         coalesce(owner.workload_kind, '') as workload_kind,
         coalesce(owner.workload, '') as workload
     from period.energy_hour as energy
@@ -30,37 +31,20 @@ with named as (
     where energy.energy_joules is not null
 ),
 
-sided as (
+grouped as (
     select
         cluster,
-        unnest([
-            { 'dimension': 'cluster', 'value': cluster },
-            { 'dimension': 'day', 'value': hour_start_at::date::varchar },
-            { 'dimension': 'node_name', 'value': if(node_name = '', '(unknown)', node_name) },
-            { 'dimension': 'gpu_model', 'value': if(gpu_model = '', '(unknown)', gpu_model) },
-            { 'dimension': 'team', 'value': case when not is_held then '(nobody)' when team = '' then '(no team)' else team end },
-            { 'dimension': 'namespace', 'value': if(is_held, namespace, '(nobody)') },
-            {
-                'dimension': 'workload',
-                'value': case
-                    when not is_held then '(nobody)'
-                    when workload = '' then namespace || '/(unknown)'
-                    else namespace || '/' || workload_kind || '/' || workload
-                end
-            },
-            { 'dimension': 'pod', 'value': if(is_held, namespace || '/' || pod, '(nobody)') },
-            { 'dimension': 'container', 'value': if(is_held, namespace || '/' || pod || '/' || container, '(nobody)') }
-        ], recursive := true),
-        * exclude (cluster)
-    from named
-),
-
-hour as (
-    select
-        cluster,
-        dimension,
-        value,
         hour_start_at,
+        day,
+        node_name,
+        gpu_model,
+        team,
+        namespace,
+        workload_kind,
+        workload,
+        pod,
+        container,
+        bool_or(is_held) as is_held,
         min(energy_method) as least_method,
         max(energy_method) as largest_method,
         sum(columns('_joules$|^sm_')),
@@ -68,8 +52,45 @@ hour as (
         max(device_measured_seconds) as measured_seconds,
         sum(energy_joules / nullif(device_measured_seconds, 0)) as power_watts,
         sum(if(sm_active_gpu_seconds is null, null, active_joules)) as sm_joules
-    from sided
-    group by cluster, dimension, value, hour_start_at
+    from named
+    group by grouping sets (
+        (cluster, hour_start_at),
+        (cluster, hour_start_at, day),
+        (cluster, hour_start_at, node_name),
+        (cluster, hour_start_at, gpu_model),
+        (cluster, hour_start_at, team),
+        (cluster, hour_start_at, namespace),
+        (cluster, hour_start_at, namespace, workload_kind, workload),
+        (cluster, hour_start_at, namespace, pod),
+        (cluster, hour_start_at, namespace, pod, container)
+    )
+),
+
+hour as (
+    select
+        *,
+        case
+            when container is not null then 'container'
+            when pod is not null then 'pod'
+            when workload is not null then 'workload'
+            when namespace is not null then 'namespace'
+            when team is not null then 'team'
+            when gpu_model is not null then 'gpu_model'
+            when node_name is not null then 'node_name'
+            when day is not null then 'day'
+            else 'cluster'
+        end as dimension,
+        case
+            when dimension = 'cluster' then cluster
+            when dimension = 'day' then day::varchar
+            when dimension = 'team' then team
+            when coalesce(node_name, gpu_model) = '' then '(unknown)'
+            when namespace is null then coalesce(node_name, gpu_model)
+            when not is_held then '(nobody)'
+            when workload = '' then namespace || '/(unknown)'
+            else concat_ws('/', namespace, workload_kind, workload, pod, container)
+        end as value
+    from grouped
 ),
 
 summed as (

@@ -57,7 +57,7 @@ def results(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> Iterator[list[Res
 
 def test_rows_are_read_as_far_as_they_are_asked_for(results: list[Result]) -> None:
     large, small = results
-    assert (large.count(), small.count(), large.count("number < $least", least=7)) == (ROWS, 3, 7)
+    assert (large.row_count, small.row_count) == (ROWS, 3)
     [first, second] = large.read(["number", "ratio", "unknown_reasons"], where="number >= $from", limit=2, **{"from": 2048})
     assert first == {"number": 2048, "ratio": 292.571429, "unknown_reasons": {}}
     assert second == {"number": 2049, "ratio": None, "unknown_reasons": {"ratio": "not_collected"}}
