@@ -23,7 +23,8 @@ Every table that can be read, with its columns and units. Generated from `gpurep
 
 Times are UTC without a zone. Null means unknown, never zero. [figures.md](figures.md) has each figure's formula.
 A column that several tables have is described once: [of the lake](#shared-columns-of-the-lake),
-[of facts and report](#shared-columns-of-facts-and-report). A table lists such columns by name only, and figures too.
+[of facts and report](#shared-columns-of-facts-and-report). A table lists such columns by name only, and figures too. How a table
+is made is in the header of its SQL, `queries/<subject>/<table>.sql`.
 """
 _FLOORS = {"lake": "Lake", "facts": "Facts", "report": "Report"}
 _FIGURES = {name for group in GROUPS.values() for name in group}
@@ -42,7 +43,7 @@ def render_schema(queries: Mapping[str, Query]) -> str:
     others = {name: {column: (meaning,) for column, meaning in query.columns.items()} for name, query in read.items()}
     in_lake, in_others = _shared(lake.values()), _shared(others.values())
     texts = {f"lake.{table.name}": _text(table.doc, table.grain) for table in TABLES}
-    texts |= {name: _text(query.purpose, query.grain, query.source) for name, query in read.items()}
+    texts |= {name: _text(_purpose(query), query.grain) for name, query in read.items()}
     grains = {f"lake.{table.name}": table.grain for table in TABLES} | {name: query.grain for name, query in read.items()}
     parts = [_INTRO, "## Reasons in device_signal.dropped\n", markdown_table(("reason", "meaning"), DROP_REASONS.items())]
     parts += ["## Shared columns of the lake\n", _lines(_LAKE_HEAD, in_lake)]
@@ -95,10 +96,14 @@ def _lines(head: tuple[str, ...], columns: Columns) -> str:
     return markdown_table(head, [(name, *cells) for name, cells in columns.items()])
 
 
-def _text(doc: str, grain: tuple[str, ...], source: str = "") -> str:
-    """A table's purpose, grain and source."""
-    read = f" Source: {source}." if source else ""
-    return f"{' '.join(doc.split())}\nOne row per `{', '.join(grain)}`.{read}\n"
+def _purpose(query: Query) -> str:
+    """All of it of a report's table, of facts what they are: the rest is for those who read their SQL."""
+    return query.purpose if query.life == "report" else query.purpose.partition("\n\n")[0]
+
+
+def _text(doc: str, grain: tuple[str, ...]) -> str:
+    """A table's purpose and grain."""
+    return f"{' '.join(doc.split())}\nOne row per `{', '.join(grain)}`.\n"
 
 
 def _cells(column: Column) -> tuple[str, ...]:
