@@ -257,29 +257,11 @@ judged as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    day,
-    signal,
-    node_name,
-    gpu_model,
-    driver_version,
-    device_seconds,
-    observed_seconds,
-    unseen_seconds,
-    lacking_seconds,
-    source_metric,
-    exporter,
-    series_count,
-    device_series_count,
-    sample_count,
-    dropped,
+    * exclude (
+        needs, has_instances, driver_major, is_told, is_not_on_model, is_not_told_to_guest, left_out, has_old_names,
+        is_left_out, is_undefined_by_mig, is_kept_by_driver
+    ),
     case when is_left_out then left_out.left_out_count end as left_out_count,
-    sibling_count,
-    profiling_count,
-    peer_count,
-    other_count,
     case
         when lacking_seconds <= 0.01 * device_seconds then ''
         when is_left_out then left_out.reason

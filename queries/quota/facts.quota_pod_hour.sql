@@ -28,12 +28,7 @@ with own as (
 
 state as (
     select
-        cluster,
-        pod_uid,
-        system,
-        quota,
-        resource,
-        flavor,
+        *,
         unnest([
             { 'what': 'waiting', 'from_at': created_at, 'until_at': coalesce(bound_at, ended_at, 'infinity'::timestamp), 'whose': '' },
             { 'what': 'held', 'from_at': bound_at, 'until_at': coalesce(ended_at, 'infinity'::timestamp), 'whose': '' }
@@ -41,12 +36,7 @@ state as (
     from own
     union all
     select
-        own.cluster,
-        own.pod_uid,
-        own.system,
-        own.quota,
-        own.resource,
-        own.flavor,
+        own.*,
         { 'what': label.label, 'from_at': label.start_at::timestamp, 'until_at': label.end_at::timestamp, 'whose': '' } as span
     from own
     inner join day.quota_pod_label as label
@@ -54,12 +44,7 @@ state as (
     where own.system = 'nos'
     union all
     select
-        own.cluster,
-        own.pod_uid,
-        own.system,
-        own.quota,
-        own.resource,
-        own.flavor,
+        own.*,
         { 'what': 'observed ' || label.label, 'from_at': label.start_at, 'until_at': label.end_at, 'whose': '' } as span
     from own
     inner join day.quota_label as label
@@ -69,12 +54,7 @@ state as (
             and own.pod_uid = label.pod_uid
     union all
     select
-        own.cluster,
-        own.pod_uid,
-        own.system,
-        own.quota,
-        own.resource,
-        own.flavor,
+        own.*,
         {
             'what': 'differs',
             'from_at': greatest(observed.start_at, ruled.start_at::timestamp),
@@ -97,12 +77,7 @@ state as (
             and ruled.start_at::timestamp < observed.end_at
     union all
     select
-        own.cluster,
-        own.pod_uid,
-        own.system,
-        own.quota,
-        own.resource,
-        own.flavor,
+        own.*,
         { 'what': exposed.condition, 'from_at': exposed.start_at::timestamp, 'until_at': exposed.end_at::timestamp, 'whose': by_quota } as span
     from own
     inner join day.quota_exposure as exposed

@@ -108,30 +108,7 @@ ruled as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    gpu_instance_id,
-    node_name,
-    gpu_model,
-    sharing_mode,
-    device_seconds,
-    busy_ratio,
-    sm_active_avg,
-    dram_active_avg,
-    pcie_bytes_per_second_avg,
-    power_throttle_ratio,
-    thermal_throttle_ratio,
-    hw_throttle_ratio,
-    memory_pressure_ratio,
-    xid_error_count,
-    xid_codes,
-    is_compute_bound,
-    is_bandwidth_bound,
-    is_io_bound,
+    * exclude (gpu_usage_avg, is_slow_to_start, is_low),
     is_slow_to_start
     and not coalesce(is_bandwidth_bound, false)
     and not coalesce(is_io_bound, false) as is_latency_bound,
@@ -139,10 +116,6 @@ select
     and not coalesce(is_bandwidth_bound, false)
     and not coalesce(is_io_bound, false)
     and not coalesce(is_slow_to_start, false) as is_ineffective,
-    is_power_limited,
-    is_heat_limited,
-    is_hardware_limited,
-    is_memory_pressured,
     -- The codes with which programs fail that get no memory.
     is_memory_pressured and list_has_any(xid_codes, [13, 31, 43]) as is_work_rejected
 from ruled
