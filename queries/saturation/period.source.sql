@@ -55,26 +55,26 @@ of_board as (
     where told.gpu_instance_id = ''
 ),
 
-own as (
+reading as (
     select
         cluster,
         device_uuid,
         gpu_instance_id,
         day,
+        is_own,
         list({ 'signal': signal, 'metric': source_metric, 'left_out': left_out } order by signal) as metrics
-    from told
-    group by cluster, device_uuid, gpu_instance_id, day
-),
-
-from_board as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
-        list({ 'signal': signal, 'metric': source_metric, 'left_out': left_out } order by signal) as metrics
-    from of_board
-    group by cluster, device_uuid, gpu_instance_id, day
+    from (
+        select
+            *,
+            true as is_own
+        from told
+        union all by name
+        select
+            *,
+            false as is_own
+        from of_board
+    ) as each_signal
+    group by all
 ),
 
 -- Nearly all have the same few sets of metrics: each has a number, and each set of sets is worked out once.
@@ -82,28 +82,14 @@ metric_set as (
     select
         metrics,
         row_number() over () as number
-    from (
-        select metrics from own
-        union
-        select metrics from from_board
-    ) as each_set
+    from (select distinct metrics from reading) as each_set
 ),
 
 numbered as (
     select
         reading.* exclude (metrics),
         metric_set.number
-    from (
-        select
-            *,
-            true as is_own
-        from own
-        union all by name
-        select
-            *,
-            false as is_own
-        from from_board
-    ) as reading
+    from reading
     inner join metric_set
         using (metrics)
 ),
