@@ -4,7 +4,7 @@
 -- engine activity where every instance has it, else SM activity where every one has that, else the one that any has; engine
 -- activity that is 0 for all while the SMs worked is none. What an active instance without a holder used is unallocated.
 -- Where the activity of a held instance is unknown, or is 0 for all, all are taken as equally active.
--- Above idle in other spans: in equal parts to all holders. Of idle an instance has its part of all slices, no one that of a free one.
+-- Above idle in other spans: in equal parts to all holders. Of idle an instance has its part of the GPU, no one that of a free one or of what is unsliced.
 --
 -- Kepler's shares: activity neither weighted nor cut, instances without activity or without a holder left out, unallocated when none has
 -- any; active or not.
@@ -166,7 +166,9 @@ instance as (
         sum(if(instance_owner_count > 0, slice_count, 0)) over same_piece as held_slice_count,
         if(instance_owner_count > 0, slice_count / held_slice_count, 0) as slice_share_ratio,
         instance_owner_count / owner_count as equal_share_ratio,
-        if(instance_owner_count > 0, slice_count / sum(slice_count) over same_piece, 0) as idle_share_ratio
+        if(instance_owner_count > 0, least(1, part_ratio), 0) as held_part_ratio,
+        -- More instances than a GPU has parts for have parts of all of it.
+        held_part_ratio / greatest(1, round(sum(held_part_ratio) over same_piece, 9)) as idle_share_ratio
     from placed
     window same_piece as (partition by piece_number)
 ),

@@ -4,9 +4,9 @@
 -- Kepler shows of them (day.power_util), else in equal parts; holders of MIG instances by activity (day.power_activity),
 -- several of one as those of a whole GPU (day.instance_util). Where the baseline is unknown all that was measured counts as
 -- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
--- compute slices.
+-- compute slices of the whole GPU.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.instance_util, day.power_activity, day.power_interval, day.power_util
 -- params:
