@@ -33,6 +33,9 @@ class Thresholds(Section):
     )
     boundness_seconds_min: float = Field(60.0, ge=0, description="s of activity before it is said what limits a container")
     idle_ratio: float = Field(0.9, gt=0, le=1, description="share of held time without activity at which a holder counts as idle")
+    workload_idle_ratio: float = Field(
+        0.5, gt=0, le=1, description="share of allocated time without activity at which several pods of a workload count as idle"
+    )
     unseen_ratio: float = Field(0.1, gt=0, le=1, description="share of expected time without data from which a node is reported")
     unnamed_ratio: float = Field(
         0.01,
@@ -68,7 +71,7 @@ class Thresholds(Section):
     wait_pods_min: float = Field(3.0, ge=1, description="pods that a namespace must have before their waiting is judged")
     lead_time_days: float = Field(90.0, ge=0, description="days that it takes to get more GPUs; a shorter runway is a finding")
     fit_hours_min: float = Field(
-        24.0, ge=0, description="h for which a container must have held its GPU before a smaller one is named"
+        24.0, ge=0, description="h for which the containers of a workload must have had a GPU before a smaller one is named"
     )
     fit_headroom_ratio: float = Field(
         0.2, ge=0, le=10, description="share by which a smaller instance or model must exceed what was needed"

@@ -1,15 +1,17 @@
 -- Findings that are new since the previous period, and findings that are resolved.
 --
--- A finding is the same if its code and everything that it is about are the same; for those that stayed, the hours say whether they grew.
+-- A finding is the same if its code and what it is about are the same, whichever pods and GPUs a workload had; for those that stayed, the hours say whether they grew.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding, previous.capacity, previous.finding
 -- params: finding_rules
 -- source: period.finding of both windows; rules: queries/catalog/finding.csv
--- columns: code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail, change, title, severity,
---          evidence, earlier_gpu_hours, gpu_hours, unknown_reasons
+-- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
+--          change, title, severity, evidence, earlier_gpu_hours, gpu_hours, unknown_reasons
 --   namespace          namespace of the workload; '' where it is about a node or GPU
---   pod                its pod; '' likewise
+--   workload_kind      kind of the workload; '' where it is about none
+--   workload           the workload; '' where it is about none
+--   pod                its pod; '' where it is about several, or about a node or GPU
 --   pod_uid            its uid; '' likewise, and where unknown
 --   container          its container; '' where it is about all of the pod, or about a node or GPU
 --   node_name          node; several are listed; '' where it is about more
@@ -29,38 +31,66 @@ now as (
     where cluster in (select before.cluster from previous.capacity as before)
 ),
 
+either as (
+    select
+        *,
+        true as is_now
+    from now
+    union all by name
+    select
+        *,
+        false as is_now
+    from previous.finding
+),
+
 paired as (
     select
-        coalesce(now.code, earlier.code) as code,
-        coalesce(now.cluster, earlier.cluster) as cluster,
-        coalesce(now.namespace, earlier.namespace) as namespace,
-        coalesce(now.pod, earlier.pod) as pod,
-        coalesce(now.pod_uid, earlier.pod_uid) as pod_uid,
-        coalesce(now.container, earlier.container) as container,
-        coalesce(now.node_name, earlier.node_name) as node_name,
-        coalesce(now.device_uuid, earlier.device_uuid) as device_uuid,
-        coalesce(now.gpu_instance_id, earlier.gpu_instance_id) as gpu_instance_id,
-        coalesce(now.detail, earlier.detail) as detail,
-        case when earlier.code is null then 'new' when now.code is null then 'resolved' else 'stayed' end as change,
-        coalesce(now.severity, earlier.severity) as severity,
-        coalesce(now.evidence, earlier.evidence) as evidence,
-        earlier.gpu_hours as earlier_gpu_hours,
-        now.gpu_hours
-    from previous.finding as earlier
-    full join now
-        using (code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail)
+        arg_max(either, is_now) as shown,
+        case when bool_and(is_now) then 'new' when bool_or(is_now) then 'stayed' else 'resolved' end as change,
+        max(gpu_hours) filter (where not is_now) as earlier_gpu_hours,
+        max(gpu_hours) filter (where is_now) as later_gpu_hours
+    from either
+    group by
+        code,
+        cluster,
+        detail,
+        if(
+            workload != '',
+            [namespace, workload_kind, workload, container],
+            [namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id]
+        )
+),
+
+told as (
+    select
+        * exclude (shown),
+        unnest(shown)
+    from paired
 )
 
 select
-    paired.* exclude (severity, evidence, earlier_gpu_hours, gpu_hours),
+    told.code,
+    told.cluster,
+    told.namespace,
+    told.workload_kind,
+    told.workload,
+    told.pod,
+    told.pod_uid,
+    told.container,
+    told.node_name,
+    told.device_uuid,
+    told.gpu_instance_id,
+    told.detail,
+    told.change,
     rule.title,
-    coalesce(paired.severity, rule.severity) as severity,
-    paired.evidence,
-    paired.earlier_gpu_hours,
-    paired.gpu_hours,
+    coalesce(told.severity, rule.severity) as severity,
+    told.evidence,
+    told.earlier_gpu_hours,
+    told.later_gpu_hours as gpu_hours,
     unknown_reasons(map {
-        'earlier_gpu_hours': if(paired.earlier_gpu_hours is null, if(paired.change = 'new', 'not_found', 'not_estimated'), null),
-        'gpu_hours': if(paired.gpu_hours is null, if(paired.change = 'resolved', 'not_found', 'not_estimated'), null)
+        'earlier_gpu_hours': if(told.earlier_gpu_hours is null, if(told.change = 'new', 'not_found', 'not_estimated'), null),
+        'gpu_hours': if(told.later_gpu_hours is null, if(told.change = 'resolved', 'not_found', 'not_estimated'), null)
     }) as unknown_reasons
-from paired
-left join rule on paired.code = rule.code
+from told
+left join rule
+    using (code)

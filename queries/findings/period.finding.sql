@@ -1,34 +1,98 @@
 -- Findings of all rules over the window in one table; report.finding adds the meaning of each code.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_fit, period.finding_grant, period.finding_quota, period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste
+-- One for each rule and workload, whose pods and GPUs are counted in the evidence. Clocks that are held down (GR301 to GR303) are the
+-- GPU's own trouble: one for each rule and GPU, whoever has it.
+--
+-- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_fit, period.finding_grant, period.finding_quota, period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste, period.workload
 -- params:
 -- source: facts.finding_*
 -- columns:
---   namespace    namespace of the workload; '' where it is about a node or GPU
---   pod          its pod; '' likewise
---   pod_uid      its uid; '' likewise, and where unknown
---   container    its container; '' where it is about all of the pod, or about a node or GPU
---   node_name    node; several are listed; '' where it is about more
---   device_uuid  UUID of the physical GPU; '' where it is about several
---   gpu_model    model; several are listed
---   severity     info, warning or critical, where it is not the code's; else null
-select * from period.finding_waste
-union all by name
-select * from period.finding_evidence
-union all by name
-select * from period.finding_strain
-union all by name
-select * from period.finding_error
-union all by name
-select * from period.finding_fit
-union all by name
-select * from period.finding_trend
-union all by name
-select * from period.finding_access
-union all by name
-select * from period.finding_quota
-union all by name
-select * from period.finding_wait
-union all by name
-select * from period.finding_grant
+--   namespace      namespace of the workload; '' where it is about a node or GPU
+--   workload_kind  kind of the workload; '' where it is about none
+--   workload       the workload; '' where it is about none
+--   pod            its pod; '' where it is about several, or about a node or GPU
+--   pod_uid        its uid; '' likewise, and where unknown
+--   container      its container; '' where it is about all of the pod, or about a node or GPU
+--   node_name      node; up to three are listed; '' where it is about more
+--   device_uuid    UUID of the physical GPU; '' where it is about several
+--   gpu_model      model; several are listed
+--   severity       info, warning or critical, where it is not the code's; else null
+with found as (
+    select * from period.finding_waste
+    union all by name
+    select * from period.finding_evidence
+    union all by name
+    select * from period.finding_strain
+    union all by name
+    select * from period.finding_error
+    union all by name
+    select * from period.finding_fit
+    union all by name
+    select * from period.finding_trend
+    union all by name
+    select * from period.finding_access
+    union all by name
+    select * from period.finding_quota
+    union all by name
+    select * from period.finding_wait
+    union all by name
+    select * from period.finding_grant
+),
+
+named as (
+    select
+        found.* exclude (workload_kind, workload),
+        found.code between 'GR301' and 'GR303' as is_of_gpu,
+        found.pod != '' and not is_of_gpu as is_of_pod,
+        coalesce(
+            nullif(found.workload_kind, ''), if(is_of_pod, coalesce(workload.workload_kind, 'by name'), '')
+        ) as workload_kind,
+        coalesce(
+            nullif(found.workload, ''), if(is_of_pod, coalesce(workload.workload, workload_by_name(found.pod)), '')
+        ) as workload
+    from found
+    left join period.workload as workload
+        using (cluster, namespace, pod, pod_uid)
+)
+
+select
+    code,
+    detail,
+    cluster,
+    only_one(list(namespace)) as namespace,
+    workload_kind,
+    workload,
+    only_one(list(pod)) as pod,
+    only_one(list(pod_uid)) as pod_uid,
+    only_one(list(container)) as container,
+    if(count(distinct node_name) <= 3, string_agg(distinct node_name, ', ' order by node_name), '') as node_name,
+    only_one(list(device_uuid)) as device_uuid,
+    only_one(list(gpu_instance_id)) as gpu_instance_id,
+    string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+    sum(gpu_hours) as gpu_hours,
+    ['low', 'medium', 'high'][min(list_position(['low', 'medium', 'high'], confidence))] as confidence,
+    if(count(*) = 1, any_value(evidence), format(
+        '{}; most in {}: {}',
+        concat_ws(
+            ', ',
+            if(count(distinct (pod, pod_uid)) > 1, format('{} pods', count(distinct (pod, pod_uid))), null),
+            if(count(distinct (device_uuid, gpu_instance_id)) > 1, format('{} GPUs', count(distinct (device_uuid, gpu_instance_id))), null)
+        ),
+        arg_max(if(pod = '', namespace, pod), coalesce(gpu_hours, 0)),
+        arg_max(evidence, coalesce(gpu_hours, 0))
+    )) as evidence,
+    min(first_seen_at) as first_seen_at,
+    max(severity) as severity
+from named
+group by
+    code,
+    detail,
+    cluster,
+    workload_kind,
+    workload,
+    case
+        when is_of_gpu then [node_name, device_uuid, gpu_instance_id]
+        when workload != '' then [namespace, container]
+        else [namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id]
+    end

@@ -1,6 +1,6 @@
--- Findings: containers that would fit a MIG instance, or a smaller model of the cluster.
+-- Findings: containers of workloads that would fit a MIG instance, or a smaller model of the cluster.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, workload_kind, workload, container, gpu_model, detail
 -- reads:  period.fit
 -- params: findings_gpu_hours, fit_hours_min
 -- source: period.fit
@@ -13,6 +13,8 @@ select
     coalesce(nullif(profile, ''), smaller_model) as detail,
     cluster,
     namespace,
+    workload_kind,
+    workload,
     pod,
     pod_uid,
     container,
@@ -24,6 +26,7 @@ select
     -- A model is compared by data sheets; a profile whose part is exceeded at times would make those times longer.
     case when profile = '' then 'low' when is_peak_within then 'high' else 'medium' end as confidence,
     concat(
+        if(pod_count = 1, '', format('{} pods for {:.0f} h; ', pod_count, held_gpu_hours)),
         format(
             'in its busiest hour SM activity {:.0f} %, occupancy {:.0f} %, DRAM activity {:.0f} %; at most {:.1f} GB of memory',
             100 * busiest_sm_active_ratio, 100 * busiest_sm_occupancy_ratio, 100 * busiest_dram_active_ratio, memory_used_bytes_max / 1e9

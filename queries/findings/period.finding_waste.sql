@@ -1,21 +1,25 @@
 -- Findings: GPU-hours without work, such as allocated and idle, reserved and idle, used by an unknown holder, fragmented, unavailable.
 --
 -- Read from the ledger. Allocated time without data on activity counts neither way; where that is more than half of the allocated time
--- (figure_min_coverage), there is no finding. Labels come and go a sampling step after their pod, so a GPU that changes
--- hands often is active for minutes without a name: unnamed_ratio of its time is left to that.
+-- (figure_min_coverage), there is no finding. The pods of a workload are judged together: a workload of several pods is idle where
+-- its pods come to workload_idle_ratio of their time; else those of its pods count that are idle by themselves. Labels come and go a
+-- sampling step after their pod, so a GPU that changes hands often is active for minutes without a name: unnamed_ratio of its time is
+-- left to that.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.ownership, period.ledger
--- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, unnamed_ratio
+-- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- reads:  facts.ownership, period.ledger, period.workload
+-- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, unnamed_ratio, workload_idle_ratio
 -- source: period.ledger; how sure its holder is: facts.ownership
 -- columns:
---   namespace    namespace of the workload; '' where it is about a node or GPU
---   pod          its pod; '' likewise
---   pod_uid      its uid; '' likewise, and where unknown
---   container    its container; '' where it is about all of the pod, or about a node or GPU
---   node_name    node; several are listed; '' where it is about more
---   device_uuid  UUID of the physical GPU; '' where it is about several
---   gpu_model    model; several are listed
+--   namespace      namespace of the workload; '' where it is about a node or GPU
+--   workload_kind  its kind; '' where it is about a reservation, a node or GPU
+--   workload       the workload; '' likewise
+--   pod            its pod; '' where it is about several, or about a node or GPU
+--   pod_uid        its uid; '' likewise, and where unknown
+--   container      ''
+--   node_name      node; up to three are listed; '' where it is about more
+--   device_uuid    UUID of the physical GPU; '' where it is about several
+--   gpu_model      model; several are listed
 with held as (
     select
         cluster,
@@ -54,60 +58,92 @@ holder as (
         held.namespace,
         held.pod,
         held.pod_uid,
-        string_agg(distinct held.node_name, ', ' order by held.node_name) as node_name,
-        string_agg(distinct held.gpu_model, ', ' order by held.gpu_model) as gpu_model,
+        list(held.node_name) as node_names,
+        list(held.gpu_model) as gpu_models,
         count(*) as device_count,
         sum(held.idle_gpu_hours) as idle_gpu_hours,
         sum(held.told_gpu_hours) as told_gpu_hours,
         sum(held.idle_gpu_hours) >= $idle_ratio * sum(held.told_gpu_hours) as is_idle,
-        sum(held.told_gpu_hours) >= $figure_min_coverage_ratio * sum(held.told_gpu_hours + held.unknown_gpu_hours) as is_known,
         count(*) filter (where held.idle_gpu_hours >= $idle_ratio * held.told_gpu_hours) as idle_count,
         sum(held.idle_gpu_hours) filter (where held.idle_gpu_hours >= $idle_ratio * held.told_gpu_hours) as idle_device_gpu_hours,
         min(held.first_seen_at) as first_seen_at,
-        if(coalesce(bool_or(sure.is_unsure), false), 'medium', 'high') as confidence
+        coalesce(bool_or(sure.is_unsure), false) as is_unsure
     from held
     left join sure
         using (cluster, namespace, pod, pod_uid)
     where held.told_gpu_hours > 0
     group by held.cluster, held.namespace, held.pod, held.pod_uid
+    having sum(held.told_gpu_hours) >= $figure_min_coverage_ratio * sum(held.told_gpu_hours + held.unknown_gpu_hours)
+),
+
+-- A pod is idle, has idle GPUs beside busy ones, or neither; a workload idle on the whole is so in all its idle hours.
+judged as (
+    select
+        holder.*,
+        coalesce(workload.workload_kind, 'by name') as workload_kind,
+        coalesce(workload.workload, workload_by_name(holder.pod)) as workload,
+        count(*) over whole > 1
+        and sum(holder.idle_gpu_hours) over whole >= $workload_idle_ratio * sum(holder.told_gpu_hours) over whole as is_whole,
+        count(*) over whole as pod_count,
+        case
+            when is_whole or holder.is_idle then 'GR101'
+            when holder.idle_count between 1 and holder.device_count - 1 then 'GR102'
+        end as code
+    from holder
+    left join period.workload as workload
+        using (cluster, namespace, pod, pod_uid)
+    window whole as (
+        partition by
+            holder.cluster,
+            holder.namespace,
+            coalesce(workload.workload_kind, 'by name'),
+            coalesce(workload.workload, workload_by_name(holder.pod))
+    )
+),
+
+idle as (
+    select
+        code,
+        cluster,
+        namespace,
+        workload_kind,
+        workload,
+        only_one(list(pod)) as pod,
+        only_one(list(pod_uid)) as pod_uid,
+        list_sort(list_distinct(flatten(list(node_names)))) as node_names,
+        list_sort(list_distinct(flatten(list(gpu_models)))) as gpu_models,
+        sum(if(code = 'GR101', idle_gpu_hours, idle_device_gpu_hours)) as gpu_hours,
+        if(bool_or(is_unsure), 'medium', 'high') as confidence,
+        min(first_seen_at) as first_seen_at,
+        if(code = 'GR101', format(
+            'idle for {:.1f} of {:.1f} GPU-hours ({:.0f} %)', sum(idle_gpu_hours), sum(told_gpu_hours),
+            100 * sum(idle_gpu_hours) / sum(told_gpu_hours)
+        ), format(
+            'idle on {} of {} GPUs, for {:.1f} GPU-hours; at work on others', sum(idle_count), sum(device_count),
+            sum(idle_device_gpu_hours)
+        )) as idleness,
+        concat(
+            idleness,
+            case
+                when any_value(pod_count) > 1 then format(', in {} of {} pods', count(*), any_value(pod_count))
+                when code = 'GR101' then format(' on {} GPU{}', sum(device_count), if(sum(device_count) = 1, '', 's'))
+            end,
+            if(any_value(pod_count) > 1 and bool_or(is_whole), format(
+                '; {} of them idle for {:.0f} % of their time or more', count(*) filter (where is_idle), 100 * $idle_ratio
+            ), '')
+        ) as evidence
+    from judged
+    where code is not null
+    group by code, cluster, namespace, workload_kind, workload
 ),
 
 found as (
     select
-        'GR101' as code,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        node_name,
-        gpu_model,
-        idle_gpu_hours as gpu_hours,
-        confidence,
-        format(
-            'idle for {:.1f} of {:.1f} GPU-hours ({:.0f} %) on {} GPU{}',
-            idle_gpu_hours, told_gpu_hours, 100 * idle_gpu_hours / told_gpu_hours, device_count, if(device_count = 1, '', 's')
-        ) as evidence,
-        first_seen_at
-    from holder
-    where is_idle and is_known and idle_gpu_hours >= $findings_gpu_hours
-    union all by name
-    select
-        'GR102' as code,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        node_name,
-        gpu_model,
-        idle_device_gpu_hours as gpu_hours,
-        confidence,
-        format(
-            'idle on {} of {} GPUs, for {:.1f} GPU-hours; at work on others', idle_count, device_count, idle_device_gpu_hours
-        ) as evidence,
-        first_seen_at
-    from holder
-    where
-        not is_idle and is_known and idle_count between 1 and device_count - 1 and idle_device_gpu_hours >= $findings_gpu_hours
+        * exclude (idleness, node_names, gpu_models),
+        if(len(node_names) <= 3, array_to_string(node_names, ', '), '') as node_name,
+        array_to_string(gpu_models, ', ') as gpu_model
+    from idle
+    where gpu_hours >= $findings_gpu_hours
     union all by name
     select
         'GR103' as code,
@@ -186,6 +222,8 @@ select
     coalesce(namespace, '') as namespace,
     coalesce(pod, '') as pod,
     coalesce(pod_uid, '') as pod_uid,
+    coalesce(workload_kind, '') as workload_kind,
+    coalesce(workload, '') as workload,
     '' as container,
     coalesce(node_name, '') as node_name,
     coalesce(device_uuid, '') as device_uuid,

@@ -1,20 +1,22 @@
 -- Findings with their rule, numbers, owner, GPU-hours at stake, and action.
 --
 -- A code never changes its meaning. No suggestion is ever to delete something. A suppressed finding is listed, and does not fail a run; it comes
--- back after its day. Conditions: facts.finding_*.
+-- back after its day; where a finding is about several pods the pattern of a pod is held against the workload. Conditions: facts.finding_*.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding
 -- params: finding_rules, prices, suppressions, until_at, xid_classes
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
--- columns: code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail, title, severity, confidence,
---          evidence, gpu_hours, at_stake_cost, owner, gpu_model, rule, thresholds, action, first_seen_at, suppressed_until, suppression, sql,
---          unknown_reasons
+-- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
+--          title, severity, confidence, evidence, gpu_hours, at_stake_cost, owner, gpu_model, rule, thresholds, action, first_seen_at,
+--          suppressed_until, suppression, sql, unknown_reasons
 --   namespace         namespace of the workload; '' where it is about a node or GPU
---   pod               its pod; '' likewise
+--   workload_kind     kind of the workload; '' where it is about none
+--   workload          the workload; '' where it is about none
+--   pod               its pod; '' where it is about several, or about a node or GPU
 --   pod_uid           its uid; '' likewise, and where unknown
 --   container         its container; '' where it is about all of the pod, or about a node or GPU
---   node_name         node; several are listed; '' where it is about more
+--   node_name         node; up to three are listed; '' where it is about more
 --   device_uuid       UUID of the physical GPU; '' where it is about several
 --   detail            what more tells it from others of its code, as the XID or the signal; '' mostly
 --   at_stake_cost     gpu_hours x the model's price; null without one, or where models of several prices are meant
@@ -52,6 +54,7 @@ price as (
 valued as (
     select
         found.*,
+        row_number() over () as number,
         -- One price for all models that are meant, or none.
         list_distinct([
             coalesce(price.by_model[model], price.by_model['all'], -1) for model in string_split(found.gpu_model, ', ')
@@ -62,33 +65,26 @@ valued as (
 
 suppressed as (
     select
-        found.code,
-        found.cluster,
-        found.namespace,
-        found.pod,
-        found.pod_uid,
-        found.container,
-        found.node_name,
-        found.device_uuid,
-        found.gpu_instance_id,
-        found.detail,
+        found.number,
         arg_max({ 'until': suppression.until, 'reason': suppression.reason }, (suppression.until, suppression.reason)) as why
-    from period.finding as found
+    from valued as found
     inner join suppression
         on
             found.code = suppression.code
             and found.namespace glob suppression.namespace
-            and found.pod glob suppression.pod
+            and if(found.pod = '', found.workload, found.pod) glob suppression.pod
             and found.node_name glob suppression.node_name
             and found.device_uuid glob suppression.device_uuid
             and suppression.until >= $until_at::date
-    group by all
+    group by found.number
 )
 
 select
     found.code,
     found.cluster,
     found.namespace,
+    found.workload_kind,
+    found.workload,
     found.pod,
     found.pod_uid,
     found.container,
@@ -116,9 +112,13 @@ select
                 replace(
                     replace(
                         replace(
-                            rule.sql,
-                            '{namespace}',
-                            replace(found.namespace, '''', '''''')
+                            replace(
+                                rule.sql,
+                                '{namespace}',
+                                replace(found.namespace, '''', '''''')
+                            ),
+                            '{workload}',
+                            replace(found.workload, '''', '''''')
                         ),
                         '{pod}',
                         replace(found.pod, '''', '''''')
@@ -144,14 +144,4 @@ from valued as found
 left join rule on found.code = rule.code
 left join xid on found.detail = xid.code and found.code in ('GR401', 'GR402', 'GR403')
 left join suppressed
-    on
-        found.code = suppressed.code
-        and found.cluster = suppressed.cluster
-        and found.namespace = suppressed.namespace
-        and found.pod = suppressed.pod
-        and found.pod_uid = suppressed.pod_uid
-        and found.container = suppressed.container
-        and found.node_name = suppressed.node_name
-        and found.device_uuid = suppressed.device_uuid
-        and found.gpu_instance_id = suppressed.gpu_instance_id
-        and found.detail = suppressed.detail
+    using (number)

@@ -1,20 +1,25 @@
--- Right-sizing of containers that were alone on one GPU: their needs, and the smallest MIG profile and model of the cluster that fits.
+-- Right-sizing of workloads whose containers were alone on one GPU: their needs, and the smallest MIG profile and model of the cluster that fits.
 --
 -- GPU utilization alone is not enough: a running kernel says nothing about how many SMs it keeps busy, so the need is unknown then.
 --
--- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
+-- grain:  cluster, namespace, workload_kind, workload, container, gpu_model
 -- reads:  period.fit
 -- params: fit_hours_min
 -- source: period.fit; geometry and models: queries/catalog/mig_profile.csv, gpu_model.csv
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, node_name, gpu_model, verdict, profile, smaller_model, instance_count,
---          freed_gpu_hours, held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
+-- columns: cluster, namespace, workload_kind, workload, container, gpu_model, pod, pod_uid, node_name, device_uuid, pod_count, verdict,
+--          profile, smaller_model, instance_count, freed_gpu_hours, held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
 --          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
+--   pod                         its pod; '' where there are several
+--   pod_uid                     its uid; '' likewise
+--   node_name                   node; '' where there are several
+--   device_uuid                 UUID of the GPU; '' where there are several
+--   pod_count                   pods that were alone on a GPU of the model
 --   verdict                     fits, nothing smaller here (no profile or model of the cluster fits), model not in the catalog, too short (held
 --                               for less than fit_hours_min), or unknown
 --   profile                     MIG profile in which it fits; '' for none
 --   smaller_model               smaller model of the cluster in which it fits; '' for none
 --   freed_gpu_hours             h of whole GPUs that others of the profile could have used; null where none fits
---   held_gpu_hours              h for which the GPU was seen while the container held it
+--   held_gpu_hours              h for which GPUs were seen while the containers held them
 --   busiest_sm_active_ratio     SM activity of its busiest hour
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour
@@ -23,12 +28,15 @@
 select
     cluster,
     namespace,
+    workload_kind,
+    workload,
+    container,
+    gpu_model,
     pod,
     pod_uid,
-    container,
-    device_uuid,
     node_name,
-    gpu_model,
+    device_uuid,
+    pod_count,
     case
         when not is_known then 'unknown'
         when held_gpu_hours < $fit_hours_min then 'too short'

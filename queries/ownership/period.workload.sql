@@ -1,13 +1,13 @@
 -- Workload and team of each holder in the window, the team by a label of its namespace.
 --
--- Where days differ the largest name serves; a team that is not named is ''.
+-- Where days differ the largest name serves; a team that is not named is ''. Runs of a Job and bare pods whose names differ by a number
+-- are one workload. A pod whose owner nothing tells of is of the workload that its name tells of (kind: by name).
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.pod_workload
 -- params: team_label
 -- source: facts.pod_workload
 -- columns:
---   workload_kind  Deployment, StatefulSet, Job, …; '' where unknown
 --   team           value of the label; '' where the namespace bears none, or its labels are unknown
 with named as (
     select
@@ -18,6 +18,18 @@ with named as (
             ''
         ) as team
     from facts.pod_workload
+),
+
+latest as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        max({ 'kind': workload_kind, 'name': workload }) as own,
+        max(team) as team
+    from named
+    group by cluster, namespace, pod, pod_uid
 )
 
 select
@@ -25,8 +37,11 @@ select
     namespace,
     pod,
     pod_uid,
-    max({ 'kind': workload_kind, 'name': workload }).kind as workload_kind,
-    max({ 'kind': workload_kind, 'name': workload }).name as workload,
-    max(team) as team
-from named
-group by cluster, namespace, pod, pod_uid
+    coalesce(nullif(own.kind, ''), 'by name') as workload_kind,
+    case
+        when own.name = '' then workload_by_name(pod)
+        when own.kind in ('Job', 'Pod') then regexp_replace(own.name, '(-\d+)+$', '')
+        else own.name
+    end as workload,
+    team
+from latest

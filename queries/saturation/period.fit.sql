@@ -1,18 +1,25 @@
--- Needs of each container that was alone on one GPU, and the smallest MIG profile and model in which they fit.
+-- Needs of the containers of a workload that are alone on one GPU, and the smallest MIG profile and model in which each of them fits.
 --
--- Need is that of its busiest hour (SM activity, occupancy, DRAM activity) and its largest memory, with fit_headroom_ratio to spare. A
--- profile fits where its part of the SMs, of the memory's bandwidth and of the memory is enough; of those that do the one of which most
--- fit on a GPU. Smaller models are those that the cluster has, compared by dense FP16 throughput, memory bandwidth and memory. Not
--- here: several GPUs at once (MIG instances do not reach each other), shared ones, instances, and what never worked.
+-- Need is that of the busiest hour (SM activity, occupancy, DRAM activity) and the largest memory of any of its pods, with
+-- fit_headroom_ratio to spare. A profile fits where its part of the SMs, of the memory's bandwidth and of the memory is enough; of those
+-- that do the one of which most fit on a GPU. Smaller models are those that the cluster has, compared by dense FP16 throughput, memory
+-- bandwidth and memory. Not here: several GPUs at once (MIG instances do not reach each other), shared ones, instances, and what never
+-- worked.
 --
--- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
--- reads:  facts.container_day, facts.device_day, facts.ownership
+-- grain:  cluster, namespace, workload_kind, workload, container, gpu_model
+-- reads:  facts.container_day, facts.device_day, facts.ownership, period.workload
 -- params: figure_min_coverage_ratio, fit_headroom_ratio, gpu_models, mig_profiles, since_at, until_at
 -- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, node_name, gpu_model, held_gpu_hours, busiest_sm_active_ratio,
---          busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_ratio_max, memory_used_bytes_max, memory_used_ratio_max,
---          is_known, is_catalogued, profile, instance_count, is_peak_within, smaller_model, first_seen_at
---   held_gpu_hours              h for which it was seen while the container held it
+-- columns: cluster, namespace, workload_kind, workload, container, gpu_model, pod, pod_uid, node_name, device_uuid, pod_count,
+--          held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_ratio_max,
+--          memory_used_bytes_max, memory_used_ratio_max, is_known, is_catalogued, profile, instance_count, is_peak_within,
+--          smaller_model, first_seen_at
+--   pod                         its pod; '' where there are several
+--   pod_uid                     its uid; '' likewise
+--   node_name                   node; '' where there are several
+--   device_uuid                 UUID of the GPU; '' where there are several
+--   pod_count                   pods that were alone on a GPU of the model
+--   held_gpu_hours              h for which GPUs were seen while the containers held them
 --   busiest_sm_active_ratio     SM activity of its busiest hour; null where it is known for too little of the time
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour; null likewise
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour; null likewise
@@ -96,17 +103,24 @@ needed as (
     select
         held.cluster,
         held.namespace,
-        held.pod,
-        held.pod_uid,
+        workload.workload_kind,
+        workload.workload,
         held.container,
-        held.device_uuid,
+        device.gpu_model,
+        only_one(list(held.pod)) as pod,
+        only_one(list(held.pod_uid)) as pod_uid,
+        only_one(list(device.node_name)) as node_name,
+        only_one(list(held.device_uuid)) as device_uuid,
+        count(distinct (held.pod, held.pod_uid)) as pod_count,
         sum(held.observed_seconds) / 3600 as held_gpu_hours,
-        sum(held.sm_active_seen_seconds) / nullif(sum(held.observed_seconds), 0) as sm_known_ratio,
-        sum(held.sm_occupancy_seen_seconds) / nullif(sum(held.observed_seconds), 0) as occupancy_known_ratio,
-        sum(held.dram_active_seen_seconds) / nullif(sum(held.observed_seconds), 0) as dram_known_ratio,
-        max(held.busiest_sm_active_ratio) as busiest_sm_active_ratio,
-        max(held.busiest_sm_occupancy_ratio) as busiest_sm_occupancy_ratio,
-        max(held.busiest_dram_active_ratio) as busiest_dram_active_ratio,
+        $figure_min_coverage_ratio * sum(held.observed_seconds) as needed_seconds,
+        if(sum(held.sm_active_seen_seconds) >= needed_seconds, max(held.busiest_sm_active_ratio), null) as busiest_sm_active_ratio,
+        if(
+            sum(held.sm_occupancy_seen_seconds) >= needed_seconds, max(held.busiest_sm_occupancy_ratio), null
+        ) as busiest_sm_occupancy_ratio,
+        if(
+            sum(held.dram_active_seen_seconds) >= needed_seconds, max(held.busiest_dram_active_ratio), null
+        ) as busiest_dram_active_ratio,
         max(held.sm_active_ratio_max) as sm_active_ratio_max,
         max(held.fb_used_bytes_max) as memory_used_bytes_max,
         max(held.memory_used_ratio_max) as memory_used_ratio_max,
@@ -114,22 +128,11 @@ needed as (
     from facts.container_day as held
     inner join alone
         using (cluster, namespace, pod, pod_uid)
-    group by held.cluster, held.namespace, held.pod, held.pod_uid, held.container, held.device_uuid
-),
-
-known as (
-    select
-        needed.* exclude (busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio),
-        device.node_name,
-        device.gpu_model,
-        if(sm_known_ratio >= $figure_min_coverage_ratio, needed.busiest_sm_active_ratio, null) as busiest_sm_active_ratio,
-        if(
-            occupancy_known_ratio >= $figure_min_coverage_ratio, needed.busiest_sm_occupancy_ratio, null
-        ) as busiest_sm_occupancy_ratio,
-        if(dram_known_ratio >= $figure_min_coverage_ratio, needed.busiest_dram_active_ratio, null) as busiest_dram_active_ratio
-    from needed
+    inner join period.workload as workload
+        using (cluster, namespace, pod, pod_uid)
     inner join device
         using (cluster, device_uuid)
+    group by held.cluster, held.namespace, workload.workload_kind, workload.workload, held.container, device.gpu_model
 ),
 
 judged as (
@@ -144,17 +147,17 @@ judged as (
         (1 + $fit_headroom_ratio) * greatest(busiest_sm_active_ratio, busiest_sm_occupancy_ratio) as sm_need,
         (1 + $fit_headroom_ratio) * busiest_dram_active_ratio as dram_need,
         (1 + $fit_headroom_ratio) * memory_used_bytes_max as memory_need
-    from known
+    from needed
 ),
 
 fitting as (
     select
         judged.cluster,
         judged.namespace,
-        judged.pod,
-        judged.pod_uid,
+        judged.workload_kind,
+        judged.workload,
         judged.container,
-        judged.device_uuid,
+        judged.gpu_model,
         arg_max(
             { 'name': profile.profile, 'sm_part': profile.sm_part, 'instance_count': profile.instance_count },
             (profile.instance_count, -profile.sm_part, -profile.memory_part)
@@ -166,17 +169,17 @@ fitting as (
         and judged.sm_need <= profile.sm_part
         and judged.dram_need <= profile.memory_part
         and (1 + $fit_headroom_ratio) * judged.memory_used_ratio_max <= profile.memory_part
-    group by judged.cluster, judged.namespace, judged.pod, judged.pod_uid, judged.container, judged.device_uuid
+    group by all
 ),
 
 smaller as (
     select
         judged.cluster,
         judged.namespace,
-        judged.pod,
-        judged.pod_uid,
+        judged.workload_kind,
+        judged.workload,
         judged.container,
-        judged.device_uuid,
+        judged.gpu_model,
         arg_min(other.gpu_model, (other.spec.teraflops, other.spec.memory_bytes, other.gpu_model)) as smaller_model
     from judged
     inner join there as own
@@ -189,38 +192,22 @@ smaller as (
         and judged.sm_need * own.spec.teraflops <= other.spec.teraflops
         and judged.dram_need * own.spec.bandwidth <= other.spec.bandwidth
         and judged.memory_need <= other.spec.memory_bytes
-    group by judged.cluster, judged.namespace, judged.pod, judged.pod_uid, judged.container, judged.device_uuid
+    group by all
 )
 
 select
-    judged.cluster,
-    judged.namespace,
-    judged.pod,
-    judged.pod_uid,
-    judged.container,
-    judged.device_uuid,
-    judged.node_name,
-    judged.gpu_model,
-    judged.held_gpu_hours,
-    judged.busiest_sm_active_ratio,
-    judged.busiest_sm_occupancy_ratio,
-    judged.busiest_dram_active_ratio,
-    judged.sm_active_ratio_max,
-    judged.memory_used_bytes_max,
-    judged.memory_used_ratio_max,
-    judged.is_known,
+    judged.* exclude (needed_seconds, sm_need, dram_need, memory_need),
     there.spec is not null as is_catalogued,
     coalesce(fitting.chosen.name, '') as profile,
     fitting.chosen.instance_count,
     judged.sm_active_ratio_max <= fitting.chosen.sm_part as is_peak_within,
-    coalesce(smaller.smaller_model, '') as smaller_model,
-    judged.first_seen_at
+    coalesce(smaller.smaller_model, '') as smaller_model
 from judged
 left join there
     using (cluster, gpu_model)
 left join fitting
-    using (cluster, namespace, pod, pod_uid, container, device_uuid)
+    using (cluster, namespace, workload_kind, workload, container, gpu_model)
 left join smaller
-    using (cluster, namespace, pod, pod_uid, container, device_uuid)
+    using (cluster, namespace, workload_kind, workload, container, gpu_model)
 -- What never worked is idle, not large; what is unknown stays, and says so.
 where coalesce(judged.busiest_sm_active_ratio, 1) >= 0.001

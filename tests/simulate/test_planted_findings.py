@@ -49,61 +49,72 @@ def test_the_ledger_closes_over_shared_and_split_gpus_gaps_and_reloads(report: d
     assert total["capacity_gpu_hours"] == pytest.approx(24 * 48, rel=1e-3)  # a device is expected from its first sample on
 
 
-def test_idle_holders_and_no_others_are_found_idle(
-    report: dict[str, list[Row]], plan: SimulationPlan, truth: dict[str, Any]
-) -> None:
-    found = {row["pod"] for row in of_code(report, "GR101")}
+def workload(pod: str) -> str:
+    """The simulated jobs are named workload-node-slot-number."""
+    return pod.rsplit("-", 3)[0]
+
+
+def test_idle_holders_and_no_others_are_found_idle(report: dict[str, list[Row]], truth: dict[str, Any]) -> None:
     own = [holder for holder in truth["holders"] if not holder["vgpu"]]
-    assert found <= {holder["pod"] for holder in own if holder["is_idle"]}
-    whole = whole_gpus(truth)
-    long = {
-        holder["pod"]
-        for holder in own
-        if holder["is_idle"] and held_hours(plan, holder) > 1.1 and holder["devices"][0]["device_uuid"] in whole
-    }
-    assert long
-    assert long <= found
+    idle = {workload(holder["pod"]) for holder in own if holder["is_idle"]}
+    assert idle == {"holder"}
+    assert {row["workload"] for row in of_code(report, "GR101")} == idle
 
 
-def test_an_idle_holder_costs_the_hours_for_which_it_held(
+def test_an_idle_workload_costs_the_hours_for_which_its_pods_held(
     report: dict[str, list[Row]], plan: SimulationPlan, truth: dict[str, Any]
 ) -> None:
-    holders = {holder["pod"]: holder for holder in truth["holders"]}
-    whole, compared = whole_gpus(truth), 0
-    for row in of_code(report, "GR101"):
-        holder = holders[row["pod"]]
-        if holder["devices"][0]["device_uuid"] in whole:
-            gaps = sum(gap["missing_scrapes"] for gap in truth["gaps"] if gap["node"] == holder["node"]) / 60
-            expected = held_hours(plan, holder) * len(holder["devices"])
-            assert expected - gaps * len(holder["devices"]) - 0.1 <= row["gpu_hours"] <= expected + 0.1
-            compared += 1
-    assert compared >= 3
+    whole, hours = whole_gpus(truth), dict[str, float]()
+    for row in report["gpu_hour_ledger"]:
+        if row["bucket"] == "allocated_idle":
+            hours[row["pod"]] = hours.get(row["pod"], 0) + row["gpu_hours"]
+    own = [holder for holder in truth["holders"] if not holder["vgpu"] and holder["devices"][0]["device_uuid"] in whole]
+    idle = [holder for holder in own if holder["is_idle"]]
+    for holder in idle:
+        gaps = sum(gap["missing_scrapes"] for gap in truth["gaps"] if gap["node"] == holder["node"]) / 60
+        expected = held_hours(plan, holder) * len(holder["devices"])
+        assert expected - gaps * len(holder["devices"]) - 0.1 <= hours.get(holder["pod"], 0) <= expected + 0.1
+    assert len(idle) >= 3
+    [found] = of_code(report, "GR101")
+    assert found["gpu_hours"] == pytest.approx(sum(each for pod, each in hours.items() if workload(pod) == "holder"))
 
 
 def test_throttled_phases_and_no_others_are_found(
     report: dict[str, list[Row]], plan: SimulationPlan, truth: dict[str, Any]
 ) -> None:
+    """One for each GPU and reason, over all pods of which more than 5 % of the time was throttled."""
     holders = {holder["pod"]: holder for holder in truth["holders"]}
-    share = {
-        (phase["pod"], phase["device_uuid"], phase["reason"]): phase["seconds"] / 3600 / held_hours(plan, holders[phase["pod"]])
-        for phase in truth["throttled"]
-        if held_hours(plan, holders[phase["pod"]]) > 0.2
-    }
-    reasons = {"GR301": "power", "GR302": "thermal"}
-    found = {
-        (row["pod"], row["device_uuid"], reasons[row["code"]]): row
-        for row in of_code(report, "GR301", "GR302")
-        if row["confidence"] == "high"
-    }
-    assert found
-    assert found.keys() <= {key for key, ratio in share.items() if ratio > 0.04}
-    assert {key for key, ratio in share.items() if ratio > 0.06 and not holders[key[0]]["vgpu"]} <= found.keys()
+    by_gpu: dict[tuple[str, str], list[Row]] = {}
     for phase in truth["throttled"]:
-        key = (phase["pod"], phase["device_uuid"], phase["reason"])
-        gaps = [gap for gap in truth["gaps"] if gap["node"] == holders[phase["pod"]]["node"]]
-        is_whole = all(ms(gap["end_at"]) < ms(phase["start_at"]) or ms(phase["end_at"]) < ms(gap["start_at"]) for gap in gaps)
-        if key in found and is_whole:
-            assert found[key]["gpu_hours"] * 3600 == pytest.approx(phase["seconds"], abs=2 * plan.step_seconds)
+        held = held_hours(plan, holders[phase["pod"]])
+        if held > 0.2:
+            ratio = phase["seconds"] / 3600 / held
+            by_gpu.setdefault((phase["device_uuid"], phase["reason"]), []).append({**phase, "ratio": ratio})
+    reasons = {"GR301": "power", "GR302": "thermal"}
+    rows = [row for row in of_code(report, "GR301", "GR302") if row["confidence"] == "high"]
+    found = {(row["device_uuid"], reasons[row["code"]]): row for row in rows}
+    assert found
+    assert len(found) == len(rows)
+    assert found.keys() <= {gpu for gpu, phases in by_gpu.items() if any(phase["ratio"] > 0.04 for phase in phases)}
+    certain = {
+        gpu
+        for gpu, phases in by_gpu.items()
+        if any(phase["ratio"] > 0.06 for phase in phases) and not any(holders[phase["pod"]]["vgpu"] for phase in phases)
+    }
+    assert certain <= found.keys()
+    for gpu in found:
+        nodes = {holders[phase["pod"]]["node"] for phase in by_gpu[gpu]}
+        gaps = [gap for gap in truth["gaps"] if gap["node"] in nodes]
+        is_whole = all(
+            ms(gap["end_at"]) < ms(phase["start_at"]) or ms(phase["end_at"]) < ms(gap["start_at"])
+            for gap in gaps
+            for phase in by_gpu[gpu]
+        )
+        if is_whole:
+            least = sum(phase["seconds"] for phase in by_gpu[gpu] if phase["ratio"] > 0.06)
+            most = sum(phase["seconds"] for phase in by_gpu[gpu] if phase["ratio"] > 0.04)
+            slack = 2 * plan.step_seconds * len(by_gpu[gpu])
+            assert least - slack <= found[gpu]["gpu_hours"] * 3600 <= most + slack
 
 
 def test_xid_errors_are_found_on_their_gpus_by_class(report: dict[str, list[Row]], truth: dict[str, Any]) -> None:

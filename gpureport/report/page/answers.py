@@ -20,17 +20,17 @@ _SIZES = {"share": "share of a GPU", "1": "1 GPU", "2-4": "2–4 GPUs", "5-8": "
 """Size classes of requests."""
 _GIVE_BACK = """
     with fit as (
-        select cluster, namespace, pod, pod_uid, sum(freed_gpu_hours) as freed from report.rightsizing
+        select cluster, namespace, workload, workload_kind as kind, sum(freed_gpu_hours) as freed from report.rightsizing
         where verdict = 'fits' group by all
     ),
-    pod as (
-        select team, cluster, namespace, pod, pod_uid, sum(gpu_hours) as held, sum(cost) as cost,
+    workload as (
+        select team, cluster, namespace, workload, kind, sum(gpu_hours) as held, sum(cost) as cost,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as unused
         from page.use where namespace != '' and $team in ('', team) group by all
     )
     select team, sum(unused) as idle, sum(coalesce(fit.freed, 0) * (1 - unused / held)) as freed,
         sum(cost * (unused + coalesce(fit.freed, 0) * (1 - unused / held)) / held) as cost
-    from pod left join fit using (cluster, namespace, pod, pod_uid) where held > 0
+    from workload left join fit using (cluster, namespace, workload, kind) where held > 0
     group by team order by sum(unused + coalesce(fit.freed, 0) * (1 - unused / held)) desc, team
 """
 """GPU-hours that each team can give back: idle ones, and what a smaller size frees of the others; an hour counts once."""
@@ -278,8 +278,7 @@ class _Asked:
             select finding.*, gpu_index from page.finding as finding
             left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all)
                 using (cluster, device_uuid)
-            left join page.pod as pod using (cluster, namespace, pod, pod_uid)
-            where {_HEALTH} and gravity < 2 and ($team in ('', pod.team) or position('held by ' || $team || '/' in evidence) > 0
+            where {_HEALTH} and gravity < 2 and ($team in ('', team) or position('held by ' || $team || '/' in evidence) > 0
                 or position('allocated to ' || $team || '/' in evidence) > 0)
             order by number
             """,

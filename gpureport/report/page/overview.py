@@ -147,14 +147,13 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
         select
             code, min(number) as number, arg_min(severity, number) as severity, arg_min(title, number) as title,
             arg_min(evidence, number) as evidence, arg_min(action, number) as action, arg_min(subject, number) as subject,
-            node_name, namespace, pod, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
+            node_name, holder, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
             list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
         from page.finding as finding
-        left join page.pod as pod using (cluster, namespace, pod, pod_uid)
         left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all) as device
             using (cluster, device_uuid)
-        where $team in ('', pod.team, finding.owner)
-        group by code, cluster, node_name, namespace, pod, pod_uid, if(device_uuid = '', number, 0) order by min(number)
+        where $team in ('', team, owner)
+        group by code, cluster, node_name, holder, pod_uid, if(device_uuid = '', number, 0) order by min(number)
         """,
         team=team,
     )
@@ -163,8 +162,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
 def _where(finding: Mapping[str, Any]) -> str:
     gpus = finding["gpus"] or []
     named = f"{len(gpus)} GPUs" if len(gpus) > 1 else f"GPU {gpus[0]}" if gpus else ""
-    pod = "/".join(filter(None, (finding["namespace"], finding["pod"])))
-    return " · ".join(filter(None, (finding["node_name"], named, pod))) or finding["subject"]
+    return " · ".join(filter(None, (finding["node_name"], named, finding["holder"]))) or finding["subject"]
 
 
 def _impact(finding: Mapping[str, Any], money: Money) -> str:
@@ -294,8 +292,7 @@ _BY_TEAM = {
     "now": f"select of_team, sum(allocated_gpu_hours) from report.namespace_change join {_NAMESPACE} group by all",
     **{
         severity: f"""
-            select coalesce(nullif(pod.team, ''), owner), count(*) from page.finding
-            left join page.pod as pod using (cluster, namespace, pod, pod_uid) where severity = '{severity}' group by all
+            select team, count(*) from page.finding where severity = '{severity}' group by all
         """
         for severity in ("critical", "warning", "info")
     },

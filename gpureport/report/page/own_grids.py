@@ -12,10 +12,8 @@ from gpureport.report.page.tables import Tables, opened_tables
 
 def _findings(_: Tables) -> str:
     return """
-        select finding.*, gpu_index, coalesce(nullif(pod.team, ''), nullif(finding.owner, ''), namespace) as team,
-            at_stake_cost as cost
+        select finding.*, gpu_index, at_stake_cost as cost
         from page.finding as finding
-        left join page.pod as pod using (cluster, namespace, pod, pod_uid)
         left join (
             select cluster, device_uuid, gpu_instance_id, any_value(gpu_index) as gpu_index from report.device group by all
         ) using (cluster, device_uuid, gpu_instance_id)
@@ -65,8 +63,8 @@ def _workloads(tables: Tables) -> str:
             from report.container_power inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
         ),
         found as (
-            select cluster, namespace, workload, kind, count(*) as finding_count, arg_min(title, number) as finding
-            from page.finding inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
+            select cluster, namespace, workload, workload_kind as kind, count(*) as finding_count, arg_min(title, number) as finding
+            from page.finding where workload != '' group by all
         )
         select hours.*, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind), energy_kwh,
             finding_count, coalesce(finding, '') as finding

@@ -11,20 +11,13 @@ import duckdb
 import polars as pl
 
 _NAMED = re.compile(r"\b(?:report|facts|period|page)\.\w+")
-_LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
-_GENERATED = rf"-(?:{_LETTERS}{{8,10}}-{_LETTERS}{{5}}|(?:\d+-)?{_LETTERS}{{5}}|\d+)$"
-"""What controllers append to a name: a ReplicaSet's hash and five letters, five letters, a number, a number and five letters."""
-
-_POD = r"""
+_POD = """
     create or replace table page.pod as
     with namespace as (select cluster, namespace, max(team) as team from period.workload group by all)
     select
         pod.*,
-        case
-            when known.workload_kind in ('Job', 'Pod') then regexp_replace(known.workload, '(-\d+)+$', '')
-            else coalesce(nullif(known.workload, ''), regexp_replace(pod.pod, $generated, ''))
-        end as workload,
-        coalesce(nullif(known.workload_kind, ''), 'by name') as kind,
+        coalesce(known.workload, workload_by_name(pod.pod)) as workload,
+        coalesce(known.workload_kind, 'by name') as kind,
         coalesce(nullif(owner.owner, ''), nullif(namespace.team, ''), pod.namespace) as team
     from (
         select distinct cluster, namespace, pod, pod_uid from report.gpu_hour_ledger where namespace != ''
@@ -41,9 +34,13 @@ _FINDING = """
         case severity when 'critical' then 0 when 'warning' then 1 else 2 end as gravity,
         row_number() over (order by gravity, gpu_hours desc nulls last, code, cluster, node_name, namespace, pod, device_uuid)
             as number,
-        *,
-        coalesce(nullif(concat_ws('/', nullif(namespace, ''), nullif(pod, '')), ''), nullif(detail, ''), cluster) as subject
-    from report.finding where suppressed_until is null
+        finding.*,
+        coalesce(team.team, owner) as team,
+        concat_ws('/', nullif(namespace, ''), coalesce(nullif(pod, ''), nullif(workload, ''))) as holder,
+        coalesce(nullif(holder, ''), nullif(detail, ''), cluster) as subject
+    from report.finding as finding
+    left join page.team as team using (cluster, namespace)
+    where suppressed_until is null
 """
 _PRICE = """
     create or replace table page.price as
@@ -115,11 +112,13 @@ class Tables:
         ``owners`` of namespaces go before the teams that the facts know.
         """
         self.con.execute("create table page.owner (cluster varchar, namespace varchar, owner varchar)")
+        self.con.execute("create table page.team (cluster varchar, namespace varchar, team varchar)")
         if owners:
             self.con.executemany("insert into page.owner values (?, ?, ?)", [[*key, owner] for key, owner in owners.items()])
         self.con.execute(_PRICE.format("report.cost" if self.has("report.cost") else _NO_PRICE))
         if self.has("report.gpu_hour_ledger", "report.container", "period.workload"):
-            self.con.execute(_POD, {"generated": _GENERATED})
+            self.con.execute(_POD)
+            self.con.execute("insert into page.team select distinct cluster, namespace, team from page.pod")
             self.con.execute(_USE)
         if self.has("report.finding"):
             self.con.execute(_FINDING)
