@@ -72,6 +72,7 @@ const WRITE = {
   number: (found) => significant(found),
   share: (found) => `${points(100 * found)} %`,
   kwh: (found) => `${significant(found)} kWh`,
+  joules: (found) => `${significant(found / 3.6e6)} kWh`,
   bytes: (found) => `${scaled(found)}B`,
   duration: lasting,
   watts: (found) => `${significant(found)} W`,

@@ -21,13 +21,13 @@ select
         when horizon_day_count is null then 'no forecast: the last week is not whole'
         when daily_held_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are held already'
         when runway_day_count is not null
-            then format('all are expected to be held in {} day{}', runway_day_count, if(runway_day_count = 1, '', 's'))
+            then format('all are expected to be allocated in {} day{}', runway_day_count, if(runway_day_count = 1, '', 's'))
         when early_runway_day_count is not null
             then format(
-                'not all are expected to be held within {} days; at the upper end of the band in {} day{}',
+                'not all are expected to be allocated within {} days; at the upper end of the band in {} day{}',
                 horizon_day_count, early_runway_day_count, if(early_runway_day_count = 1, '', 's')
             )
-        else format('not all are expected to be held within {} days', horizon_day_count)
+        else format('not all are expected to be allocated within {} days', horizon_day_count)
     end as sentence,
     day_count,
     left_out_count,

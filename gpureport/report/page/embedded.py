@@ -1,4 +1,4 @@
-"""A table inside the page: by column, texts as numbers of a dictionary, numbers at four digits, gzip, base64."""
+"""A table inside the page: by column, texts as numbers of a dictionary, numbers at four digits or whole, gzip, base64."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def _packed(column: Column, series: pl.Series) -> Mapping[str, Any]:
     if column.is_hidden:
         told["hidden"] = True
     if series.dtype.is_numeric() and not series.dtype.is_integer():
-        return {**told, "values": series.cast(pl.Float64).round_sig_figs(DIGITS).to_list()}
+        found = pl.col("found")
+        rounded = pl.when(found.abs() < 10**DIGITS).then(found.round_sig_figs(DIGITS)).otherwise(found.round())
+        return {**told, "values": pl.DataFrame({"found": series.cast(pl.Float64)}).select(rounded).to_series().to_list()}
     if series.dtype.is_integer():
         return {**told, "values": series.to_list()}
     texts = _texts(series)

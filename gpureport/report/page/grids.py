@@ -47,6 +47,7 @@ class Grid:
 _WRITTEN = {
     "share": lambda found: f"{formats.percent_points(100 * found)} %",
     "kwh": lambda found: f"{formats.significant(found)} kWh",
+    "joules": lambda found: f"{formats.significant(found / 3.6e6)} kWh",
     "bytes": lambda found: formats.value("_bytes", found) + "B",
     "duration": formats.duration,
     "watts": lambda found: f"{formats.significant(found)} W",

@@ -126,14 +126,21 @@ def _devices(_: Tables) -> str:
                 string_agg(distinct nullif(namespace, ''), ', ') as namespaces
             from report.gpu_hour_ledger group by all
         ),
+        whole as (
+            select cluster, device_uuid, sum(allocated) / nullif(sum(capacity), 0) as allocated_ratio,
+                count(*) > 1 as has_instances from hours group by all
+        ),
         found as (
             select cluster, device_uuid, gpu_instance_id, min(gravity) as gravity, arg_min(title, number) as finding
             from page.finding where device_uuid != '' group by all
         )
-        select device.*, allocated / nullif(capacity, 0) as allocated_ratio, idle_gpu_hours, namespaces,
+        select device.*, namespaces,
+            if(device.gpu_instance_id = '', whole.allocated_ratio, allocated / nullif(capacity, 0)) as allocated_ratio,
+            if(device.gpu_instance_id = '' and has_instances, null, idle_gpu_hours) as idle_gpu_hours,
             energy_joules / 3.6e6 as energy_kwh, finding
         from report.device as device
         left join hours using (cluster, device_uuid, gpu_instance_id)
+        left join whole using (cluster, device_uuid)
         left join found using (cluster, device_uuid, gpu_instance_id)
         order by gravity nulls last, xid_error_count desc nulls last, any_throttle_ratio desc nulls last, cluster, node_name,
             gpu_index, gpu_instance_id

@@ -10,6 +10,8 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from gpureport.query import define_functions
+
 _NAMED = re.compile(r"\b(?:report|facts|period|page)\.\w+")
 _POD = """
     create or replace table page.pod as
@@ -117,6 +119,7 @@ class Tables:
             self.con.executemany("insert into page.owner values (?, ?, ?)", [[*key, owner] for key, owner in owners.items()])
         self.con.execute(_PRICE.format("report.cost" if self.has("report.cost") else _NO_PRICE))
         if self.has("report.gpu_hour_ledger", "report.container", "period.workload"):
+            define_functions(self.con, _POD)
             self.con.execute(_POD)
             self.con.execute("insert into page.team select distinct cluster, namespace, team from page.pod")
             self.con.execute(_USE)
