@@ -40,11 +40,11 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
         create table report.cost as select 'M' as gpu_model, date '2026-11-20' as day, 72.0 as allocated_gpu_hours,
             144.0 as allocated_cost, 'lab' as cluster, 'serving' as namespace, null::double as co2e_grams;
         create table report.rightsizing (
-            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, freed_gpu_hours double, verdict varchar
+            cluster varchar, namespace varchar, workload_kind varchar, workload varchar, freed_gpu_hours double, verdict varchar
         );
         create table report.finding (
-            code varchar, cluster varchar, namespace varchar, pod varchar, pod_uid varchar, node_name varchar,
-            device_uuid varchar,
+            code varchar, cluster varchar, namespace varchar, workload_kind varchar, workload varchar, pod varchar,
+            pod_uid varchar, node_name varchar, device_uuid varchar,
             gpu_instance_id varchar, detail varchar, title varchar, severity varchar, confidence varchar, evidence varchar,
             gpu_hours double, at_stake_cost double, owner varchar, action varchar, suppressed_until date
         );
@@ -67,8 +67,8 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
 
 def _finding(con: duckdb.DuckDBPyConnection, code: str, severity: str, evidence: str) -> None:
     con.execute(
-        "insert into report.finding values (?, 'lab', '', '', '', 'node-1', 'GPU-1', '', '', 'Title', ?, 'high', ?, null, null,"
-        " 'platform', 'Drain it.', null)",
+        "insert into report.finding values (?, 'lab', '', '', '', '', '', 'node-1', 'GPU-1', '', '', 'Title', ?, 'high', ?,"
+        " null, null, 'platform', 'Drain it.', null)",
         [code, severity, evidence],
     )
 
@@ -103,8 +103,8 @@ def test_the_largest_waste_is_named_with_the_workload_of_its_pods_and_its_price(
 
 def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConnection) -> None:
     # hold-0 is idle all its time: a smaller size frees nothing more. Eight hours are too short to judge.
-    con.execute("""insert into report.rightsizing values ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 12.0, 'fits'),
-        ('lab', 'research', 'hold-0', '', 8.0, 'fits'), ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 8.0, 'too short')""")
+    con.execute("""insert into report.rightsizing values ('lab', 'serving', 'by name', 'web', 12.0, 'fits'),
+        ('lab', 'research', 'by name', 'hold', 8.0, 'fits'), ('lab', 'serving', 'by name', 'web', 8.0, 'too short')""")
     found = _answers(con)["GPUs to return"]
     assert (found.headline, found.tone) == ("1.5 of 4", "warn")  # 24 h idle and 12 h freed over 24 h
     by_team = "by team: research 1, serving 0.5"  # 36 GPU-hours at $2

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import json
 import re
 import shutil
 from datetime import UTC, datetime
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 import pytest
 from built_once import built_once
@@ -21,6 +24,7 @@ from page_data import payloads
 from gpureport.cli import main
 from gpureport.lake import open_lake
 from gpureport.report.page import file_name
+from gpureport.report.page.embedded import Column, packed
 from gpureport.report.page.words import TABS, tables_of_page
 from gpureport.tables.state import NAMESPACE
 
@@ -91,6 +95,12 @@ def test_a_packed_column_is_what_the_database_has(page: Page, demo: Path) -> Non
         expected = dict(con.execute("select pod, sm_active_avg from report.container").fetchall())
     found = dict(zip(pods, data["sm_active_avg"]["values"], strict=True))
     assert found == {pod: None if value is None else pytest.approx(value, rel=5e-4) for pod, value in expected.items()}
+
+
+def test_large_numbers_of_a_packed_column_are_whole() -> None:
+    frame = pl.DataFrame({"hours": [47_615.9945, -12_345.5, 9_999.6, 1_535.99451, 0.123456, None]})
+    [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("hours", "Hours", "number")], frame))))["columns"]
+    assert column["values"] == [47_616, -12_346, 10_000, 1_536, 0.1235, None]
 
 
 def test_links_stay_inside_the_page_and_lead_somewhere(page: Page) -> None:

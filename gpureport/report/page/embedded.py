@@ -54,15 +54,14 @@ def _packed(column: Column, series: pl.Series) -> Mapping[str, Any]:
     if column.is_hidden:
         told["hidden"] = True
     if series.dtype.is_numeric() and not series.dtype.is_integer():
-        found = pl.col("found")
-        rounded = pl.when(found.abs() < 10**DIGITS).then(found.round_sig_figs(DIGITS)).otherwise(found.round())
-        return {**told, "values": pl.DataFrame({"found": series.cast(pl.Float64)}).select(rounded).to_series().to_list()}
+        numbers = series.cast(pl.Float64)
+        return {**told, "values": numbers.round_sig_figs(DIGITS).zip_with(numbers.abs() < 10**DIGITS, numbers.round()).to_list()}
     if series.dtype.is_integer():
         return {**told, "values": series.to_list()}
     texts = _texts(series)
     words = texts.unique().drop_nulls().sort()
-    numbers = pl.DataFrame({"text": words, "number": pl.Series(range(words.len()), dtype=pl.Int64)})
-    found = pl.DataFrame({"text": texts}).join(numbers, on="text", how="left", maintain_order="left")["number"]
+    keys = pl.DataFrame({"text": words, "number": pl.Series(range(words.len()), dtype=pl.Int64)})
+    found = pl.DataFrame({"text": texts}).join(keys, on="text", how="left", maintain_order="left")["number"]
     return {**told, "words": words.to_list(), "values": found.to_list()}
 
 

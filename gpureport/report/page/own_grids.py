@@ -63,7 +63,8 @@ def _workloads(tables: Tables) -> str:
             from report.container_power inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
         ),
         found as (
-            select cluster, namespace, workload, workload_kind as kind, count(*) as finding_count, arg_min(title, number) as finding
+            select cluster, namespace, workload, workload_kind as kind, count(*) as finding_count,
+                arg_min(title, number) as finding
             from page.finding where workload != '' group by all
         )
         select hours.*, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind), energy_kwh,
