@@ -76,8 +76,8 @@ select
         '{}; most in {}: {}',
         concat_ws(
             ', ',
-            if(count(distinct (pod, pod_uid)) > 1, format('{} pods', count(distinct (pod, pod_uid))), null),
-            if(count(distinct (device_uuid, gpu_instance_id)) > 1, format('{} GPUs', count(distinct (device_uuid, gpu_instance_id))), null)
+            if(count(distinct pod || '/' || pod_uid) > 1, format('{} pods', count(distinct pod || '/' || pod_uid)), null),
+            if(count(distinct device_uuid || '/' || gpu_instance_id) > 1, format('{} GPUs', count(distinct device_uuid || '/' || gpu_instance_id)), null)
         ),
         arg_max(if(pod = '', namespace, pod), coalesce(gpu_hours, 0)),
         arg_max(evidence, coalesce(gpu_hours, 0))

@@ -111,7 +111,7 @@ needed as (
         only_one(list(held.pod_uid)) as pod_uid,
         only_one(list(device.node_name)) as node_name,
         only_one(list(held.device_uuid)) as device_uuid,
-        count(distinct (held.pod, held.pod_uid)) as pod_count,
+        count(distinct held.pod || '/' || held.pod_uid) as pod_count,
         sum(held.observed_seconds) / 3600 as held_gpu_hours,
         $figure_min_coverage_ratio * sum(held.observed_seconds) as needed_seconds,
         if(sum(held.sm_active_seen_seconds) >= needed_seconds, max(held.busiest_sm_active_ratio), null) as busiest_sm_active_ratio,
