@@ -34,7 +34,7 @@ SUBJECTS = (
 SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|columns):\s*(.*)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
-_MORE_COLUMNS = re.compile(r"-- {10}(\S.*)")
+_GOES_ON = re.compile(r"\n-- {10}(?=\S)")
 _PARAMETER = re.compile(r"\$(\w+)")
 _PARSED: dict[str, duckdb.Statement] = {}
 
@@ -98,7 +98,7 @@ def _previous(queries: Mapping[str, Query]) -> list[Query]:
 def read(path: Path) -> Query:
     """One query file; QueryError where its header lacks a line."""
     sql = path.read_text(encoding="utf-8")
-    header = list(takewhile(lambda line: line.startswith("--"), sql.splitlines()))
+    header = _GOES_ON.sub(" ", "\n".join(takewhile(lambda line: line.startswith("--"), sql.splitlines()))).splitlines()
     fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
     missing = {"grain", "reads", "params", "source"} - set(fields)
     if missing:
@@ -121,7 +121,7 @@ def read(path: Path) -> Query:
 def _columns(path: Path, header: list[str], listed: str) -> dict[str, str]:
     """Meaning by column: the header's own, else the dictionary's (``catalog/column.csv``)."""
     own = {match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))}
-    names = _names(" ".join([listed, *(match[1] for line in header if (match := _MORE_COLUMNS.fullmatch(line)))]))
+    names = _names(listed)
     common = dictionary(path.parent.parent)
     if unknown := [name for name in names if name not in own and name not in common]:
         raise QueryError(f"{path}: no meaning of {', '.join(unknown)}; write it below, or into catalog/column.csv")

@@ -4,7 +4,8 @@
 -- GPU's own trouble: one for each rule and GPU, whoever has it.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_fit, period.finding_grant, period.finding_quota, period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste, period.workload
+-- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_fit, period.finding_grant, period.finding_quota,
+--          period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste, period.workload
 -- params:
 -- source: facts.finding_*
 -- columns:
