@@ -1,6 +1,6 @@
 """What quotas would hold at an instant, by their system's rules, of what they ask for: the heart of a replay.
 
-Amounts are as divisible as water here, and evictions take no time. ``ASSUMPTIONS`` says what else is taken for granted.
+Amounts can be divided at will, and evictions take no time. ``ASSUMPTIONS`` says what else is taken for granted.
 """
 
 from __future__ import annotations
