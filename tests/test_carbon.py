@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpureport.compute.period.carbon import intensities
 from gpureport.errors import UsageError
-from gpureport.report_tables.carbon import intensities
 
 
 def test_nothing_configured_is_nothing() -> None:

@@ -18,9 +18,9 @@ import pytest
 
 from gpureport.catalog import load_catalog
 from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.period import ReportSettings, report_tables
 from gpureport.lake import Lake, open_lake
 from gpureport.query.database import connection
-from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.series import STALE_BITS, SeriesBatch
 from gpureport.shape import shape
 from gpureport.window import Window

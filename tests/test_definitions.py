@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gpureport.figures import FIGURES, REASONS
+from gpureport.catalog.figures import FIGURES, REASONS
 from gpureport.query import load
 from gpureport.tables import DROP_REASONS, SIGNAL_BY_NAME
 

@@ -185,7 +185,7 @@ def test_a_named_table_is_built_with_what_it_reads_alone(
         built.append(query.table)
         build(con, query, params)
 
-    monkeypatch.setattr("gpureport.report_tables.build", note)
+    monkeypatch.setattr("gpureport.compute.period.build", note)
     window = ["--since", "2026-11-20", "--until", "2026-11-21"]
     assert main(["sql", statement, *window, "--lake", str(demo / "lake"), "-o", "csv"], environ={}) == 0
     assert capsys.readouterr().out.splitlines()[1] == printed

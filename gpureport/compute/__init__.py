@@ -1,1 +1,1 @@
-"""A day of the lake becomes facts: its SQL in order, and what Python adds of other days and of schedulers' own rules."""
+"""A day of the lake becomes facts, and facts of a period become the tables of its report: SQL in order, and what Python adds."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gpureport.catalog import Catalog, Meaning
+from gpureport.catalog.figures import FIGURES, Figure
 from gpureport.config.findings import not_on_model, not_told_to_guest
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Carried, Evidence
 from gpureport.doctor.findings import Finding, Remedy
-from gpureport.figures import FIGURES, Figure
 from gpureport.tables import SIGNALS
 
 NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})

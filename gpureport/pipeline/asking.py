@@ -11,6 +11,7 @@ from functools import cached_property
 from duckdb import DuckDBPyConnection
 
 from gpureport.compute.fact_views import ROLLED_UP
+from gpureport.compute.period import WindowTables
 from gpureport.config import Config
 from gpureport.errors import LakeError
 from gpureport.lake import Lake, views
@@ -18,7 +19,6 @@ from gpureport.pipeline.settings import facts_made_with, report_settings, report
 from gpureport.pipeline.sql_prompt import Session, confine
 from gpureport.query import load, of_life
 from gpureport.query.database import connection
-from gpureport.report_tables import WindowTables
 from gpureport.runtime.resources import QUERIES
 from gpureport.tables import TABLE_BY_NAME
 from gpureport.text.rows import Output, print_rows

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpureport.compute.look_back import window_before
+from gpureport.compute.period import report_tables
 from gpureport.compute.quotas import quota_lake
 from gpureport.config import Config
 from gpureport.errors import LakeError
@@ -15,7 +16,6 @@ from gpureport.pipeline.delivering import report_here
 from gpureport.pipeline.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
 from gpureport.query import load
 from gpureport.query.database import connection
-from gpureport.report_tables import report_tables
 from gpureport.store import Place
 from gpureport.text.rows import Output
 from gpureport.window import Window

@@ -18,6 +18,7 @@ from gpureport.compute.freshness import are_current
 from gpureport.compute.identity import MadeWith
 from gpureport.compute.idle_power import later_days_without
 from gpureport.compute.lake_days import open_lake_days
+from gpureport.compute.period import ReportSettings, differing_days, failed_checks, report_tables
 from gpureport.config import Config, findings
 from gpureport.config.section import existing
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
@@ -33,7 +34,6 @@ from gpureport.pipeline.settings import (
 )
 from gpureport.query import Query, build, load, needed
 from gpureport.query.database import connection
-from gpureport.report_tables import ReportSettings, differing_days, failed_checks, report_tables
 from gpureport.store import Place
 from gpureport.window import Window, day_start, full_hour, plain, rfc3339
 
@@ -240,7 +240,7 @@ def open_report(
     queries = report_tables(con, lake, window, settings, made_with)
     views(con, lake, ["source"], dates=list(window.days()))
     if salt:
-        from gpureport.report_tables.anonymous import anonymise  # nobody else should wait for it
+        from gpureport.compute.period.anonymous import anonymise  # nobody else should wait for it
 
         anonymise(con, load(), salt)
         queries = {table: load()[table] for table in queries}  # their values name namespaces that are suppressed

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from gpureport.figures import GROUPS
+from gpureport.catalog.figures import GROUPS
 from gpureport.query import Query
 from gpureport.tables import DROP_REASONS, SCHEMA_VERSION, TABLES
 from gpureport.tables.table import Column

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpureport.catalog import Catalog, load_catalog
 from gpureport.compute.identity import MadeWith, made_with
+from gpureport.compute.period import ReportSettings
+from gpureport.compute.period.carbon import intensities
 from gpureport.config import Config, findings
 from gpureport.lake import Lake, open_lake
 from gpureport.query import load
-from gpureport.report_tables import ReportSettings
-from gpureport.report_tables.carbon import intensities
 from gpureport.schedulers.model import Rules
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from gpureport.catalog.figures import REASONS
 from gpureport.compute.quotas.rows import Row
-from gpureport.figures import REASONS
 from gpureport.schedulers.allocation import ASSUMPTIONS
 from gpureport.schedulers.replay import UNKNOWABLE
 from gpureport.text import formats

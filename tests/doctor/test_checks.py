@@ -12,6 +12,7 @@ from prometheus.samples import connect
 
 from gpureport import doctor
 from gpureport.catalog import Catalog, load_catalog
+from gpureport.catalog.figures import FIGURES
 from gpureport.doctor import CHECKS, Evidence, Finding, examine
 from gpureport.doctor.accelerators import is_accelerator, pci_vendor
 from gpureport.doctor.cluster import cluster_findings
@@ -22,7 +23,6 @@ from gpureport.doctor.sampling import SAMPLED_HOSTS, chosen_hosts, leading_metri
 from gpureport.doctor.scrape import rhythm_findings, server_findings
 from gpureport.doctor.signals import costs, signal_findings
 from gpureport.doctor.workloads import replica_findings, workload_findings
-from gpureport.figures import FIGURES
 from gpureport.query import load
 from gpureport.series import Labels
 from gpureport.tables import SIGNALS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from documents import anchor
-from gpureport.figures import GROUPS, REASONS, Figure
+from gpureport.catalog.figures import GROUPS, REASONS, Figure
 from gpureport.pipeline.schema import markdown_table
 from gpureport.text import formats
 

@@ -12,12 +12,12 @@ import pytest
 
 from gpureport.compute import fact_views as opening
 from gpureport.compute.fact_views import ROLLED_UP
+from gpureport.compute.period import report_tables
 from gpureport.config import Config
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.pipeline.settings import facts_made_with, report_settings
 from gpureport.query.database import connection
 from gpureport.report.results import Maps, read_results
-from gpureport.report_tables import report_tables
 from gpureport.simulate import SimulationPlan
 from gpureport.window import Window, parse_instant
 

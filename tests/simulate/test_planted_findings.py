@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from gpureport.compute.period import ReportSettings, report_tables
 from gpureport.lake import open_lake
-from gpureport.report_tables import ReportSettings, report_tables
 from gpureport.simulate import SimulationPlan
 from tests.simulate.conftest import ms
 

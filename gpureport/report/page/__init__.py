@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from gpureport.figures import FIGURES, REASONS
+from gpureport.catalog.figures import FIGURES, REASONS
 from gpureport.query import Query
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
