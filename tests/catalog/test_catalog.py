@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from datetime import date
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import duckdb
@@ -114,6 +115,38 @@ def test_the_smallest_partition_of_a_model_is_one_of_its_parts() -> None:
             if int(row["compute_parts"] or 1) > 1:
                 [found] = con.execute("select 1 / partition_ratio(?, ?)", [smallest, row["name"]]).fetchall()
                 assert found == (int(row["compute_parts"]),), row["name"]
+
+
+MODELS = {
+    # The name that exporters give a GPU: board power (W) and memory (GB) of its vendor's data sheet.
+    "NVIDIA B200": (1000, 180),
+    "NVIDIA GB200": (1200, 186),
+    "NVIDIA H200": (700, 141),
+    "NVIDIA H200 NVL": (600, 141),
+    "NVIDIA GH200 480GB": (900, 96),
+    "NVIDIA H100 80GB HBM3": (700, 80),
+    "NVIDIA H100 PCIe": (350, 80),
+    "NVIDIA H100 NVL": (400, 94),
+    "NVIDIA A100-SXM4-80GB": (400, 80),
+    "NVIDIA A100 80GB PCIe": (300, 80),
+    "NVIDIA A100-SXM4-40GB": (400, 40),
+    "Tesla V100-SXM2-32GB": (300, 32),
+    "Tesla V100-PCIE-16GB": (250, 16),
+    "Tesla T4": (70, 16),
+    "NVIDIA RTX PRO 6000 Blackwell Server Edition": (600, 96),
+    "NVIDIA RTX PRO 6000 Blackwell Workstation Edition": (600, 96),
+    "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition": (300, 96),
+    "AMD Instinct MI300X OAM": (750, 192),
+    # Each of its two dies is a GPU to ROCm, with half of the module's memory; both show the module's power.
+    "AMD Instinct MI250X": (560, 64),
+    "Intel(R) Data Center GPU Max 1550": (600, 128),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_has_one_row_with_its_data_sheet(model: str) -> None:
+    [row] = [row for row in catalog_rows("gpu_model.csv") if fnmatchcase(model, row["gpu_model"])]
+    assert (float(row["board_watts"]), float(row["memory_gigabytes"])) == MODELS[model]
 
 
 def test_every_row_says_where_it_is_from_and_in_which_versions() -> None:
