@@ -10,7 +10,6 @@
 -- params:
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
 -- columns:
---   start_at      UTC, start of the allocation
 --   start_source  allocation time, pod scheduled, or first look
 --   end_source    pod finished, next allocation, next look, or last look where nothing tells of its end
 with look as (

@@ -5,13 +5,9 @@
 -- params:
 -- source: kube-state-metrics
 -- columns:
---   series_id         the series
 --   signal            name of the metric
 --   target            job and instance that it was scraped from
 --   namespace         namespace of the pod, '' of a node's
---   node_name         the node that it speaks of, '' where none
---   phase             phase of the pod
---   resource          name of the resource
 --   sharing_strategy  node label nvidia.com/gpu.sharing-strategy; null without it
 --   replicas          node label nvidia.com/gpu.replicas; null without it
 select

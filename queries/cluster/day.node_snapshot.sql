@@ -8,7 +8,6 @@
 -- params:
 -- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
 -- columns:
---   day                 UTC day of the looks
 --   start_at            UTC, the first look that showed the node
 --   end_at              UTC, until when the last one stands, within the day
 --   offered_from_at     UTC, the first look at which it offered an accelerator or had a device; null where none did

@@ -11,9 +11,7 @@
 -- params:
 -- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp)
 -- columns:
---   created_at       UTC, creation; null where unknown
 --   listed_until_at  UTC, end of the last look at which it was listed; null where kube_pod_info was not collected
---   bound_at         UTC, when it was bound to a node; null where it was not, or unknown
 --   started_at       UTC, when it began to run; null where it did not, or unknown
 --   end_source       completion time, phase, series end, or '' without an end
 with series as (

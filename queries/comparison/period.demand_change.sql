@@ -5,7 +5,6 @@
 -- params:
 -- source: period.demand of both windows
 -- columns:
---   resource                the same in both
 --   unscheduled_unit_hours  h x units of it that pods without a place requested; null where nothing tells
 with most_offered as (
     select

@@ -15,7 +15,6 @@
 --   last_seen_at      UTC, its last sample; null where it was seen on no day up to this one
 --   silent_hours      hours of the day (UTC, 0 to 23) in which the device was expected and has data for less than half
 --   expected_seconds  s, observed and unknown together
---   observed_seconds  s in which it was seen
 --   unknown_seconds   s in which it was expected and without data
 with hourly as (
     select

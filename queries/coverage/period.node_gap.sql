@@ -10,7 +10,6 @@
 -- params: since_at, until_at
 -- source: kube-state-metrics and looks by facts.node_day; device series by period.device_day
 -- columns:
---   node_name        node, as Kubernetes names it
 --   reason           no_exporter, no_driver, or device_unseen where the node's other devices are seen
 --   device_count     devices that have no data
 --   unknown_seconds  s of these devices, from when the node listed them until it left or the day ended

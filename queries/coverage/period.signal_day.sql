@@ -19,7 +19,6 @@
 --   series_count         label sets that carried it
 --   device_series_count  label sets that carried a signal of the device, as most did
 --   sample_count         instants that were kept
---   dropped              reason → values left out
 --   left_out_count       values left out for the reason that is the cause; null where the cause is another
 --   sibling_count        other signals that the device had on the day
 --   profiling_count      profiling signals that the GPU had on the day

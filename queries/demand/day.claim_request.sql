@@ -9,17 +9,10 @@
 -- params:
 -- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
 -- columns:
---   namespace        namespace of the pod or claim
---   pod              name of the pod; '' of a claim without one
---   pod_uid          its uid; of a claim without a pod the claim's
 --   resource         <class>.deviceclass.resource.k8s.io/devices
 --   device_class     the class
---   node_name        node that it is bound to, '' while it is to none
---   phase            Pending, Running or Unknown; '' of a claim without a pod
 --   effective_units  devices; null where all that fit are requested
 --   claim_units      the same, what others share with it counted too
---   start_at         UTC, first look at which it was so
---   end_at           UTC, when that no longer stands
 with look as (
     select
         cluster,

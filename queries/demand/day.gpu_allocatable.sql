@@ -10,7 +10,6 @@
 --   resource           name that they are counted by
 --   state              schedulable, cordoned, not_ready or tainted; null where unknown
 --   allocatable_units  GPUs that may be allocated
---   start_at           UTC, since when it was seen so
 with offered as (
     select
         'snapshot' as source,

@@ -9,14 +9,8 @@
 -- source: day.snapshot_request, day.claim_request; day.kube_request
 -- columns:
 --   is_claim         by resource claims, which are counted apart
---   namespace        namespace of the pod or claim
---   pod              name of the pod; '' of a claim without one
 --   pod_uid          its uid; of a claim without a pod the claim's
---   node_name        node that it is bound to, '' while it is to none
---   phase            Pending, Running or Unknown; '' of a claim without a pod
---   stage            gated, unscheduled, refused, bound or placed; null where unknown
 --   effective_units  GPUs; null where that is not known
---   start_at         UTC, since when it was seen so
 with ratio as (
     select
         cluster,

@@ -8,9 +8,7 @@
 -- params:
 -- source: kube_node_status_allocatable, kube_node_status_condition, kube_node_spec_unschedulable
 -- columns:
---   resource  extended resource
---   state     schedulable, cordoned or not_ready; null where unknown
---   start_at  UTC, since when it was seen so
+--   state  schedulable, cordoned or not_ready; null where unknown
 with told as (
     select
         series.cluster,

@@ -8,12 +8,9 @@
 -- params:
 -- source: kube_pod_status_phase, _created, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
 -- columns:
---   resource         extended resource
---   node_name        node that it is bound to, '' while it is to none, or unknown
 --   stage            unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed; null where unknown
 --   container_units  what its containers request; null where only its init containers do
 --   effective_units  what the scheduler reckons with, as far as it can be told
---   start_at         UTC, since when it was seen so
 with told as (
     select
         series.*,

@@ -10,7 +10,6 @@
 --   node_name  node; '' of devices that are not one node's
 --   resource   extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
---   start_at   UTC, since when it was seen so
 with look as (
     select * exclude (previous_at, is_followed)
     from day.state_snapshot

@@ -8,12 +8,8 @@
 -- params:
 -- source: Pod spec and status; effective requests by the scheduler's rules
 -- columns:
---   resource         extended resource
---   node_name        node that it is bound to, '' while it is to none
 --   container_units  what its containers request: requests, else limits; null where only others of its parts do
 --   effective_units  what the scheduler reckons with
---   start_at         UTC, first look at which it was so
---   end_at           UTC, when that no longer stands
 with look as (
     select *
     from day.state_snapshot

@@ -9,7 +9,6 @@
 -- source: facts.pod_wait
 -- columns:
 --   gpu_model          model of the GPUs that it was given; '' while it waits, or where unknown
---   resource           what it requested
 --   requested_gpus     the same in GPUs; null where its units have no size in GPUs
 --   is_placed          it was given a place in the window
 --   is_started         it began to run in the window, and it is known when it was placed

@@ -8,17 +8,6 @@
 --          period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste, period.workload
 -- params:
 -- source: facts.finding_*
--- columns:
---   namespace      namespace of the workload; '' where it is about a node or GPU
---   workload_kind  kind of the workload; '' where it is about none
---   workload       the workload; '' where it is about none
---   pod            its pod; '' where it is about several, or about a node or GPU
---   pod_uid        its uid; '' likewise, and where unknown
---   container      its container; '' where it is about all of the pod, or about a node or GPU
---   node_name      node; up to three are listed; '' where it is about more
---   device_uuid    UUID of the physical GPU; '' where it is about several
---   gpu_model      model; several are listed
---   severity       info, warning or critical, where it is not the code's; else null
 with found as (
     select * from period.finding_waste
     union all by name

@@ -5,9 +5,7 @@
 -- params: since_at, until_at
 -- source: facts.unallocated_use
 -- columns:
---   detail         ''
---   device_uuid    UUID of the GPU on which it is named
---   gpu_hours      h for which it was named there
+--   detail  ''
 with place as (
     select
         cluster,

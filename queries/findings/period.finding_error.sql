@@ -8,13 +8,6 @@
 -- source: facts.xid_event, facts.memory_error; classes: queries/catalog/xid.csv, after NVIDIA's XID catalog
 -- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
 --          confidence, evidence, first_seen_at, severity
---   namespace    namespace of the workload; '' where it is about a node or GPU
---   pod          its pod; '' likewise
---   pod_uid      its uid; '' likewise, and where unknown
---   container    its container; '' where it is about all of the pod, or about a node or GPU
---   node_name    node; several are listed; '' where it is about more
---   device_uuid  UUID of the physical GPU; '' where it is about several
---   gpu_model    model; several are listed
 with class as (
     select
         entry.code::integer as xid_code,

@@ -5,9 +5,7 @@
 -- params: findings_gpu_hours, fit_hours_min
 -- source: period.fit
 -- columns:
---   detail           what more tells it from others of its code: the profile, else the model
---   gpu_instance_id  ''
---   gpu_hours        h of whole GPUs that others of the profile could have used; null for another model, whose hours are others
+--   detail  what more tells it from others of its code: the profile, else the model
 select
     'GR210' as code,
     coalesce(nullif(profile, ''), smaller_model) as detail,

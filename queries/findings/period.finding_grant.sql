@@ -4,14 +4,6 @@
 -- reads:  facts.device_day, facts.overallocation
 -- params: since_at, until_at
 -- source: facts.overallocation
--- columns:
---   namespace    namespace of the workload; '' where it is about a node or GPU
---   pod          its pod; '' likewise
---   pod_uid      its uid; '' likewise, and where unknown
---   container    its container; '' where it is about all of the pod, or about a node or GPU
---   node_name    node; several are listed; '' where it is about more
---   device_uuid  UUID of the physical GPU; '' where it is about several
---   gpu_model    model; several are listed
 with place as (
     select
         cluster,

@@ -5,15 +5,7 @@
 -- params: findings_gpu_hours, idle_ratio, since_at, until_at
 -- source: facts.quota_hour, period.quota_pod
 -- columns:
---   detail           scheduler, quota, resource and flavor
---   namespace        namespace that the quota concerns; '' where it is not one
---   pod              ''
---   pod_uid          ''
---   container        ''
---   node_name        ''
---   device_uuid      ''
---   gpu_instance_id  ''
---   gpu_model        ''
+--   detail  scheduler, quota, resource and flavor
 with hour as (
     select
         *,

@@ -5,16 +5,7 @@
 -- params: lead_time_days, until_at
 -- source: period.demand_runway
 -- columns:
---   detail           the model
---   namespace        ''
---   pod              ''
---   pod_uid          ''
---   container        ''
---   node_name        ''
---   device_uuid      ''
---   gpu_instance_id  ''
---   gpu_hours        h by which expected demand exceeds what there is, over the horizon of the forecast
---   first_seen_at    UTC, the end of the window: it is to come
+--   detail  the model
 select
     'GR701' as code,
     gpu_model as detail,

@@ -7,17 +7,7 @@
 -- params: since_at, wait_hours_max, wait_pods_min
 -- source: period.pod_wait
 -- columns:
---   detail           what they requested
---   namespace        namespace that waits
---   pod              ''
---   pod_uid          ''
---   container        ''
---   node_name        ''
---   device_uuid      ''
---   gpu_instance_id  ''
---   gpu_model        models that they were given
---   gpu_hours        h x GPUs for which they waited within the window; null where a unit of the resource has no size in GPUs
---   first_seen_at    UTC, the hour in which the first of them began to wait
+--   detail  what they requested
 with summed as (
     select
         cluster,

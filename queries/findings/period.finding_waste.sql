@@ -10,16 +10,6 @@
 -- reads:  facts.ownership, period.ledger, period.workload
 -- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, unnamed_ratio, workload_idle_ratio
 -- source: period.ledger; how sure its holder is: facts.ownership
--- columns:
---   namespace      namespace of the workload; '' where it is about a node or GPU
---   workload_kind  its kind; '' where it is about a reservation, a node or GPU
---   workload       the workload; '' likewise
---   pod            its pod; '' where it is about several, or about a node or GPU
---   pod_uid        its uid; '' likewise, and where unknown
---   container      ''
---   node_name      node; up to three are listed; '' where it is about more
---   device_uuid    UUID of the physical GPU; '' where it is about several
---   gpu_model      model; several are listed
 with held as (
     select
         cluster,

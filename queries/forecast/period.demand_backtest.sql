@@ -7,7 +7,6 @@
 -- params: until_at
 -- source: period.demand_day
 -- columns:
---   held_gpu_hours      h that were held
 --   naive_gpu_hours     h a week before
 --   expected_gpu_hours  h that the forecast would have said
 --   is_within           whether what came lay between low and high

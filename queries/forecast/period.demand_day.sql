@@ -7,8 +7,6 @@
 -- params: unseen_ratio, until_at
 -- source: facts.ledger_day
 -- columns:
---   device_count      GPUs that were seen
---   held_gpu_hours    h of whole GPUs that somebody held
 --   usable_gpu_hours  h of whole GPUs that were seen and could be used
 --   is_counted        whether the day was seen for nearly all of its GPUs' time
 with model as (

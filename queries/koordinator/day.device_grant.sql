@@ -10,11 +10,8 @@
 -- columns:
 --   device_id             UUID of a GPU, PCI address of others; '' where neither pod nor node says
 --   core_percent          computing power; of rdma and fpga the percent of the device
---   memory_bytes          memory
 --   memory_ratio_percent  memory as percent of the device's
 --   problem               why a dimension stays unknown; '' where none does
---   start_at              UTC, first look at which it was so
---   end_at                UTC, when the last one no longer stands
 with device as (
     select
         cluster,

@@ -11,7 +11,6 @@
 --   namespace     namespace of the pod or claim; '' where unallocated
 --   pod           its pod; '' likewise
 --   pod_uid       its uid; '' likewise
---   gpu_seconds   s of GPUs
 --   unseen_ratio  the same ÷ s without telemetry of the node's GPUs
 with said as (
     select

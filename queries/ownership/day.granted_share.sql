@@ -11,8 +11,6 @@
 -- columns:
 --   grant_key    the claim's uid, share and request, or the pod's uid
 --   share_ratio  0..1 of the GPU or instance; null where its size is unknown
---   start_at     UTC, first time at which it had it
---   end_at       UTC, last time, outside it
 select
     use.cluster,
     use.device_uuid,

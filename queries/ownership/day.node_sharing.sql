@@ -10,7 +10,6 @@
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
 -- columns:
 --   strategy  time-slicing, mps, none, or shared if the method is unknown
---   evidence  what that is read from
 with label as (
     select
         cluster,

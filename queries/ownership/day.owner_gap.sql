@@ -13,9 +13,7 @@
 -- params:
 -- source: day.owner_label_run; steps of the device's samples
 -- columns:
---   source         in turn, node silent or pod alive
---   life_start_at  as in day.owner_label_run
---   life_end_at    as in day.owner_label_run
+--   source  in turn, node silent or pod alive
 with stretch as (
     select
         *,

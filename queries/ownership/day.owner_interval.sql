@@ -7,12 +7,10 @@
 -- params:
 -- source: day.owner_label_run, day.owner_gap; day.authoritative_use
 -- columns:
---   source         as in day.owner_label_run, day.owner_gap and day.authoritative_use
---   is_absence     labels did not name it
---   is_stated      Kubernetes says so
---   claims         resource claims that Kubernetes names
---   life_start_at  UTC, start of its life on the device; null where unknown
---   life_end_at    UTC, end of it; null where life_start_at is
+--   source      as in day.owner_label_run, day.owner_gap and day.authoritative_use
+--   is_absence  labels did not name it
+--   is_stated   Kubernetes says so
+--   claims      resource claims that Kubernetes names
 with labelled as (
     select
         *,

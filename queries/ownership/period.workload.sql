@@ -7,8 +7,6 @@
 -- reads:  facts.pod_workload
 -- params: team_label
 -- source: facts.pod_workload
--- columns:
---   team           value of the label; '' where the namespace bears none, or its labels are unknown
 with named as (
     select
         *,

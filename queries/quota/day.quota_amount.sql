@@ -8,9 +8,7 @@
 -- params:
 -- source: day.quota_terms, day.quota_ask, day.quota_reported
 -- columns:
---   priority                priority among quotas; null where none is given
 --   uid                     uid of the object; '' where unknown
---   created_at              UTC, creation of the quota; null where unknown
 --   guaranteed_native       guaranteed; null where the system has no such notion
 --   deserved_native         Volcano's capacity plugin; null elsewhere
 --   borrowing_limit_native  Kueue; null where there is none

@@ -10,7 +10,6 @@
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
 -- columns:
 --   ask         uid, of a workload with the number of its attempt
---   is_own      it is its own quota, not one that contains that
 --   created_at  UTC, from when it asks
 --   pod_native  what one pod of it requests
 --   pod_gpus    the same in GPUs; null where the resource is none

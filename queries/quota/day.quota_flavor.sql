@@ -5,9 +5,6 @@
 -- params:
 -- source: ClusterQueue and ResourceFlavor objects; Kueue's series of quotas, which tell no order
 -- columns:
---   quota        ClusterQueue
---   resource     resource
---   flavor       flavor
 --   place_count  1, 2, … in the queue's order, else by name
 --   labels       node labels of the flavor; none where it fits every node
 --   label_names  names of the labels of all flavors of the resource: others of a pod's choice do not matter

@@ -5,7 +5,6 @@
 -- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns:
---   resource        resource
 --   offered_native  how much of it, in base units
 with offer as (
     select

@@ -7,10 +7,7 @@
 -- params:
 -- source: ClusterQueue and ResourceFlavor objects; node selector and affinity of pods and of Workloads' pod sets
 -- columns:
---   quota      ClusterQueue
---   resource   resource
 --   placement  nodes that the pods allow: alternatives as JSON, '' for any
---   flavor     flavor
 with asked as (
     select
         cluster,

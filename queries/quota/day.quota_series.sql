@@ -10,7 +10,6 @@
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; kube-state-metrics of custom resources
 -- columns:
 --   field          guaranteed, cap, weight, borrowing_limit, lending_limit, delivered, demanded, pending, fair_share or evicted
---   parent         quota that contains it, '' where not said
 --   amount_native  value in the resource's own unit; of a weight and of evicted a number
 with shown_as as (
     select

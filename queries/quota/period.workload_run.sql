@@ -5,8 +5,6 @@
 -- params: since_at, until_at
 -- source: facts.workload_run
 -- columns:
---   ended_at      UTC, when it ended; null where it went on
---   end_reason    why it ended; '' where it went on
 --   request_gpus  GPUs that it requested
 select
     cluster,

@@ -8,12 +8,10 @@
 -- params:
 -- source: facts.ownership, day.granted_share
 -- columns:
---   holder_number         number of the row: a short key
 --   owner_count           holders of the GPU and of its instances in the piece
 --   instance_owner_count  those of the same instance, or of the whole GPU
 --   pod_owner_count       those of the same pod among the latter
 --   hours_ratio           0..1, its part of the hours of the GPU or instance; 1 together
---   hours_method          exclusive, granted_share or equal_share
 with owned_hour as (
     select
         *,

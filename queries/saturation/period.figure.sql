@@ -8,10 +8,9 @@
 -- params: figure_min_coverage_ratio, saturation_enabled
 -- source: period.sum
 -- columns:
---   observed_seconds                    s in which any of the devices was seen
---   device_seconds                      the same, added over devices
---   lifetime_seconds                    s of the holder's life; null for a device, and where unknown
---   sharing_mode                        as in facts.ownership; '' for a device
+--   device_seconds    the same, added over devices
+--   lifetime_seconds  s of the holder's life; null for a device, and where unknown
+--   sharing_mode      as in facts.ownership; '' for a device
 with split as (
     select distinct
         cluster,

@@ -24,10 +24,8 @@
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour; null likewise
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour; null likewise
 --   memory_used_bytes_max       largest memory in use; null where unknown
---   memory_used_ratio_max       the same, of what it and the free memory come to
 --   is_known                    whether all that is compared is known
 --   is_catalogued               whether the catalog has the GPU's model
---   profile                     MIG profile in which it fits; '' for none
 --   is_peak_within              whether the largest sample of SM activity is within the profile's part too
 --   smaller_model               model of the cluster in which it fits; '' for none
 with profile as (

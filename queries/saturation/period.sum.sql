@@ -1,23 +1,17 @@
 -- Hourly sums of devices, of containers on each device, and of containers over all their devices, added over the window.
 --
+-- Nodes, models and other labels are listed where there are several.
+--
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_day, facts.ownership
 -- params: since_at, until_at
 -- source: facts.device_hour, facts.container_hour
 -- columns:
---   device_seconds        s in which devices were seen, added over devices
---   xid_codes             distinct codes, ascending; null likewise
---   sharing_mode          the least exclusive of the hours; '' for a device
---   node_name             node; several are listed
---   gpu_index             index on the node; several are listed
---   gpu_device            device name on the node; several are listed
---   gpu_model             model; several are listed
---   gpu_instance_profile  MIG profile; several are listed
---   pci_bus_id            PCI address; several are listed
---   driver_version        GPU driver; several are listed
---   make                  nvidia, amd, intel, …; several are listed
---   observed_seconds      s in which any of the devices was seen
---   lifetime_seconds      s of the holder's life on the device, or on any of them; null for a device, and where unknown
+--   device_seconds    s in which devices were seen, added over devices
+--   xid_codes         distinct codes, ascending; null likewise
+--   sharing_mode      the least exclusive of the hours; '' for a device
+--   observed_seconds  s in which any of the devices was seen
+--   lifetime_seconds  s of the holder's life on the device, or on any of them; null for a device, and where unknown
 with daily as (
     select
         'device' as subject,
