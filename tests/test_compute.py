@@ -266,6 +266,17 @@ def two_days(computed, tmp_path) -> Lake:
     return lake
 
 
+def test_days_in_a_row_are_named_by_the_first_and_the_last(computed, tmp_path):
+    shutil.copytree(computed.path, tmp_path / "lake")
+    series = TWO_DEVICES
+    for later in range(1, 6):
+        series = a_day_later(series)
+        if later != 4:
+            lake = fill(tmp_path / "lake", series, DAY + timedelta(days=later))
+    with connection() as con, pytest.raises(LakeError, match="no facts yet for 2026-03-02 to 2026-03-04, 2026-03-06; run"):
+        report_tables(con, lake, Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=5)), ReportSettings())
+
+
 def energy(lake: Lake, made: MadeWith) -> list[tuple[Any, ...]]:
     with connection() as con:
         report_tables(con, lake, BOTH, ReportSettings(), made)

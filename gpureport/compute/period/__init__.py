@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -212,4 +212,11 @@ def differing_days(lake: Lake, window: Window, made_with: MadeWith) -> tuple[str
 
 
 def _listed(days: Collection[date]) -> str:
-    return ", ".join(day.isoformat() for day in sorted(days))
+    """Days in a row, from three on, by their first and last."""
+    runs: list[list[date]] = []
+    for day in sorted(days):
+        if runs and day - runs[-1][-1] == timedelta(days=1):
+            runs[-1].append(day)
+        else:
+            runs.append([day])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
