@@ -122,6 +122,13 @@ def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckD
     assert found.detail.startswith("1 idle on average · 2 free in every hour · ")
 
 
+def test_gpus_that_were_active_at_once_are_named(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("""create table report.gpu_need as select * from (values ('(all)', 2.0, 2.75), ('M', 9.0, 9.0))
+        as need(gpu_model, active_gpus_p95, active_gpus_max)""")
+    detail = _answers(con)["GPUs to return"].detail
+    assert detail.startswith("1 idle on average · active at once: 2 in 95 of 100 hours, at most 2.8 · by team: ")
+
+
 def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("insert into period.pod_wait values ('lab', 'vision', 'v', '', '2-4', null, 18000.0, 10.0)")
     con.execute("insert into period.pod_wait values ('lab', 'serving', 's', '', 'share', 18000.0, null, 10 / 7)")

@@ -196,6 +196,10 @@ class _Asked:
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         if whole_spare := int(float(spare.get("gpus") or 0) + 1e-6):
             parts.append(f"{whole_spare} free in every hour")
+        need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
+        if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
+            at_once = (formats.significant(round(need[f"active_gpus_{which}"], 1)) for which in ("p95", "max"))
+            parts.append("active at once: {} in 95 of 100 hours, at most {}".format(*at_once))
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
         if largest and not self.team:
