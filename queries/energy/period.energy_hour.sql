@@ -3,7 +3,7 @@
 -- The rows of a GPU add up to what it measured. The unallocated row has the names '': what was free drew, and what is unattributed.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
--- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
+-- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_day, facts.power_hour
 -- params: since_at, until_at
 -- source: facts.power_hour, facts.device_power_hour
 -- columns:
@@ -44,6 +44,22 @@ board as (
         using (cluster, device_uuid, hour_start_at)
 ),
 
+-- Days on which a container never was active on its device.
+inactive as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        day
+    from facts.power_day
+    group by all
+    having sum(active_seconds) = 0
+),
+
 holder as (
     select
         power.*,
@@ -56,16 +72,22 @@ holder as (
             activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
         ) as used_ratio,
         activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds as sm_active_ratio,
-        sum(power.active_seconds) over (
-            partition by
-                power.cluster, power.namespace, power.pod, power.pod_uid, power.container, power.device_uuid,
-                power.gpu_instance_id, power.hour_start_at::date
-        ) = 0 as is_never_active
+        inactive.day is not null as is_never_active
     from facts.power_hour as power
     inner join board
         using (cluster, device_uuid, hour_start_at)
     left join facts.container_hour as activity
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)
+    left join inactive
+        on
+            power.cluster = inactive.cluster
+            and power.namespace = inactive.namespace
+            and power.pod = inactive.pod
+            and power.pod_uid = inactive.pod_uid
+            and power.container = inactive.container
+            and power.device_uuid = inactive.device_uuid
+            and power.gpu_instance_id = inactive.gpu_instance_id
+            and power.hour_start_at::date = inactive.day
 ),
 
 held as (
