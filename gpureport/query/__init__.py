@@ -203,6 +203,9 @@ def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
 def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
     """QueryError where the query's table holds two rows of one key."""
     keys = ", ".join(query.grain)
+    hashes = f"select count(*) = count(distinct hash({keys})) from {query.table}"
+    if con.execute(_parsed(con, hashes)).fetchall() == [(True,)]:  # in a third of the time that names take
+        return
     twice = con.execute(_parsed(con, f"select {keys} from {query.table} group by all having count(*) > 1 limit 1")).fetchone()
     if twice:
         raise QueryError(f"{query.table}: more than one row for {keys} = {twice}")

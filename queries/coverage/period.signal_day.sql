@@ -36,58 +36,6 @@ with hourly as (
     group by all
 ),
 
-expected as (
-    select
-        device.*,
-        unnest([
-            { 'signal': 'power_watts', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.power_seen_seconds },
-            { 'signal': 'power_limit_watts', 'is_board': true, 'needs': 'custom', 'seen_seconds': null },
-            { 'signal': 'energy_joules', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.energy_seen_seconds },
-            { 'signal': 'gpu_util_ratio', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.gpu_util_seen_seconds },
-            { 'signal': 'mem_copy_util_ratio', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.mem_copy_util_seen_seconds },
-            { 'signal': 'enc_util_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'dec_util_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'fb_used_bytes', 'is_board': false, 'needs': 'stock', 'seen_seconds': hourly.fb_used_seen_seconds },
-            { 'signal': 'fb_free_bytes', 'is_board': false, 'needs': 'stock', 'seen_seconds': hourly.memory_seen_seconds },
-            { 'signal': 'fb_reserved_bytes', 'is_board': false, 'needs': 'stock', 'seen_seconds': null },
-            { 'signal': 'fb_total_bytes', 'is_board': false, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'sm_clock_hertz', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.sm_clock_seen_seconds },
-            { 'signal': 'memory_clock_hertz', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.memory_clock_seen_seconds },
-            { 'signal': 'gpu_temp_celsius', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.gpu_temp_seen_seconds },
-            { 'signal': 'memory_temp_celsius', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.memory_temp_seen_seconds },
-            { 'signal': 'gr_engine_active_ratio', 'is_board': false, 'needs': 'profiling', 'seen_seconds': hourly.gr_engine_active_seen_seconds },
-            { 'signal': 'sm_active_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.sm_active_seen_seconds },
-            { 'signal': 'sm_occupancy_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.sm_occupancy_seen_seconds },
-            { 'signal': 'tensor_active_ratio', 'is_board': false, 'needs': 'profiling', 'seen_seconds': hourly.tensor_active_seen_seconds },
-            { 'signal': 'fp64_active_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.fp64_active_seen_seconds },
-            { 'signal': 'fp32_active_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.fp32_active_seen_seconds },
-            { 'signal': 'fp16_active_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.fp16_active_seen_seconds },
-            { 'signal': 'dram_active_ratio', 'is_board': false, 'needs': 'profiling', 'seen_seconds': hourly.dram_active_seen_seconds },
-            { 'signal': 'pcie_tx_bytes_per_second', 'is_board': true, 'needs': 'profiling', 'seen_seconds': hourly.pcie_tx_seen_seconds },
-            { 'signal': 'pcie_rx_bytes_per_second', 'is_board': true, 'needs': 'profiling', 'seen_seconds': hourly.pcie_rx_seen_seconds },
-            { 'signal': 'nvlink_tx_bytes_per_second', 'is_board': true, 'needs': 'profiling custom', 'seen_seconds': hourly.nvlink_tx_seen_seconds },
-            { 'signal': 'nvlink_rx_bytes_per_second', 'is_board': true, 'needs': 'profiling custom', 'seen_seconds': hourly.nvlink_rx_seen_seconds },
-            { 'signal': 'nvlink_bytes_per_second', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'pcie_link_generation', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'pcie_link_width', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'throttle_reasons', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.throttle_seen_seconds },
-            { 'signal': 'sw_power_cap_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'sync_boost_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'sw_thermal_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'hw_thermal_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'hw_power_brake_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
-            { 'signal': 'power_violation_seconds', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.power_violation_seen_seconds },
-            { 'signal': 'thermal_violation_seconds', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.thermal_violation_seen_seconds },
-            { 'signal': 'sync_boost_violation_seconds', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.sync_boost_violation_seen_seconds },
-            { 'signal': 'board_limit_violation_seconds', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.board_limit_violation_seen_seconds },
-            { 'signal': 'pcie_replay_count', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.pcie_replay_seen_seconds },
-            { 'signal': 'xid_code', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.xid_seen_seconds }
-        ], recursive := true)
-    from period.device_day as device
-    left join hourly
-        using (cluster, device_uuid, gpu_instance_id, day)
-),
-
 told as (
     select
         *,
@@ -137,15 +85,103 @@ peer as (
     group by all
 ),
 
-other as (
+-- By signal, so that they are joined to devices, which are few beside their signals.
+peers as (
     select
         cluster,
         day,
-        signal,
         exporter,
-        sum(peer_count)::bigint as other_count
+        gpu_model,
+        map_from_entries(list({ 'signal': signal, 'peer_count': peer_count })) as peer_counts
     from peer
     group by all
+),
+
+others as (
+    select
+        cluster,
+        day,
+        exporter,
+        map_from_entries(list({ 'signal': signal, 'other_count': other_count })) as other_counts
+    from (
+        select
+            cluster,
+            day,
+            exporter,
+            signal,
+            sum(peer_count)::bigint as other_count
+        from peer
+        group by all
+    ) as other
+    group by all
+),
+
+expected as (
+    select
+        device.*,
+        gpu,
+        peers.peer_counts,
+        others.other_counts,
+        unnest([
+            { 'signal': 'power_watts', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.power_seen_seconds },
+            { 'signal': 'power_limit_watts', 'is_board': true, 'needs': 'custom', 'seen_seconds': null },
+            { 'signal': 'energy_joules', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.energy_seen_seconds },
+            { 'signal': 'gpu_util_ratio', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.gpu_util_seen_seconds },
+            { 'signal': 'mem_copy_util_ratio', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.mem_copy_util_seen_seconds },
+            { 'signal': 'enc_util_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'dec_util_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'fb_used_bytes', 'is_board': false, 'needs': 'stock', 'seen_seconds': hourly.fb_used_seen_seconds },
+            { 'signal': 'fb_free_bytes', 'is_board': false, 'needs': 'stock', 'seen_seconds': hourly.memory_seen_seconds },
+            { 'signal': 'fb_reserved_bytes', 'is_board': false, 'needs': 'stock', 'seen_seconds': null },
+            { 'signal': 'fb_total_bytes', 'is_board': false, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'sm_clock_hertz', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.sm_clock_seen_seconds },
+            { 'signal': 'memory_clock_hertz', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.memory_clock_seen_seconds },
+            { 'signal': 'gpu_temp_celsius', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.gpu_temp_seen_seconds },
+            { 'signal': 'memory_temp_celsius', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.memory_temp_seen_seconds },
+            { 'signal': 'gr_engine_active_ratio', 'is_board': false, 'needs': 'profiling', 'seen_seconds': hourly.gr_engine_active_seen_seconds },
+            { 'signal': 'sm_active_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.sm_active_seen_seconds },
+            { 'signal': 'sm_occupancy_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.sm_occupancy_seen_seconds },
+            { 'signal': 'tensor_active_ratio', 'is_board': false, 'needs': 'profiling', 'seen_seconds': hourly.tensor_active_seen_seconds },
+            { 'signal': 'fp64_active_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.fp64_active_seen_seconds },
+            { 'signal': 'fp32_active_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.fp32_active_seen_seconds },
+            { 'signal': 'fp16_active_ratio', 'is_board': false, 'needs': 'profiling custom', 'seen_seconds': hourly.fp16_active_seen_seconds },
+            { 'signal': 'dram_active_ratio', 'is_board': false, 'needs': 'profiling', 'seen_seconds': hourly.dram_active_seen_seconds },
+            { 'signal': 'pcie_tx_bytes_per_second', 'is_board': true, 'needs': 'profiling', 'seen_seconds': hourly.pcie_tx_seen_seconds },
+            { 'signal': 'pcie_rx_bytes_per_second', 'is_board': true, 'needs': 'profiling', 'seen_seconds': hourly.pcie_rx_seen_seconds },
+            { 'signal': 'nvlink_tx_bytes_per_second', 'is_board': true, 'needs': 'profiling custom', 'seen_seconds': hourly.nvlink_tx_seen_seconds },
+            { 'signal': 'nvlink_rx_bytes_per_second', 'is_board': true, 'needs': 'profiling custom', 'seen_seconds': hourly.nvlink_rx_seen_seconds },
+            { 'signal': 'nvlink_bytes_per_second', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'pcie_link_generation', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'pcie_link_width', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'throttle_reasons', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.throttle_seen_seconds },
+            { 'signal': 'sw_power_cap_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'sync_boost_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'sw_thermal_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'hw_thermal_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'hw_power_brake_active_ratio', 'is_board': true, 'needs': 'optional', 'seen_seconds': null },
+            { 'signal': 'power_violation_seconds', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.power_violation_seen_seconds },
+            { 'signal': 'thermal_violation_seconds', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.thermal_violation_seen_seconds },
+            { 'signal': 'sync_boost_violation_seconds', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.sync_boost_violation_seen_seconds },
+            { 'signal': 'board_limit_violation_seconds', 'is_board': true, 'needs': 'custom', 'seen_seconds': hourly.board_limit_violation_seen_seconds },
+            { 'signal': 'pcie_replay_count', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.pcie_replay_seen_seconds },
+            { 'signal': 'xid_code', 'is_board': true, 'needs': 'stock', 'seen_seconds': hourly.xid_seen_seconds }
+        ], recursive := true)
+    from period.device_day as device
+    left join hourly
+        using (cluster, device_uuid, gpu_instance_id, day)
+    left join gpu
+        using (cluster, device_uuid, day)
+    left join peers
+        on
+            device.cluster = peers.cluster
+            and device.day = peers.day
+            and device.gpu_model = peers.gpu_model
+            and gpu.exporter = peers.exporter
+    left join others
+        on
+            device.cluster = others.cluster
+            and device.day = others.day
+            and gpu.exporter = others.exporter
 ),
 
 -- What GPUs of a model cannot have, whatever is configured.
@@ -211,26 +247,11 @@ joined as (
         coalesce(gpu.sibling_count, 0) as sibling_count,
         coalesce(gpu.profiling_count, 0) as profiling_count,
         coalesce(gpu.has_old_names, false) as has_old_names,
-        coalesce(peer.peer_count, 0) as peer_count,
-        coalesce(other.other_count, 0) as other_count
+        coalesce(expected.peer_counts[expected.signal], 0) as peer_count,
+        coalesce(expected.other_counts[expected.signal], 0) as other_count
     from expected
     left join told
         using (cluster, device_uuid, gpu_instance_id, day, signal)
-    left join gpu
-        using (cluster, device_uuid, day)
-    left join peer
-        on
-            expected.cluster = peer.cluster
-            and expected.day = peer.day
-            and expected.signal = peer.signal
-            and expected.gpu_model = peer.gpu_model
-            and gpu.exporter = peer.exporter
-    left join other
-        on
-            expected.cluster = other.cluster
-            and expected.day = other.day
-            and expected.signal = other.signal
-            and gpu.exporter = other.exporter
     where
         if(expected.is_board, expected.gpu_instance_id = '', expected.gpu_instance_id != '' or not expected.has_instances)
         and (expected.needs != 'optional' or told.signal is not null)
