@@ -172,25 +172,14 @@ followed as (
 )
 
 select
-    cluster,
-    namespace,
-    claim,
-    claim_uid,
-    driver,
-    pool,
-    device,
-    share_id,
-    request,
-    subrequest,
-    is_admin_access,
-    is_extended_resource,
-    start_at,
+    * exclude (
+        owner_uid, allocated_at, first_at, previous_at, before_until_at, last_at, stands_until_at, is_followed, finished_at, next_start_at
+    ),
     least(
         stands_until_at,
         if(finished_at > last_at, finished_at, null),
         if(next_start_at > last_at, next_start_at, null)
     ) as end_at,
-    start_source,
     case
         when end_at = finished_at then 'pod finished'
         when end_at = next_start_at then 'next allocation'

@@ -7,7 +7,6 @@
 -- params:
 -- source: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_POWER_USAGE and the activity signals of the whole GPU
 -- columns:
---   cluster           cluster name
 --   piece_number      of day.power_interval
 --   span_at           UTC, start of the span
 --   seen_at           UTC, the GPU's sample that is in force

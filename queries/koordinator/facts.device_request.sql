@@ -11,9 +11,7 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_type, asked_as, device_count, gpu_core_percent, gpu_memory_bytes,
 --          gpu_memory_ratio_percent, device_core_percent, device_memory_bytes, device_memory_ratio_percent, is_shared, problem, start_at,
 --          end_at
---   cluster                      cluster name
 --   container                    container; '' for the pod as a whole
---   device_type                  gpu, rdma or fpga
 --   asked_as                     the request as it is written, sorted by name
 --   device_count                 devices; null where the request is not valid
 --   gpu_core_percent             computing power in all; of rdma and fpga the percent that they have one of

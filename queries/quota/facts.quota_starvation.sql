@@ -5,7 +5,6 @@
 -- params:
 -- source: day.quota_step
 -- columns: cluster, system, resource, flavor, quota, start_at, end_at, is_ended, is_reclaim, unmet_native_hours, violated_native_hours
---   start_at               UTC, start
 --   end_at                 UTC, end: it has what it is due, requests less, or is no longer known
 --   is_ended               whether it was seen to end; not at the end of what is known
 --   is_reclaim             others of its pool borrowed during it
