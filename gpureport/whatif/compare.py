@@ -15,8 +15,8 @@ from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved
 from gpureport.schedulers.model import Rules
 from gpureport.schedulers.nos_memory import uncounted
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
-from gpureport.whatif.moments import Given, LeftOut, given, replay_moments
 from gpureport.whatif.question import Question
+from gpureport.whatif.steps import Given, LeftOut, given, replay_steps
 from gpureport.window import Window
 
 OUTCOME = "period.quota_outcome"
@@ -215,7 +215,7 @@ def _replay(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], known:
     con.execute("create or replace table day.quota_capacity as from recorded_capacity")
     con.execute("create or replace table day.quota_amount as from recorded_moment")
     build(con, queries["period.quota_usable"], {"added_gpus": added_gpus})
-    left_out = replay_moments(con, known)
+    left_out = replay_steps(con, known)
     con.execute("create or replace table day.quota_capacity as from period.quota_usable")
     return left_out
 

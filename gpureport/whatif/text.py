@@ -13,8 +13,8 @@ from gpureport.schedulers.replay import UNKNOWABLE
 from gpureport.text import formats
 from gpureport.text.rows import Output, print_rows
 from gpureport.whatif.compare import Answer
-from gpureport.whatif.moments import MOST_ASKS
 from gpureport.whatif.question import Question
+from gpureport.whatif.steps import MOST_ASKS
 from gpureport.window import Window, rfc3339
 
 KEY = ("cluster", "system", "resource", "flavor", "quota")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.compute.quotas.labels import Stretches
+from gpureport.compute.quotas.labels import Runs
 from gpureport.compute.quotas.scene import Members, Scene
 from gpureport.schedulers.nos_labels import ORDER, OVER_QUOTA, labelled
 from gpureport.schedulers.nos_memory import GPU_MEMORY
@@ -83,14 +83,14 @@ def one_by_one(rows, minima, now):
 
 
 def test_a_stretch_goes_on_while_its_value_stays_and_ends_with_it():
-    stretches = Stretches()
+    runs = Runs()
     for minute, value in ((0, "in"), (1, "in"), (2, "over"), (3, None)):
-        stretches.put(("a",), at(minute), {("p",): value} if value else {})
-    assert [row[2:] for row in stretches.rows()] == [(at(0), at(2), "in"), (at(2), at(3), "over")]
+        runs.put(("a",), at(minute), {("p",): value} if value else {})
+    assert [row[2:] for row in runs.rows()] == [(at(0), at(2), "in"), (at(2), at(3), "over")]
 
 
 def test_a_stretch_that_its_value_does_not_cut_keeps_the_first():
-    stretches = Stretches(is_cut_by_value=False)
+    runs = Runs(is_cut_by_value=False)
     for minute, value in ((0, "1 > 0"), (1, "2 > 0"), (3, None)):
-        stretches.put(("a",), at(minute), {("p",): value} if value else {})
-    assert [row[2:] for row in stretches.rows()] == [(at(0), at(3), "1 > 0")]
+        runs.put(("a",), at(minute), {("p",): value} if value else {})
+    assert [row[2:] for row in runs.rows()] == [(at(0), at(3), "1 > 0")]

@@ -19,11 +19,11 @@ from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 Key = tuple[str, ...]
 
 
-class Stretches:
+class Runs:
     """By scope and key, when which value stood; a scope says all that is in it anew when any of it changes."""
 
     def __init__(self, is_cut_by_value: bool = True) -> None:
-        """Without ``is_cut_by_value`` a key's first value tells of the whole stretch."""
+        """Without ``is_cut_by_value`` a key's first value tells of the whole run."""
         self._is_cut_by_value = is_cut_by_value
         self._open: dict[Key, dict[Key, tuple[datetime, str]]] = defaultdict(dict)
         self._closed: list[tuple[str | datetime, ...]] = []
@@ -124,7 +124,7 @@ def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = OR
 
     ``order`` is that in which a quota's pods are counted: nos' own, unless somebody asks what another would do.
     """
-    labels, alike, exposed = Stretches(), Stretches(), Stretches(is_cut_by_value=False)
+    labels, alike, exposed = Runs(), Runs(), Runs(is_cut_by_value=False)
     pods, terms = _sorted_by(con, _PODS, "cluster", "system"), _sorted_by(con, _TERMS, "cluster", "system")
     watch = _sorted_by(con, _WATCH, "cluster")
     for cluster, system in sorted(terms):

@@ -127,7 +127,7 @@ def given(con: duckdb.DuckDBPyConnection, rules: Rules) -> Given:
     return Given({}, rules, few, policies)
 
 
-def replay_moments(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
+def replay_steps(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
     """Put ``recorded_moment`` through the systems' rules with the changes made, into ``day.quota_amount``.
 
     ``period.quota_usable`` is what there is to share. What had to be left out is in neither.
