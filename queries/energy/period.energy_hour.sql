@@ -4,12 +4,13 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_day, facts.power_hour
--- params: since_at, until_at
--- source: facts.power_hour, facts.device_power_hour
+-- params: gpu_models, since_at, until_at
+-- source: facts.power_hour, facts.device_power_hour; queries/catalog/gpu_model.csv
 -- columns:
 --   namespace                workload namespace; '' of the unallocated part
 --   is_held                  false of the unallocated part
 --   energy_joules            J in all: active, held, idle and unattributed; null where it is unknown
+--   accuracy_ratio           0..1, by how much of its reading the model's power sensor may be off; null where it is not published
 --   idle_joules              J of the idle baseline; unknown counts as 0, for then all is above it
 --   measured_seconds         s whose energy is known; of the unallocated part the time without a holder
 --   device_measured_seconds  s of the hour in which the GPU's energy is known
@@ -28,9 +29,28 @@ with place as (
     group by cluster, device_uuid, hour_start_at
 ),
 
+model as (
+    select distinct gpu_model
+    from place
+),
+
+listed as (
+    select unnest(from_json($gpu_models::json, '[{"gpu_model": "VARCHAR", "power_accuracy_ratio": "VARCHAR"}]'), recursive := true)
+),
+
+accuracy as (
+    select
+        model.gpu_model,
+        max(nullif(listed.power_accuracy_ratio, '')::double) as accuracy_ratio
+    from model
+    inner join listed on model.gpu_model glob listed.gpu_model
+    group by model.gpu_model
+),
+
 board as (
     select
         device.*,
+        accuracy.accuracy_ratio,
         case
             when device.counter_seconds is null then 'unknown'
             when device.counter_seconds > device.measured_seconds - 1e-6 then 'counter'
@@ -42,6 +62,8 @@ board as (
     from facts.device_power_hour as device
     inner join place
         using (cluster, device_uuid, hour_start_at)
+    left join accuracy
+        using (gpu_model)
 ),
 
 -- Days on which a container never was active on its device.
@@ -66,6 +88,7 @@ holder as (
         board.node_name,
         board.gpu_model,
         board.energy_method,
+        board.accuracy_ratio,
         board.measured_seconds as device_measured_seconds,
         coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
@@ -114,6 +137,7 @@ part as (
         node_name,
         gpu_model,
         energy_method,
+        accuracy_ratio,
         active_joules,
         held_joules,
         if(active_joules is null, null, coalesce(idle_joules, 0)) as idle_joules,
@@ -139,6 +163,7 @@ part as (
         board.node_name,
         board.gpu_model,
         board.energy_method,
+        board.accuracy_ratio,
         0 as active_joules,
         0 as held_joules,
         -- What is left of a difference of sums is no energy.

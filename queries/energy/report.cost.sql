@@ -9,7 +9,7 @@
 -- params: prices, carbon
 -- source: period.energy_hour; prices and carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
---          facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
+--          energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
 --   namespace             workload namespace; '' for unallocated energy
 --   allocated_gpu_hours   GPU-hours held
 --   used_gpu_hours        GPU-hours held x activity of what was held; null where no activity is known
@@ -91,6 +91,7 @@ part as (
         energy.gpu_seconds,
         energy.used_gpu_seconds,
         if(energy.energy_joules is null, energy.gpu_seconds, 0) as unmeasured_gpu_seconds,
+        energy.accuracy_ratio,
         energy.energy_joules / 3.6e6 as gpu_kwh,
         energy.energy_joules / 3.6e6 * factor.pue_ratio as whole_kwh,
         location.kwh_grams as location_grams,
@@ -110,6 +111,7 @@ summed as (
         sum(gpu_seconds) / 3600 as allocated_gpu_hours,
         if(count(used_gpu_seconds) = count(*), sum(used_gpu_seconds), null) / 3600 as used_gpu_hours,
         sum(gpu_kwh) as energy_kwh,
+        min(accuracy_ratio) as energy_accuracy_ratio,
         sum(whole_kwh) as facility_kwh,
         if(count(location_grams) = count(*), sum(whole_kwh * location_grams), null) as co2e_grams,
         if(count(market_grams) = count(*), sum(whole_kwh * market_grams), null) as co2e_market_grams,
@@ -147,6 +149,7 @@ select
     allocated_cost,
     used_cost,
     energy_kwh,
+    energy_accuracy_ratio,
     facility_kwh,
     energy_cost,
     co2e_grams,
@@ -161,6 +164,7 @@ select
             else 'not_configured'
         end,
         'energy_kwh': if(energy_kwh is null, 'not_collected', null),
+        'energy_accuracy_ratio': if(energy_accuracy_ratio is null, 'accuracy_unknown', null),
         'facility_kwh': if(energy_kwh is null, 'not_collected', null),
         'energy_cost': case
             when energy_cost is not null then null

@@ -7,8 +7,8 @@
 -- reads:  facts.device_power_hour, facts.reserved_power_hour, period.energy_hour, period.workload
 -- params:
 -- source: period.energy_hour, facts.reserved_power_hour
--- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, active_joules, held_joules, idle_joules,
---          unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
+-- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, energy_accuracy_ratio, active_joules, held_joules,
+--          idle_joules, unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   namespace            workload namespace; '' for unallocated energy
 --   energy_joules        J in all: active, held, idle and unattributed
 --   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free; unknown counts as 0
@@ -52,6 +52,7 @@ part as (
         node_name,
         gpu_model,
         energy_method,
+        accuracy_ratio,
         energy_joules,
         active_joules,
         held_joules,
@@ -90,6 +91,7 @@ summed as (
         part.node_name,
         part.gpu_model,
         if(min(part.energy_method) = max(part.energy_method), min(part.energy_method), 'mixed') as energy_method,
+        min(part.accuracy_ratio) as energy_accuracy_ratio,
         sum(part.energy_joules) as energy_joules,
         sum(part.active_joules) as active_joules,
         sum(part.held_joules) as held_joules,
@@ -112,6 +114,7 @@ select
     summed.energy_joules,
     summed.energy_joules / 3.6e6 as energy_kwh,
     coalesce(summed.energy_method, 'none') as energy_method,
+    summed.energy_accuracy_ratio,
     summed.active_joules,
     summed.held_joules,
     summed.idle_joules,
@@ -121,6 +124,7 @@ select
     summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
     unknown_reasons(map {
+        'energy_accuracy_ratio': if(summed.energy_accuracy_ratio is null, 'accuracy_unknown', null),
         'reserved_joules': if(looked.is_looked_at, null, 'not_looked_at'),
         'power_watts_avg': if(summed.measured_seconds = 0, 'no_time', null)
     }) as unknown_reasons

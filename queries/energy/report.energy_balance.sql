@@ -8,8 +8,8 @@
 -- reads:  period.energy_hour, period.workload
 -- params:
 -- source: period.energy_hour; label of the namespace that owners.team_label names
--- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, active_joules, held_joules, idle_joules, unattributed_joules,
---          never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
+-- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, energy_accuracy_ratio, active_joules, held_joules, idle_joules,
+--          unattributed_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
 --   dimension             cluster, day, node_name, gpu_model, team, namespace, workload, pod or container: what the row is for
 --   value                 which of them; workloads as namespace/kind/name, pods as namespace/pod, containers as namespace/pod/container
 --   energy_joules         J in all: active, held, idle and unattributed
@@ -47,6 +47,8 @@ grouped as (
         bool_or(is_held) as is_held,
         min(energy_method) as least_method,
         max(energy_method) as largest_method,
+        sum(if(accuracy_ratio is null and energy_joules > 0, 1, 0)) as unrated_count,
+        sum(energy_joules * accuracy_ratio) as rated_joules,
         sum(columns('_joules$|^sm_')),
         sum(if(is_held, gpu_seconds, measured_seconds)) as measured_gpu_seconds,
         max(device_measured_seconds) as measured_seconds,
@@ -99,7 +101,7 @@ summed as (
         dimension,
         value,
         if(min(least_method) = max(largest_method), min(least_method), 'mixed') as energy_method,
-        sum(columns('_joules$|^sm_')),
+        sum(columns('_joules$|^sm_|^unrated_')),
         sum(measured_gpu_seconds) / 3600 as measured_gpu_hours,
         sum(power_watts * measured_seconds) / nullif(sum(measured_seconds), 0) as power_watts_avg,
         max(power_watts) as hour_power_watts_max
@@ -125,6 +127,7 @@ select
     energy_joules,
     energy_joules / 3.6e6 as energy_kwh,
     energy_method,
+    if(unrated_count = 0, rated_joules / nullif(energy_joules, 0), null) as energy_accuracy_ratio,
     active_joules,
     held_joules,
     idle_joules,
@@ -135,6 +138,7 @@ select
     if(sm_reason is null, sm_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,
     unknown_reasons(map {
+        'energy_accuracy_ratio': case when unrated_count > 0 then 'accuracy_unknown' when energy_accuracy_ratio is null then 'no_time' end,
         'power_watts_avg': watts_reason,
         'hour_power_watts_max': watts_reason,
         'sm_active_watts': sm_reason
