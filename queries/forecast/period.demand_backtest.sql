@@ -1,13 +1,14 @@
--- Error of the forecast a week ahead, on each day for which it could have been made from what was known then.
+-- Error of the forecast one to seven days ahead, on each day for which it could have been made from what was known then.
 --
--- From changes over a week that were known seven days before, seven of them at least.
+-- From changes over a week that were known on the day of the forecast, seven of them at least; beside it the value of that day, carried on.
 --
--- grain:  cluster, gpu_model, day
+-- grain:  cluster, gpu_model, day, lead_day_count
 -- reads:  period.demand_day
 -- params: until_at
 -- source: period.demand_day
 -- columns:
---   naive_gpu_hours     h a week before
+--   lead_day_count      days between forecast and day
+--   carried_gpu_hours   h on the day of the forecast
 --   expected_gpu_hours  h that the forecast would have said
 --   is_within           whether what came lay between low and high
 with past as (
@@ -21,8 +22,6 @@ weekly as (
         past.cluster,
         past.gpu_model,
         past.day,
-        past.held_gpu_hours,
-        before.held_gpu_hours as naive_gpu_hours,
         past.held_gpu_hours - before.held_gpu_hours as change_gpu_hours
     from past
     inner join past as before
@@ -34,26 +33,39 @@ weekly as (
 
 known as (
     select
-        weekly.* exclude (change_gpu_hours),
-        quantile_cont(known_then.change_gpu_hours, 0.1) as low_change_gpu_hours,
-        quantile_cont(known_then.change_gpu_hours, 0.5) as change_gpu_hours,
-        quantile_cont(known_then.change_gpu_hours, 0.9) as high_change_gpu_hours
-    from weekly
-    inner join weekly as known_then
+        origin.cluster,
+        origin.gpu_model,
+        origin.day,
+        origin.held_gpu_hours,
+        quantile_cont(weekly.change_gpu_hours, [0.1, 0.5, 0.9]) as changes
+    from past as origin
+    inner join weekly
         on
-            weekly.cluster = known_then.cluster
-            and weekly.gpu_model = known_then.gpu_model
-            and known_then.day <= weekly.day - 7
-    group by weekly.cluster, weekly.gpu_model, weekly.day, weekly.held_gpu_hours, weekly.naive_gpu_hours
+            origin.cluster = weekly.cluster
+            and origin.gpu_model = weekly.gpu_model
+            and weekly.day <= origin.day
+    group by origin.cluster, origin.gpu_model, origin.day, origin.held_gpu_hours
     having count(*) >= 7
 )
 
 select
-    cluster,
-    gpu_model,
-    day,
-    held_gpu_hours,
-    naive_gpu_hours,
-    greatest(0, naive_gpu_hours + change_gpu_hours) as expected_gpu_hours,
-    held_gpu_hours between naive_gpu_hours + low_change_gpu_hours and naive_gpu_hours + high_change_gpu_hours as is_within
-from known
+    past.cluster,
+    past.gpu_model,
+    past.day,
+    ahead.lead_day_count,
+    past.held_gpu_hours,
+    known.held_gpu_hours as carried_gpu_hours,
+    greatest(0, before.held_gpu_hours + known.changes[2]) as expected_gpu_hours,
+    past.held_gpu_hours between before.held_gpu_hours + known.changes[1] and before.held_gpu_hours + known.changes[3] as is_within
+from past
+cross join range(1, 8) as ahead (lead_day_count)
+inner join known
+    on
+        past.cluster = known.cluster
+        and past.gpu_model = known.gpu_model
+        and past.day = known.day + ahead.lead_day_count::integer
+inner join past as before
+    on
+        past.cluster = before.cluster
+        and past.gpu_model = before.gpu_model
+        and past.day = before.day + 7

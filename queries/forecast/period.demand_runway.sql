@@ -51,10 +51,10 @@ backtest as (
     select
         cluster,
         gpu_model,
-        count(*) as backtest_day_count,
-        median(held_gpu_hours - naive_gpu_hours) as weekly_change_gpu_hours,
+        count(distinct day) as backtest_day_count,
+        median(held_gpu_hours - carried_gpu_hours) filter (where lead_day_count = 7) as weekly_change_gpu_hours,
         sum(abs(held_gpu_hours - expected_gpu_hours)) / nullif(sum(held_gpu_hours), 0) as backtest_error_ratio,
-        sum(abs(held_gpu_hours - naive_gpu_hours)) / nullif(sum(held_gpu_hours), 0) as naive_error_ratio,
+        sum(abs(held_gpu_hours - carried_gpu_hours)) / nullif(sum(held_gpu_hours), 0) as naive_error_ratio,
         count(*) filter (where is_within) / count(*) as backtest_within_ratio
     from period.demand_backtest
     group by cluster, gpu_model

@@ -1,6 +1,7 @@
 -- Capacity runway of each GPU model from at least four weeks of history, with the error of such forecasts in the past.
 --
--- Forecast: the same weekday of the last week, plus the middle of what so many weeks changed before (period.demand_forecast).
+-- Forecast: the same weekday of the last week, plus the median change of so many weeks (period.demand_forecast). Where carrying the last
+-- day on was closer in the past there is none.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_runway
@@ -13,13 +14,25 @@
 --   day_count             days of data that count
 --   daily_held_gpu_hours  h held a day, mean of the last week
 --   runway_day_count      days until the expected demand reaches what is usable; null where it does not within the horizon
+with judged as (
+    select
+        *,
+        coalesce(backtest_error_ratio > naive_error_ratio, false) as is_worse,
+        case when horizon_day_count is null then if(is_worse, 'no_better', 'too_few_days') end as no_forecast
+    from period.demand_runway
+)
+
 select
     cluster,
     gpu_model,
     case
         when day_count < 28 then format('no forecast: {} of the 28 days of data that it needs are there', day_count)
+        when daily_held_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are allocated already'
+        when is_worse then format(
+            'no forecast: {:.1f} % off in the past, where carrying the last day on was {:.1f} % off',
+            100 * backtest_error_ratio, 100 * naive_error_ratio
+        )
         when horizon_day_count is null then 'no forecast: the last week is not whole'
-        when daily_held_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are held already'
         when runway_day_count is not null
             then format('all are expected to be allocated in {} day{}', runway_day_count, if(runway_day_count = 1, '', 's'))
         when early_runway_day_count is not null
@@ -46,12 +59,12 @@ select
         'daily_held_gpu_hours': if(daily_held_gpu_hours is null, 'too_few_days', null),
         'daily_usable_gpu_hours': if(daily_usable_gpu_hours is null, 'too_few_days', null),
         'weekly_change_gpu_hours': if(weekly_change_gpu_hours is null, 'too_few_days', null),
-        'runway_day_count': if(runway_day_count is null, if(horizon_day_count is null, 'too_few_days', 'beyond_horizon'), null),
-        'early_runway_day_count': if(early_runway_day_count is null, if(horizon_day_count is null, 'too_few_days', 'beyond_horizon'), null),
-        'horizon_day_count': if(horizon_day_count is null, 'too_few_days', null),
-        'short_gpu_hours': if(short_gpu_hours is null, 'too_few_days', null),
+        'runway_day_count': if(runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null),
+        'early_runway_day_count': if(early_runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null),
+        'horizon_day_count': no_forecast,
+        'short_gpu_hours': no_forecast,
         'backtest_error_ratio': if(backtest_error_ratio is null, if(backtest_day_count = 0, 'too_few_days', 'no_time'), null),
         'naive_error_ratio': if(naive_error_ratio is null, if(backtest_day_count = 0, 'too_few_days', 'no_time'), null),
         'backtest_within_ratio': if(backtest_within_ratio is null, 'too_few_days', null)
     }) as unknown_reasons
-from period.demand_runway
+from judged
