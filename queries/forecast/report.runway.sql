@@ -28,10 +28,12 @@ select
     case
         when day_count < 28 then format('no forecast: {} of the 28 days of data that it needs are there', day_count)
         when daily_held_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are allocated already'
-        when is_worse then format(
-            'no forecast: {:.1f} % off in the past, where carrying the last day on was {:.1f} % off',
-            100 * backtest_error_ratio, 100 * naive_error_ratio
-        )
+        when is_worse
+            then
+                format(
+                    'no forecast: {:.1f} % off in the past, where carrying the last day on was {:.1f} % off',
+                    100 * backtest_error_ratio, 100 * naive_error_ratio
+                )
         when horizon_day_count is null then 'no forecast: the last week is not whole'
         when runway_day_count is not null
             then format('all are expected to be allocated in {} day{}', runway_day_count, if(runway_day_count = 1, '', 's'))
