@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from gpureport.runtime.resources import catalog_rows
 from gpureport.tables.signals import SIGNALS, signal_columns
 from gpureport.tables.table import INSTANT, Column, Table
 
@@ -131,26 +132,7 @@ DEVICE_SIGNAL = Table(
         Column("other_metrics", pa.list_(pa.string()), "metrics that carry it too; used only where this one was silent"),
     ),
 )
-DROP_REASONS = {
-    "duplicate": "the same series and time again",
-    "copy": "a copy of a device value that another series holds",
-    "blank": "DCGM's way to write that there is no value",
-    "nan": "not a number",
-    "infinite": "infinite where the signal allows none",
-    "out_of_range": "outside what the signal can be: a share above 1, a negative count",
-    "not_applicable": "an integer type's largest value, which AMD's exporter means as not applicable",
-    "over_total": "memory used and free are together more than the total",
-    "dead": "a counter stuck at exactly 0 for an hour or more in which the GPU was busy by others",
-    "implausible": "power beyond 1.5 x the larger of limit and board power (3,000 W if neither is known), or under 1 % of it; "
-    "a limit beyond twice the board power",
-    "outlier": "up to ten counter values away from those around them, which go together",
-    "beyond_bound": "a counter grew faster than the device can: the growth is not believed",
-    "backward_step": "a counter fell to more than can have come since a reset: the step is no growth",
-    "stuck": "an energy counter grew by less than 1 % of what power shows, for 10 minutes and 10 kJ or more",
-    "ambiguous_unit": "a share that may be percent, on a day that does not tell which",
-    "mig": "the whole GPU's utilization, which is not known in MIG mode and printed as 0 for its instances",
-    "single_sample": "a counter with one sample: its growth is not known",
-}
+DROP_REASONS = {row["reason"]: row["meaning"] for row in catalog_rows("reason_dropped.csv")}
 """Why values are left out: the keys of ``device_signal.dropped``."""
 SOURCE = Table(
     "source",
