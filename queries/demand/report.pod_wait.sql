@@ -16,18 +16,16 @@
 select
     *,
     -- What no pod did took no time: a quantile of nothing.
-    map_from_entries([
-        { 'key': entry.name, 'value': entry.reason } for entry in [
-            { 'name': 'placing_seconds_p50', 'value': placing_seconds_p50, 'reason': 'no_pod' },
-            { 'name': 'placing_seconds_p90', 'value': placing_seconds_p90, 'reason': 'no_pod' },
-            { 'name': 'placing_seconds_p95', 'value': placing_seconds_p95, 'reason': 'no_pod' },
-            { 'name': 'placing_seconds_max', 'value': placing_seconds_max, 'reason': 'no_pod' },
-            { 'name': 'waiting_seconds_max', 'value': waiting_seconds_max, 'reason': 'no_pod' },
-            { 'name': 'pending_gpu_hours', 'value': pending_gpu_hours, 'reason': 'not_collected' },
-            { 'name': 'starting_seconds_p50', 'value': starting_seconds_p50, 'reason': 'not_collected' },
-            { 'name': 'starting_seconds_p90', 'value': starting_seconds_p90, 'reason': 'not_collected' },
-            { 'name': 'starting_seconds_p95', 'value': starting_seconds_p95, 'reason': 'not_collected' },
-            { 'name': 'starting_seconds_max', 'value': starting_seconds_max, 'reason': 'not_collected' }
-        ] if entry.value is null
-    ]) as unknown_reasons
+    unknown_reasons(map {
+        'placing_seconds_p50': if(placing_seconds_p50 is null, 'no_pod', null),
+        'placing_seconds_p90': if(placing_seconds_p90 is null, 'no_pod', null),
+        'placing_seconds_p95': if(placing_seconds_p95 is null, 'no_pod', null),
+        'placing_seconds_max': if(placing_seconds_max is null, 'no_pod', null),
+        'waiting_seconds_max': if(waiting_seconds_max is null, 'no_pod', null),
+        'pending_gpu_hours': if(pending_gpu_hours is null, 'not_collected', null),
+        'starting_seconds_p50': if(starting_seconds_p50 is null, 'not_collected', null),
+        'starting_seconds_p90': if(starting_seconds_p90 is null, 'not_collected', null),
+        'starting_seconds_p95': if(starting_seconds_p95 is null, 'not_collected', null),
+        'starting_seconds_max': if(starting_seconds_max is null, 'not_collected', null)
+    }) as unknown_reasons
 from period.wait

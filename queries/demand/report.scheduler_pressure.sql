@@ -135,35 +135,13 @@ select
     *,
     map_from_entries([
         {
-            'key': entry.name,
-            'value': if(entry.divisor = 0, 'none_allocatable', 'not_collected')
+            'key': figure.key,
+            'value': case
+                when starts_with(figure.key, 'requested_allocatable_ratio') and allocatable_units_avg = 0 then 'none_allocatable'
+                when starts_with(figure.key, 'demand_schedulable_ratio') and schedulable_units_avg = 0 then 'none_allocatable'
+                else 'not_collected'
+            end
         }
-        for entry in [
-            { 'name': 'pending_pod_count_avg', 'value': pending_pod_count_avg, 'divisor': null },
-            { 'name': 'pending_pod_count_max', 'value': pending_pod_count_max, 'divisor': null },
-            { 'name': 'pending_request_units_avg', 'value': pending_request_units_avg, 'divisor': null },
-            { 'name': 'pending_request_units_max', 'value': pending_request_units_max, 'divisor': null },
-            { 'name': 'requested_units_avg', 'value': requested_units_avg, 'divisor': null },
-            { 'name': 'allocatable_units_avg', 'value': allocatable_units_avg, 'divisor': null },
-            { 'name': 'requested_allocatable_ratio_avg', 'value': requested_allocatable_ratio_avg, 'divisor': allocatable_units_avg },
-            { 'name': 'requested_allocatable_ratio_max', 'value': requested_allocatable_ratio_max, 'divisor': allocatable_units_avg },
-            { 'name': 'unscheduled_pod_count_avg', 'value': unscheduled_pod_count_avg, 'divisor': null },
-            { 'name': 'unscheduled_pod_count_max', 'value': unscheduled_pod_count_max, 'divisor': null },
-            { 'name': 'unscheduled_units_avg', 'value': unscheduled_units_avg, 'divisor': null },
-            { 'name': 'unscheduled_units_max', 'value': unscheduled_units_max, 'divisor': null },
-            { 'name': 'gated_pod_count_avg', 'value': gated_pod_count_avg, 'divisor': null },
-            { 'name': 'bound_pending_pod_count_avg', 'value': bound_pending_pod_count_avg, 'divisor': null },
-            { 'name': 'bound_pending_pod_count_max', 'value': bound_pending_pod_count_max, 'divisor': null },
-            { 'name': 'bound_pending_units_avg', 'value': bound_pending_units_avg, 'divisor': null },
-            { 'name': 'held_units_avg', 'value': held_units_avg, 'divisor': null },
-            { 'name': 'schedulable_units_avg', 'value': schedulable_units_avg, 'divisor': null },
-            { 'name': 'cordoned_units_avg', 'value': cordoned_units_avg, 'divisor': null },
-            { 'name': 'not_ready_units_avg', 'value': not_ready_units_avg, 'divisor': null },
-            { 'name': 'demand_schedulable_ratio_avg', 'value': demand_schedulable_ratio_avg, 'divisor': schedulable_units_avg },
-            { 'name': 'demand_schedulable_ratio_max', 'value': demand_schedulable_ratio_max, 'divisor': schedulable_units_avg },
-            { 'name': 'opencost_pending_pod_count_avg', 'value': opencost_pending_pod_count_avg, 'divisor': null },
-            { 'name': 'opencost_pending_request_units_avg', 'value': opencost_pending_request_units_avg, 'divisor': null },
-            { 'name': 'opencost_requested_allocatable_ratio_avg', 'value': opencost_requested_allocatable_ratio_avg, 'divisor': null }
-        ] if entry.value is null
+        for figure in map_entries(cast(to_json(wide) as map (varchar, varchar))) if figure.value is null
     ]) as unknown_reasons
 from wide
