@@ -99,26 +99,11 @@ unnamed as (
 judged as (
     select
         *,
-        case
-            when power_seen_seconds is null then board_reason
-            when power_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as power_reason,
-        case
-            when gpu_temp_seen_seconds is null then board_reason
-            when gpu_temp_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as gpu_temp_reason,
-        case
-            when memory_temp_seen_seconds is null then board_reason
-            when memory_temp_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as memory_temp_reason,
-        case
-            when sm_clock_seen_seconds is null then board_reason
-            when sm_clock_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as sm_clock_reason,
-        case
-            when memory_clock_seen_seconds is null then board_reason
-            when memory_clock_seen_seconds < $figure_min_coverage_ratio * device_seconds then 'low_coverage'
-        end as memory_clock_reason
+        why_unknown(power_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as power_reason,
+        why_unknown(gpu_temp_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as gpu_temp_reason,
+        why_unknown(memory_temp_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as memory_temp_reason,
+        why_unknown(sm_clock_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as sm_clock_reason,
+        why_unknown(memory_clock_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as memory_clock_reason
     from total
 ),
 

@@ -16,26 +16,10 @@ with counter as (
         gpu_instance_id,
         hour_start_at,
         unnest([
-            {
-                'violation': 'power',
-                'violation_seconds': power_violation_seconds,
-                'seen_seconds': power_violation_seen_seconds
-            },
-            {
-                'violation': 'thermal',
-                'violation_seconds': thermal_violation_seconds,
-                'seen_seconds': thermal_violation_seen_seconds
-            },
-            {
-                'violation': 'sync_boost',
-                'violation_seconds': sync_boost_violation_seconds,
-                'seen_seconds': sync_boost_violation_seen_seconds
-            },
-            {
-                'violation': 'board_limit',
-                'violation_seconds': board_limit_violation_seconds,
-                'seen_seconds': board_limit_violation_seen_seconds
-            }
+            { 'violation': 'power', 'violation_seconds': power_violation_seconds, 'seen_seconds': power_violation_seen_seconds },
+            { 'violation': 'thermal', 'violation_seconds': thermal_violation_seconds, 'seen_seconds': thermal_violation_seen_seconds },
+            { 'violation': 'sync_boost', 'violation_seconds': sync_boost_violation_seconds, 'seen_seconds': sync_boost_violation_seen_seconds },
+            { 'violation': 'board_limit', 'violation_seconds': board_limit_violation_seconds, 'seen_seconds': board_limit_violation_seen_seconds }
         ], recursive := true)
     from facts.device_hour
 )

@@ -42,26 +42,10 @@ with part as (
         if(count(xid_error_count) = count(*), sum(xid_error_count), null) as xid_error_count,
         if(count(xid_codes) = count(*), list_sort(list_distinct(flatten(list(xid_codes)))), null) as xid_codes,
         if(count(columns('_per_second_avg$')) = count(*), sum(columns('_per_second_avg$')), null) as "\0",
-        if(
-            count(pcie_tx_ratio_avg) = count(*),
-            sum(pcie_tx_ratio_avg * pcie_tx_seen_seconds) / sum(pcie_tx_seen_seconds),
-            null
-        ) as pcie_tx_ratio_avg,
-        if(
-            count(pcie_rx_ratio_avg) = count(*),
-            sum(pcie_rx_ratio_avg * pcie_rx_seen_seconds) / sum(pcie_rx_seen_seconds),
-            null
-        ) as pcie_rx_ratio_avg,
-        if(
-            count(nvlink_tx_ratio_avg) = count(*),
-            sum(nvlink_tx_ratio_avg * nvlink_tx_seen_seconds) / sum(nvlink_tx_seen_seconds),
-            null
-        ) as nvlink_tx_ratio_avg,
-        if(
-            count(nvlink_rx_ratio_avg) = count(*),
-            sum(nvlink_rx_ratio_avg * nvlink_rx_seen_seconds) / sum(nvlink_rx_seen_seconds),
-            null
-        ) as nvlink_rx_ratio_avg,
+        if(count(pcie_tx_ratio_avg) = count(*), sum(pcie_tx_ratio_avg * pcie_tx_seen_seconds) / sum(pcie_tx_seen_seconds), null) as pcie_tx_ratio_avg,
+        if(count(pcie_rx_ratio_avg) = count(*), sum(pcie_rx_ratio_avg * pcie_rx_seen_seconds) / sum(pcie_rx_seen_seconds), null) as pcie_rx_ratio_avg,
+        if(count(nvlink_tx_ratio_avg) = count(*), sum(nvlink_tx_ratio_avg * nvlink_tx_seen_seconds) / sum(nvlink_tx_seen_seconds), null) as nvlink_tx_ratio_avg,
+        if(count(nvlink_rx_ratio_avg) = count(*), sum(nvlink_rx_ratio_avg * nvlink_rx_seen_seconds) / sum(nvlink_rx_seen_seconds), null) as nvlink_rx_ratio_avg,
         -- Why it is null on a device: of several reasons the first by letter; a sum that lacks a device has a reason of its own.
         min(unknown_reasons['power_violation_ratio']) as power_violation_ratio_reason,
         min(unknown_reasons['thermal_violation_ratio']) as thermal_violation_ratio_reason,
