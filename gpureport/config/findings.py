@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, field_validator
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SEVERITIES = ("info", "warning", "critical")
 
 
+Ratio = Annotated[float, Field(gt=0, le=1)]
+
+
 class Thresholds(Section):
     """From where something is worth a line; each name is that of a parameter of the SQL."""
 
@@ -32,37 +35,31 @@ class Thresholds(Section):
         600.0, ge=0, description="s for which a container's devices must have been seen before it is judged"
     )
     boundness_seconds_min: float = Field(60.0, ge=0, description="s of activity before it is said what limits a container")
-    idle_ratio: float = Field(0.9, gt=0, le=1, description="share of held time without activity at which a holder counts as idle")
-    workload_idle_ratio: float = Field(
-        0.5, gt=0, le=1, description="share of allocated time without activity at which several pods of a workload count as idle"
+    idle_ratio: Ratio = Field(0.9, description="share of held time without activity at which a holder counts as idle")
+    workload_idle_ratio: Ratio = Field(
+        0.5, description="share of allocated time without activity at which several pods of a workload count as idle"
     )
-    unseen_ratio: float = Field(0.1, gt=0, le=1, description="share of expected time without data from which a node is reported")
+    unseen_ratio: Ratio = Field(0.1, description="share of expected time without data from which a node is reported")
     unnamed_ratio: float = Field(
         0.01,
         ge=0,
         le=1,
         description="share of a GPU's time in which it may be active while no pod is named, because labels lag behind their pod",
     )
-    busy_ratio: float = Field(
-        0.8, gt=0, le=1, description="mean engine activity or GPU utilization at which low SM activity counts as ineffective"
+    busy_ratio: Ratio = Field(
+        0.8, description="mean engine activity or GPU utilization at which low SM activity counts as ineffective"
     )
-    ineffective_sm_ratio: float = Field(
-        0.5, gt=0, le=1, description="mean SM activity below which a busy container is ineffective"
-    )
-    compute_sm_ratio: float = Field(0.8, gt=0, le=1, description="mean SM activity at which work counts as compute-bound")
-    bandwidth_dram_ratio: float = Field(
-        0.5, gt=0, le=1, description="mean DRAM activity at which work counts as bound by memory bandwidth"
-    )
+    ineffective_sm_ratio: Ratio = Field(0.5, description="mean SM activity below which a busy container is ineffective")
+    compute_sm_ratio: Ratio = Field(0.8, description="mean SM activity at which work counts as compute-bound")
+    bandwidth_dram_ratio: Ratio = Field(0.5, description="mean DRAM activity at which work counts as bound by memory bandwidth")
     io_pcie_bytes_per_second: float = Field(
         1e9, gt=0, description="PCIe traffic in both directions, in bytes/s, at which work counts as bound by input and output"
     )
-    io_sm_ratio: float = Field(
-        0.3, gt=0, le=1, description="mean SM activity below which work with that PCIe traffic counts as I/O-bound"
+    io_sm_ratio: Ratio = Field(0.3, description="mean SM activity below which work with that PCIe traffic counts as I/O-bound")
+    latency_engine_ratio: Ratio = Field(
+        0.4, description="mean engine activity at which few active SMs mean small or serial kernels"
     )
-    latency_engine_ratio: float = Field(
-        0.4, gt=0, le=1, description="mean engine activity at which few active SMs mean small or serial kernels"
-    )
-    latency_sm_ratio: float = Field(0.25, gt=0, le=1, description="mean SM activity below which the active SMs count as few")
+    latency_sm_ratio: Ratio = Field(0.25, description="mean SM activity below which the active SMs count as few")
     throttle_ratio: float = Field(
         0.05, ge=0, le=1, description="share of time with power capping or thermal throttling that is accepted"
     )

@@ -257,7 +257,11 @@ explained as (
     select
         total.*,
         round(total.observed_device_seconds + total.unknown_device_seconds, 3) as expected_device_seconds,
-        if(total.observed_device_seconds = 0, coalesce(likely.own, likely.longest), likely.longest) as found
+        if(
+            total.unknown_device_seconds <= 0.01 * expected_device_seconds,
+            { 'reason': '', 'evidence': '' },
+            coalesce(if(total.observed_device_seconds = 0, likely.own, null), likely.longest, { 'reason': 'partial', 'evidence': '' })
+        ) as found
     from total
     left join likely
         using (cluster, signal, node_name, day)
@@ -280,14 +284,8 @@ select
     explained.node_name,
     explained.day,
     explained.observed_device_seconds / (explained.observed_device_seconds + explained.unknown_device_seconds) as coverage_ratio,
-    case
-        when explained.unknown_device_seconds <= 0.01 * explained.expected_device_seconds then ''
-        else coalesce(explained.found.reason, 'partial')
-    end as reason,
-    case
-        when explained.unknown_device_seconds <= 0.01 * explained.expected_device_seconds then ''
-        else coalesce(explained.found.evidence, '')
-    end as evidence,
+    explained.found.reason,
+    explained.found.evidence,
     coalesce(explained.source_metrics, '') as source_metrics,
     explained.expected_device_count,
     explained.observed_device_count,
