@@ -35,7 +35,7 @@ _IN_TERMINAL = {
         "allocated_gpu_hours",
         "effective_change_gpu_hours",
     ),
-    "finding_change": ("change", "code", "severity", "namespace", "pod", "node_name", "evidence"),
+    "finding_change": ("change", "code", "severity", "namespace", "workload", "node_name", "device_uuid", "evidence"),
 }
 _FINDINGS_MAX = 30
 _Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]

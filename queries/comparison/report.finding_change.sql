@@ -1,6 +1,7 @@
 -- Findings that are new since the previous period, and findings that are resolved.
 --
--- A finding is the same if its code and what it is about are the same, whichever pods and GPUs a workload had; for those that stayed, the hours say whether they grew.
+-- A finding is the same if its code and what it is about are the same, whichever pods and GPUs a workload had, and
+-- whichever pods a GPU; for those that stayed, the hours say whether they grew.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding, previous.capacity, previous.finding
@@ -54,11 +55,11 @@ paired as (
         code,
         cluster,
         detail,
-        if(
-            workload != '',
-            [namespace, workload_kind, workload, container],
-            [namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id]
-        )
+        case
+            when workload != '' then [namespace, workload_kind, workload, container]
+            when device_uuid != '' then [node_name, device_uuid, gpu_instance_id]
+            else [namespace, pod, pod_uid, container, node_name]
+        end
 ),
 
 told as (
