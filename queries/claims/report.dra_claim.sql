@@ -175,13 +175,13 @@ select
     held.start_source,
     held.end_source,
     held.end_uncertainty_seconds,
-    unknown_reasons(map {
-        'used_seconds': if(hour.used_seconds is null, 'pods_not_listed', null),
-        'idle_seconds': if(hour.used_seconds is null, 'pods_not_listed', null),
-        'reserved_idle_gpu_hours': if(hour.reserved_idle_gpu_hours is null and not held.is_admin_access, 'pods_not_listed', null),
-        'share_ratio': if(held.share_ratio is null, 'not_observed', null),
-        'end_uncertainty_seconds': if(held.end_uncertainty_seconds is null, 'labels_only', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('used_seconds', if(hour.used_seconds is null, 'pods_not_listed', null)),
+        ('idle_seconds', if(hour.used_seconds is null, 'pods_not_listed', null)),
+        ('reserved_idle_gpu_hours', if(hour.reserved_idle_gpu_hours is null and not held.is_admin_access, 'pods_not_listed', null)),
+        ('share_ratio', if(held.share_ratio is null, 'not_observed', null)),
+        ('end_uncertainty_seconds', if(held.end_uncertainty_seconds is null, 'labels_only', null))
+    ]) as unknown_reasons
 from held
 inner join hour
     using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)

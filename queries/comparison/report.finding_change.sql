@@ -88,10 +88,10 @@ select
     told.evidence,
     told.earlier_gpu_hours,
     told.later_gpu_hours as gpu_hours,
-    unknown_reasons(map {
-        'earlier_gpu_hours': if(told.earlier_gpu_hours is null, if(told.change = 'new', 'not_found', 'not_estimated'), null),
-        'gpu_hours': if(told.later_gpu_hours is null, if(told.change = 'resolved', 'not_found', 'not_estimated'), null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('earlier_gpu_hours', if(told.earlier_gpu_hours is null, if(told.change = 'new', 'not_found', 'not_estimated'), null)),
+        ('gpu_hours', if(told.later_gpu_hours is null, if(told.change = 'resolved', 'not_found', 'not_estimated'), null))
+    ]) as unknown_reasons
 from told
 left join rule
     using (code)

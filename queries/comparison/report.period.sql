@@ -115,13 +115,13 @@ select
     coalesce(wait.size, '') as placing_size,
     wait.placed_pod_count,
     wait.placing_seconds_p95,
-    unknown_reasons(map {
-        'energy_joules': if(energy.energy_joules is null, 'not_collected', null),
-        'allocated_cost': if(cost.allocated_cost is null, 'not_configured', null),
-        'unscheduled_unit_hours': if(demand.unscheduled_unit_hours is null, 'not_collected', null),
-        'placed_pod_count': if(wait.placed_pod_count is null, 'no_pod', null),
-        'placing_seconds_p95': if(wait.placing_seconds_p95 is null, 'no_pod', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('energy_joules', if(energy.energy_joules is null, 'not_collected', null)),
+        ('allocated_cost', if(cost.allocated_cost is null, 'not_configured', null)),
+        ('unscheduled_unit_hours', if(demand.unscheduled_unit_hours is null, 'not_collected', null)),
+        ('placed_pod_count', if(wait.placed_pod_count is null, 'no_pod', null)),
+        ('placing_seconds_p95', if(wait.placing_seconds_p95 is null, 'no_pod', null))
+    ]) as unknown_reasons
 from capacity
 inner join bucket
     using (period, cluster)

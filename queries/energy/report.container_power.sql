@@ -143,22 +143,22 @@ select
     coalesce(judged.activity_unknown_seconds, 0) as activity_unknown_seconds,
     coalesce(judged.equal_seconds, 0) as equal_seconds,
     coalesce(judged.clamped_count, 0) as clamped_count,
-    unknown_reasons(map {
-        'active_joules': coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)),
-        'held_joules': coalesce(judged.above_reason, if(judged.held_joules is null, 'not_collected', null)),
-        'idle_joules': if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null),
-        'active_joules_kepler': if(judged.active_joules_kepler is null, coalesce(judged.unmeasured_reason, 'not_collected'), null),
-        'active_watts_avg': coalesce(judged.watts_reason, if(judged.active_joules is null, 'not_collected', null)),
-        'idle_watts': if(judged.idle_watts is null, coalesce(judged.idle_reason, 'not_collected'), null),
-        'active_joules_unweighted': coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)),
-        'charged_joules': if(judged.charged_joules is null, coalesce(judged.idle_reason, 'not_collected'), null),
-        'active_watts_max': case
+    unknown_reasons([
+        ('active_joules', coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null))),
+        ('held_joules', coalesce(judged.above_reason, if(judged.held_joules is null, 'not_collected', null))),
+        ('idle_joules', if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),
+        ('active_joules_kepler', if(judged.active_joules_kepler is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
+        ('active_watts_avg', coalesce(judged.watts_reason, if(judged.active_joules is null, 'not_collected', null))),
+        ('idle_watts', if(judged.idle_watts is null, coalesce(judged.idle_reason, 'not_collected'), null)),
+        ('active_joules_unweighted', coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null))),
+        ('charged_joules', if(judged.charged_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),
+        ('active_watts_max', case
             when judged.above_reason is not null then judged.above_reason
             when judged.active_joules is null then 'not_collected'
             when judged.active_watts_max is null then if(judged.active_seconds > 0, 'not_collected', 'not_active')
-        end,
-        'sm_active_watts': coalesce(judged.sm_reason, if(judged.active_joules is null, 'not_collected', null))
-    }) as unknown_reasons
+        end),
+        ('sm_active_watts', coalesce(judged.sm_reason, if(judged.active_joules is null, 'not_collected', null)))
+    ]) as unknown_reasons
 from period.figure as figure
 left join judged
     using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)

@@ -155,31 +155,31 @@ select
     co2e_grams,
     co2e_market_grams,
     unmeasured_gpu_hours,
-    unknown_reasons(map {
-        'used_gpu_hours': if(used_gpu_hours is null, 'not_collected', null),
-        'allocated_cost': if(allocated_cost is null, 'not_configured', null),
-        'used_cost': case
+    unknown_reasons([
+        ('used_gpu_hours', if(used_gpu_hours is null, 'not_collected', null)),
+        ('allocated_cost', if(allocated_cost is null, 'not_configured', null)),
+        ('used_cost', case
             when used_cost is not null then null
             when used_gpu_hours is null then 'not_collected'
             else 'not_configured'
-        end,
-        'energy_kwh': if(energy_kwh is null, 'not_collected', null),
-        'energy_accuracy_ratio': if(energy_accuracy_ratio is null, 'accuracy_unknown', null),
-        'facility_kwh': if(energy_kwh is null, 'not_collected', null),
-        'energy_cost': case
+        end),
+        ('energy_kwh', if(energy_kwh is null, 'not_collected', null)),
+        ('energy_accuracy_ratio', if(energy_accuracy_ratio is null, 'accuracy_unknown', null)),
+        ('facility_kwh', if(energy_kwh is null, 'not_collected', null)),
+        ('energy_cost', case
             when energy_cost is not null then null
             when kwh_cost is null then 'not_configured'
             else 'not_collected'
-        end,
-        'co2e_grams': case
+        end),
+        ('co2e_grams', case
             when co2e_grams is not null then null
             when has_location then 'not_collected'
             else 'not_configured'
-        end,
-        'co2e_market_grams': case
+        end),
+        ('co2e_market_grams', case
             when co2e_market_grams is not null then null
             when has_market then 'not_collected'
             else 'not_configured'
-        end
-    }) as unknown_reasons
+        end)
+    ]) as unknown_reasons
 from priced

@@ -123,11 +123,11 @@ select
     if(looked.is_looked_at, summed.seen_reserved_joules, null) as reserved_joules,
     summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
-    unknown_reasons(map {
-        'energy_accuracy_ratio': if(summed.energy_accuracy_ratio is null, 'accuracy_unknown', null),
-        'reserved_joules': if(looked.is_looked_at, null, 'not_looked_at'),
-        'power_watts_avg': if(summed.measured_seconds = 0, 'no_time', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('energy_accuracy_ratio', if(summed.energy_accuracy_ratio is null, 'accuracy_unknown', null)),
+        ('reserved_joules', if(looked.is_looked_at, null, 'not_looked_at')),
+        ('power_watts_avg', if(summed.measured_seconds = 0, 'no_time', null))
+    ]) as unknown_reasons
 from summed
 left join team
     using (cluster, namespace)

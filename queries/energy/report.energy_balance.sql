@@ -137,11 +137,11 @@ select
     hour_power_watts_max,
     if(sm_reason is null, sm_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,
-    unknown_reasons(map {
-        'energy_accuracy_ratio': case when unrated_count > 0 then 'accuracy_unknown' when energy_accuracy_ratio is null then 'no_time' end,
-        'power_watts_avg': watts_reason,
-        'hour_power_watts_max': watts_reason,
-        'sm_active_watts': sm_reason
-    }) as unknown_reasons
+    unknown_reasons([
+        ('energy_accuracy_ratio', case when unrated_count > 0 then 'accuracy_unknown' when energy_accuracy_ratio is null then 'no_time' end),
+        ('power_watts_avg', watts_reason),
+        ('hour_power_watts_max', watts_reason),
+        ('sm_active_watts', sm_reason)
+    ]) as unknown_reasons
 from judged
 where energy_joules > 0 or measured_gpu_hours > 0

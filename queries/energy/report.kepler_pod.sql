@@ -89,10 +89,10 @@ select
     if(ratio_reason is null, kepler_joules / above_idle_joules, null) as kepler_ratio,
     kepler_seconds,
     coalesce(measured_seconds, 0) as measured_seconds,
-    unknown_reasons(map {
-        'above_idle_watts_avg': above_reason,
-        'above_idle_joules': above_reason,
-        'active_joules_kepler': reason,
-        'kepler_ratio': ratio_reason
-    }) as unknown_reasons
+    unknown_reasons([
+        ('above_idle_watts_avg', above_reason),
+        ('above_idle_joules', above_reason),
+        ('active_joules_kepler', reason),
+        ('kepler_ratio', ratio_reason)
+    ]) as unknown_reasons
 from judged

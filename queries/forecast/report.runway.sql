@@ -57,16 +57,16 @@ select
     backtest_error_ratio,
     naive_error_ratio,
     backtest_within_ratio,
-    unknown_reasons(map {
-        'daily_held_gpu_hours': if(daily_held_gpu_hours is null, 'too_few_days', null),
-        'daily_usable_gpu_hours': if(daily_usable_gpu_hours is null, 'too_few_days', null),
-        'weekly_change_gpu_hours': if(weekly_change_gpu_hours is null, 'too_few_days', null),
-        'runway_day_count': if(runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null),
-        'early_runway_day_count': if(early_runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null),
-        'horizon_day_count': no_forecast,
-        'short_gpu_hours': no_forecast,
-        'backtest_error_ratio': if(backtest_error_ratio is null, if(backtest_day_count = 0, 'too_few_days', 'no_time'), null),
-        'naive_error_ratio': if(naive_error_ratio is null, if(backtest_day_count = 0, 'too_few_days', 'no_time'), null),
-        'backtest_within_ratio': if(backtest_within_ratio is null, 'too_few_days', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('daily_held_gpu_hours', if(daily_held_gpu_hours is null, 'too_few_days', null)),
+        ('daily_usable_gpu_hours', if(daily_usable_gpu_hours is null, 'too_few_days', null)),
+        ('weekly_change_gpu_hours', if(weekly_change_gpu_hours is null, 'too_few_days', null)),
+        ('runway_day_count', if(runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null)),
+        ('early_runway_day_count', if(early_runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null)),
+        ('horizon_day_count', no_forecast),
+        ('short_gpu_hours', no_forecast),
+        ('backtest_error_ratio', if(backtest_error_ratio is null, if(backtest_day_count = 0, 'too_few_days', 'no_time'), null)),
+        ('naive_error_ratio', if(naive_error_ratio is null, if(backtest_day_count = 0, 'too_few_days', 'no_time'), null)),
+        ('backtest_within_ratio', if(backtest_within_ratio is null, 'too_few_days', null))
+    ]) as unknown_reasons
 from judged

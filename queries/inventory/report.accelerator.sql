@@ -172,10 +172,10 @@ select
     gpu_device,
     coalesce(used_seen_seconds, 0) as memory_used_seen_seconds,
     coalesce(duty_seen_seconds, 0) as duty_cycle_seen_seconds,
-    unknown_reasons(map {
-        'memory_total_bytes': total_reason,
-        'memory_used_bytes': used_reason,
-        'memory_used_bytes_max': used_reason,
-        'duty_cycle_percent': duty_reason
-    }) as unknown_reasons
+    unknown_reasons([
+        ('memory_total_bytes', total_reason),
+        ('memory_used_bytes', used_reason),
+        ('memory_used_bytes_max', used_reason),
+        ('duty_cycle_percent', duty_reason)
+    ]) as unknown_reasons
 from judged

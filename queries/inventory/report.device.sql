@@ -199,35 +199,35 @@ select
     figure.source_metrics,
     map_concat(
         figure.unknown_reasons,
-        unknown_reasons(map {
-            'unheld_seconds': if(total.is_split, 'instance_scope', unnamed.cause),
-            'energy_joules': health.energy_reason,
-            'idle_joules': coalesce(health.energy_reason, case
+        unknown_reasons([
+            ('unheld_seconds', if(total.is_split, 'instance_scope', unnamed.cause)),
+            ('energy_joules', health.energy_reason),
+            ('idle_joules', coalesce(health.energy_reason, case
                 when power.measured_joules is null then health.board_reason
                 when power.idle_joules is null then 'idle_unknown'
-            end),
-            'attributed_joules': coalesce(health.energy_reason, if(power.attributed_joules is null, health.board_reason, null)),
-            'unattributed_joules': coalesce(health.energy_reason, if(power.unattributed_joules is null, health.board_reason, null)),
-            'closing_error_joules': coalesce(health.energy_reason, if(power.closing_error_joules is null, health.board_reason, null)),
-            'counter_joules': if(power.counter_joules is null, health.board_reason, null),
-            'integral_joules': if(power.integral_joules is null, health.board_reason, null),
-            'counter_difference_joules': if(power.integral_joules is null, health.board_reason, null),
-            'power_watts_avg': health.power_reason,
-            'power_watts_max': health.power_reason,
-            'power_limit_watts_max': if(health.power_limit_watts_max is null, health.board_reason, null),
-            'gpu_temp_celsius_avg': health.gpu_temp_reason,
-            'gpu_temp_celsius_max': health.gpu_temp_reason,
-            'memory_temp_celsius_avg': health.memory_temp_reason,
-            'memory_temp_celsius_max': health.memory_temp_reason,
-            'sm_clock_hertz_avg': health.sm_clock_reason,
-            'sm_clock_hertz_max': health.sm_clock_reason,
-            'memory_clock_hertz_avg': health.memory_clock_reason,
-            'memory_clock_hertz_max': health.memory_clock_reason,
-            'pcie_replay_count': if(health.pcie_replay_count is null, health.board_reason, null),
-            'memory_total_bytes': case
+            end)),
+            ('attributed_joules', coalesce(health.energy_reason, if(power.attributed_joules is null, health.board_reason, null))),
+            ('unattributed_joules', coalesce(health.energy_reason, if(power.unattributed_joules is null, health.board_reason, null))),
+            ('closing_error_joules', coalesce(health.energy_reason, if(power.closing_error_joules is null, health.board_reason, null))),
+            ('counter_joules', if(power.counter_joules is null, health.board_reason, null)),
+            ('integral_joules', if(power.integral_joules is null, health.board_reason, null)),
+            ('counter_difference_joules', if(power.integral_joules is null, health.board_reason, null)),
+            ('power_watts_avg', health.power_reason),
+            ('power_watts_max', health.power_reason),
+            ('power_limit_watts_max', if(health.power_limit_watts_max is null, health.board_reason, null)),
+            ('gpu_temp_celsius_avg', health.gpu_temp_reason),
+            ('gpu_temp_celsius_max', health.gpu_temp_reason),
+            ('memory_temp_celsius_avg', health.memory_temp_reason),
+            ('memory_temp_celsius_max', health.memory_temp_reason),
+            ('sm_clock_hertz_avg', health.sm_clock_reason),
+            ('sm_clock_hertz_max', health.sm_clock_reason),
+            ('memory_clock_hertz_avg', health.memory_clock_reason),
+            ('memory_clock_hertz_max', health.memory_clock_reason),
+            ('pcie_replay_count', if(health.pcie_replay_count is null, health.board_reason, null)),
+            ('memory_total_bytes', case
                 when health.memory_total_bytes is null then if(total.is_split, 'instance_scope', 'not_collected')
-            end
-        })
+            end)
+        ])
     ) as unknown_reasons
 from period.figure as figure
 inner join total

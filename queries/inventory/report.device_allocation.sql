@@ -322,13 +322,13 @@ select
     sm_active_avg,
     memory_used_ratio_avg,
     memory_used_bytes,
-    unknown_reasons(map {
-        'observed_seconds': if(observed_seconds is null, reason, null),
-        'allocated_gpu_hours': if(allocated_gpu_hours is null, if(is_found, 'not_collected', reason), null),
-        'used_gpu_hours': if(used_gpu_hours is null, if(is_found, 'not_collected', reason), null),
-        'gpu_usage_avg': if(gpu_usage_avg is null, coalesce(figure_reasons['gpu_usage_avg'], reason), null),
-        'sm_active_avg': if(sm_active_avg is null, coalesce(figure_reasons['sm_active_avg'], reason), null),
-        'memory_used_ratio_avg': if(memory_used_ratio_avg is null, coalesce(figure_reasons['memory_used_ratio_avg'], reason), null),
-        'memory_used_bytes': if(memory_used_bytes is null, coalesce(figure_reasons['memory_used_ratio_avg'], reason), null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('observed_seconds', if(observed_seconds is null, reason, null)),
+        ('allocated_gpu_hours', if(allocated_gpu_hours is null, if(is_found, 'not_collected', reason), null)),
+        ('used_gpu_hours', if(used_gpu_hours is null, if(is_found, 'not_collected', reason), null)),
+        ('gpu_usage_avg', if(gpu_usage_avg is null, coalesce(figure_reasons['gpu_usage_avg'], reason), null)),
+        ('sm_active_avg', if(sm_active_avg is null, coalesce(figure_reasons['sm_active_avg'], reason), null)),
+        ('memory_used_ratio_avg', if(memory_used_ratio_avg is null, coalesce(figure_reasons['memory_used_ratio_avg'], reason), null)),
+        ('memory_used_bytes', if(memory_used_bytes is null, coalesce(figure_reasons['memory_used_ratio_avg'], reason), null))
+    ]) as unknown_reasons
 from joined

@@ -53,9 +53,9 @@ select
     active[1] as active_gpus_p50,
     active[2] as active_gpus_p95,
     active[3] as active_gpus_max,
-    unknown_reasons(map {
-        'active_gpus_p50': if(active is null, 'low_coverage', null),
-        'active_gpus_p95': if(active is null, 'low_coverage', null),
-        'active_gpus_max': if(active is null, 'low_coverage', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('active_gpus_p50', if(active is null, 'low_coverage', null)),
+        ('active_gpus_p95', if(active is null, 'low_coverage', null)),
+        ('active_gpus_max', if(active is null, 'low_coverage', null))
+    ]) as unknown_reasons
 from summed

@@ -101,11 +101,11 @@ select
     core_scope,
     coalesce(memory_scope, '') as memory_scope,
     observed_seconds,
-    unknown_reasons(map {
-        'used_core_percent': if(used_core_percent is null, core_reason, null),
-        'requested_memory_bytes': if(requested_memory_bytes is null, memory_reasons['memory_total_bytes'], null),
-        'used_memory_bytes': if(used_memory_bytes is null, memory_reasons['memory_used_bytes'], null),
-        'used_memory_bytes_max': if(used_memory_bytes_max is null, memory_reasons['memory_used_bytes_max'], null),
-        'memory_total_bytes': if(memory_total_bytes is null, memory_reasons['memory_total_bytes'], null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('used_core_percent', if(used_core_percent is null, core_reason, null)),
+        ('requested_memory_bytes', if(requested_memory_bytes is null, memory_reasons['memory_total_bytes'], null)),
+        ('used_memory_bytes', if(used_memory_bytes is null, memory_reasons['memory_used_bytes'], null)),
+        ('used_memory_bytes_max', if(used_memory_bytes_max is null, memory_reasons['memory_used_bytes_max'], null)),
+        ('memory_total_bytes', if(memory_total_bytes is null, memory_reasons['memory_total_bytes'], null))
+    ]) as unknown_reasons
 from matched

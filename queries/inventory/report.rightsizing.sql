@@ -55,14 +55,14 @@ select
     sm_active_ratio_max as sm_active_max,
     memory_used_bytes_max,
     memory_used_ratio_max,
-    unknown_reasons(map {
-        'instance_count': case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end,
-        'freed_gpu_hours': case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end,
-        'busiest_sm_active_ratio': if(busiest_sm_active_ratio is null, 'not_collected', null),
-        'busiest_sm_occupancy_ratio': if(busiest_sm_occupancy_ratio is null, 'not_collected', null),
-        'busiest_dram_active_ratio': if(busiest_dram_active_ratio is null, 'not_collected', null),
-        'sm_active_max': if(sm_active_ratio_max is null, 'not_collected', null),
-        'memory_used_bytes_max': if(memory_used_bytes_max is null, 'not_collected', null),
-        'memory_used_ratio_max': if(memory_used_ratio_max is null, 'not_collected', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('instance_count', case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end),
+        ('freed_gpu_hours', case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end),
+        ('busiest_sm_active_ratio', if(busiest_sm_active_ratio is null, 'not_collected', null)),
+        ('busiest_sm_occupancy_ratio', if(busiest_sm_occupancy_ratio is null, 'not_collected', null)),
+        ('busiest_dram_active_ratio', if(busiest_dram_active_ratio is null, 'not_collected', null)),
+        ('sm_active_max', if(sm_active_ratio_max is null, 'not_collected', null)),
+        ('memory_used_bytes_max', if(memory_used_bytes_max is null, 'not_collected', null)),
+        ('memory_used_ratio_max', if(memory_used_ratio_max is null, 'not_collected', null))
+    ]) as unknown_reasons
 from period.fit

@@ -237,7 +237,7 @@ select
     shared.amount_source,
     shared.inferred_seconds,
     map_concat(
-        unknown_reasons(map_from_entries(flatten([
+        unknown_reasons(flatten([
             [
                 { 'key': pair.key || '_gpu_hours', 'value': coalesce(pair.value, if(shared.gpus_per_native is null, 'no_gpu_equivalent', null)) },
                 { 'key': pair.key || '_native_hours', 'value': pair.value }
@@ -254,36 +254,36 @@ select
                 'unmet': if(shared.unmet_native_hours is null, shared.unmet_reason, null),
                 'violated': if(shared.violated_native_hours is null, shared.violated_reason, null)
             })
-        ]))),
-        unknown_reasons(map {
-            'guarantee_honoured_ratio': if(guarantee_honoured_ratio is null, coalesce(shared.unmet_reason, 'nothing_due'), null),
-            'over_quota_share_ratio': case
+        ])),
+        unknown_reasons([
+            ('guarantee_honoured_ratio', if(guarantee_honoured_ratio is null, coalesce(shared.unmet_reason, 'nothing_due'), null)),
+            ('over_quota_share_ratio', case
                 when over_quota_share_ratio is not null then null
                 when shared.is_parent then 'contains_others'
                 when shared.guaranteed_native_hours is null then shared.guarantee_reason
                 else 'nothing_due'
-            end,
-            'capped_seconds': if(shared.cap_known_seconds > 0, null, 'no_limit'),
-            'starved_seconds': shared.unmet_reason,
-            'violated_seconds': shared.violated_reason,
-            'longest_starvation_seconds': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null)),
-            'starvation_count': coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null)),
-            'reclaim_seconds_avg': if(starved.reclaim_seconds_avg is null, coalesce(shared.unmet_reason, 'no_reclaim'), null),
-            'reclaim_seconds_max': if(starved.reclaim_seconds_max is null, coalesce(shared.unmet_reason, 'no_reclaim'), null),
-            'evicted_count': if(coalesce(evicted.evicted_count, pod.evicted_pod_count) is null, 'not_observed', null),
-            'lost_gpu_hours': if(pod.lost_gpu_hours is null, 'not_observed', null),
-            'allocated_idle_gpu_hours': if(pod.idle_gpu_hours is null, 'not_held_by_pods', null),
-            'over_quota_gpu_hours': case
+            end),
+            ('capped_seconds', if(shared.cap_known_seconds > 0, null, 'no_limit')),
+            ('starved_seconds', shared.unmet_reason),
+            ('violated_seconds', shared.violated_reason),
+            ('longest_starvation_seconds', coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))),
+            ('starvation_count', coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))),
+            ('reclaim_seconds_avg', if(starved.reclaim_seconds_avg is null, coalesce(shared.unmet_reason, 'no_reclaim'), null)),
+            ('reclaim_seconds_max', if(starved.reclaim_seconds_max is null, coalesce(shared.unmet_reason, 'no_reclaim'), null)),
+            ('evicted_count', if(coalesce(evicted.evicted_count, pod.evicted_pod_count) is null, 'not_observed', null)),
+            ('lost_gpu_hours', if(pod.lost_gpu_hours is null, 'not_observed', null)),
+            ('allocated_idle_gpu_hours', if(pod.idle_gpu_hours is null, 'not_held_by_pods', null)),
+            ('over_quota_gpu_hours', case
                 when pod.over_quota_gpu_hours is not null then null
                 when shared.system = 'nos' then 'nothing_due'
                 else 'no_such_notion'
-            end,
-            'borrowed_idle_gpu_hours': case
+            end),
+            ('borrowed_idle_gpu_hours', case
                 when borrowed_idle_gpu_hours is not null then null
                 when pod.idle_gpu_hours is null then 'not_held_by_pods'
                 else coalesce(shared.own_reason, 'nothing_due')
-            end
-        })
+            end)
+        ])
     ) as unknown_reasons
 from shared
 left join starved

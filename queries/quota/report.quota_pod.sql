@@ -53,22 +53,22 @@ select
     sum(exposed_same_namespace_seconds) as exposed_same_namespace_seconds,
     list_sort(list_distinct(flatten(list(exposed_by)))) as exposed_by,
     max(end_reason) as end_reason,
-    unknown_reasons(map {
-        'priority': if(max(priority) is null, 'not_observed', null),
-        'over_quota_gpu_hours': if(system != 'nos', 'no_such_notion', null),
-        'in_quota_seconds': if(system != 'nos', 'no_such_notion', null),
-        'over_quota_seconds': if(system != 'nos', 'no_such_notion', null),
-        'exposed_seconds': case
+    unknown_reasons([
+        ('priority', if(max(priority) is null, 'not_observed', null)),
+        ('over_quota_gpu_hours', if(system != 'nos', 'no_such_notion', null)),
+        ('in_quota_seconds', if(system != 'nos', 'no_such_notion', null)),
+        ('over_quota_seconds', if(system != 'nos', 'no_such_notion', null)),
+        ('exposed_seconds', case
             when system = 'kubernetes' then 'no_such_notion'
             when system not in ('nos', 'scheduler-plugins') then 'preemption_not_read'
-        end,
-        'exposed_within_min_seconds': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null),
-        'exposed_fair_share_seconds': if(system != 'nos', 'no_such_notion', null),
-        'exposed_same_namespace_seconds': if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null),
-        'observed_in_quota_seconds': if(sum(observed_in_quota_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null),
-        'observed_over_quota_seconds': if(sum(observed_over_quota_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null),
-        'label_differs_seconds': if(sum(label_differs_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null)
-    }) as unknown_reasons
+        end),
+        ('exposed_within_min_seconds', if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null)),
+        ('exposed_fair_share_seconds', if(system != 'nos', 'no_such_notion', null)),
+        ('exposed_same_namespace_seconds', if(system not in ('nos', 'scheduler-plugins'), 'no_such_notion', null)),
+        ('observed_in_quota_seconds', if(sum(observed_in_quota_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null)),
+        ('observed_over_quota_seconds', if(sum(observed_over_quota_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null)),
+        ('label_differs_seconds', if(sum(label_differs_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null))
+    ]) as unknown_reasons
 from facts.quota_pod_hour
 where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
 group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid

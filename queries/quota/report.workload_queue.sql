@@ -92,10 +92,10 @@ select
     coalesce(allocated_to, '') as allocated_to,
     coalesce(borrowers, '') as borrowers,
     coalesce(waiting_message, '') as waiting_message,
-    unknown_reasons(map {
-        'request_gpus': if(request_gpus is null, 'no_gpu_equivalent', null),
-        'ahead_gpus': if(sized_count < ahead_count, 'no_gpu_equivalent', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('request_gpus', if(request_gpus is null, 'no_gpu_equivalent', null)),
+        ('ahead_gpus', if(sized_count < ahead_count, 'no_gpu_equivalent', null))
+    ]) as unknown_reasons
 from ordered
 left join held
     using (cluster, cluster_queue)

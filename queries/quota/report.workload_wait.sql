@@ -54,11 +54,11 @@ summed as (
 
 select
     *,
-    unknown_reasons(map {
-        'wait_seconds_p50': if(wait_seconds_p50 is null, 'nothing_reserved', null),
-        'wait_seconds_p90': if(wait_seconds_p90 is null, 'nothing_reserved', null),
-        'wait_seconds_p95': if(wait_seconds_p95 is null, 'nothing_reserved', null),
-        'waiting_seconds_max': if(waiting_seconds_max is null, 'nothing_waits', null),
-        'start_seconds_p50': if(start_seconds_p50 is null, 'not_observed', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('wait_seconds_p50', if(wait_seconds_p50 is null, 'nothing_reserved', null)),
+        ('wait_seconds_p90', if(wait_seconds_p90 is null, 'nothing_reserved', null)),
+        ('wait_seconds_p95', if(wait_seconds_p95 is null, 'nothing_reserved', null)),
+        ('waiting_seconds_max', if(waiting_seconds_max is null, 'nothing_waits', null)),
+        ('start_seconds_p50', if(start_seconds_p50 is null, 'not_observed', null))
+    ]) as unknown_reasons
 from summed

@@ -196,7 +196,7 @@ reasoned as (
 said as (
     select
         reasons,
-        unknown_reasons(cast(to_json(reasons) as map (varchar, varchar))) as unknown_reasons
+        unknown_reasons(map_entries(cast(to_json(reasons) as map (varchar, varchar)))) as unknown_reasons
     from (select distinct reasons from reasoned) as each_set
 )
 
