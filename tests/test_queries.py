@@ -187,7 +187,7 @@ KINDS = {
     "numbers": "integer[]",
     "elsewhere": "varchar",
     "left_out": "varchar",
-    "reasons": "map(varchar, varchar)",
+    "reasons": "struct(figure varchar, reason varchar)[]",
 }
 
 
