@@ -16,16 +16,16 @@
 select
     *,
     -- What no pod did took no time: a quantile of nothing.
-    unknown_reasons(map {
-        'placing_seconds_p50': if(placing_seconds_p50 is null, 'no_pod', null),
-        'placing_seconds_p90': if(placing_seconds_p90 is null, 'no_pod', null),
-        'placing_seconds_p95': if(placing_seconds_p95 is null, 'no_pod', null),
-        'placing_seconds_max': if(placing_seconds_max is null, 'no_pod', null),
-        'waiting_seconds_max': if(waiting_seconds_max is null, 'no_pod', null),
-        'pending_gpu_hours': if(pending_gpu_hours is null, 'not_collected', null),
-        'starting_seconds_p50': if(starting_seconds_p50 is null, 'not_collected', null),
-        'starting_seconds_p90': if(starting_seconds_p90 is null, 'not_collected', null),
-        'starting_seconds_p95': if(starting_seconds_p95 is null, 'not_collected', null),
-        'starting_seconds_max': if(starting_seconds_max is null, 'not_collected', null)
-    }) as unknown_reasons
+    unknown_reasons([
+        ('placing_seconds_p50', if(placing_seconds_p50 is null, 'no_pod', null)),
+        ('placing_seconds_p90', if(placing_seconds_p90 is null, 'no_pod', null)),
+        ('placing_seconds_p95', if(placing_seconds_p95 is null, 'no_pod', null)),
+        ('placing_seconds_max', if(placing_seconds_max is null, 'no_pod', null)),
+        ('waiting_seconds_max', if(waiting_seconds_max is null, 'no_pod', null)),
+        ('pending_gpu_hours', if(pending_gpu_hours is null, 'not_collected', null)),
+        ('starting_seconds_p50', if(starting_seconds_p50 is null, 'not_collected', null)),
+        ('starting_seconds_p90', if(starting_seconds_p90 is null, 'not_collected', null)),
+        ('starting_seconds_p95', if(starting_seconds_p95 is null, 'not_collected', null)),
+        ('starting_seconds_max', if(starting_seconds_max is null, 'not_collected', null))
+    ]) as unknown_reasons
 from period.wait
