@@ -5,18 +5,19 @@
 -- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
 -- by claims offers no extended resource: there the devices of its slices are its accelerators.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- params:
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
--- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, gpu_model,
---          accelerator_pod_count, hardware_make, driver_version
+-- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, device_count_min,
+--          gpu_model, accelerator_pod_count, hardware_make, driver_version
 --   node_name              node, as Kubernetes names it
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
 --   accelerator_count      accelerators by its capacity, replicas of a shared one among them, percent ÷ 100; 0 where it lists none
 --   accelerator_resources  their resource names, as kube-state-metrics writes them; of slices the names of their drivers
 --   device_count           physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none tells
+--   device_count_min       where none tells and there are MIG instances: whole GPUs, and those that hold so many slices, 7 each; null elsewhere
 --   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none tells
 --   accelerator_pod_count  pods on it that requested an accelerator
 --   hardware_make          nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
@@ -101,7 +102,9 @@ capacity as (
         ) as accelerator_resources,
         min(start_at) as start_at,
         max(end_at) as end_at,
-        bool_or(resource like '%mig%') as has_instances
+        bool_or(resource like '%mig%') as has_instances,
+        coalesce(sum(amount) filter (where not is_percent and resource not like '%mig%'), 0) as whole_count,
+        sum(amount * coalesce(try_cast(regexp_extract(resource, 'mig[-_](\d+)g', 1) as bigint), 1)) filter (where resource like '%mig%') as slice_count
     from resource
     group by all
 ),
@@ -212,6 +215,10 @@ select
         when not capacity.has_instances and label.replica_count > 0 then capacity.accelerator_count // label.replica_count
         else coalesce(look.slice_device_count, capacity.percent_device_count)
     end as device_count,
+    case
+        when device_count is null and capacity.has_instances
+            then if(label.replica_count > 1, 1, capacity.whole_count + ceil(capacity.slice_count / 7))
+    end::bigint as device_count_min,
     coalesce(label.gpu_model, '') as gpu_model,
     node.accelerator_pod_count,
     coalesce(label.hardware_make, '') as hardware_make,

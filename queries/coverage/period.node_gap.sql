@@ -1,9 +1,9 @@
 -- Devices that Kubernetes lists and no exporter reports, per node and day of the window: unknown time.
 --
 -- A node without any device series counts with its physical devices where a label tells how many there are, else with its
--- capacity (replicas of a shared device cannot be told apart then), with one device where it lists MIG slices only or nothing at
--- all: a lower bound. A node with some device series lacks devices only where a label tells how many there are. Nothing is claimed
--- on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
+-- capacity (replicas of a shared device cannot be told apart then); with MIG slices as many as these need at least, and one where
+-- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label tells how many there are.
+-- Nothing is claimed on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
 --
 -- grain:  cluster, node_name, day, reason
 -- reads:  facts.node_day, period.device_day
@@ -35,6 +35,7 @@ node as (
         max(accelerator_count) as accelerator_count,
         max(accelerator_resources) as accelerator_resources,
         max(device_count) as device_count,
+        max(device_count_min) as device_count_min,
         max(gpu_model) as gpu_model,
         max(hardware_make) as hardware_make,
         max(driver_version) as driver_version
@@ -77,8 +78,7 @@ silent as (
         case
             when host.device_count > 0 then node.device_count - host.device_count
             when node.accelerator_count = 0 then coalesce(node.device_count, 1)
-            when node.device_count is null and contains(node.accelerator_resources, '_mig_') then 1
-            else coalesce(node.device_count, node.accelerator_count)
+            else coalesce(node.device_count, node.device_count_min, if(contains(node.accelerator_resources, '_mig_'), 1, node.accelerator_count))
         end as unseen_count,
         greatest(node.start_at, $since_at::timestamp) as from_at,
         least(
@@ -115,7 +115,8 @@ select
                 accelerator_count, ' ', accelerator_resources,
                 -- A driver's name has dots, a resource as kube-state-metrics writes it none.
                 if(contains(accelerator_resources, '.'), ' by resource slices', ' by node capacity'),
-                ', ' || if(device_count = accelerator_count, null, device_count) || ' devices by label', ', no device series'
+                ', ' || if(device_count = accelerator_count, null, device_count) || ' devices by label',
+                ', at least ' || device_count_min || ' devices', ', no device series'
             )
         else hardware_make || ' hardware by PCI label, no accelerator in the node''s capacity, no device series'
     end as evidence
