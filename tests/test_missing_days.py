@@ -127,4 +127,4 @@ def test_a_period_that_cuts_an_hour_with_data_on_both_sides_is_refused(
 ) -> None:
     window = ["--since", "2026-03-04T09:20:00Z", "--until", "2026-03-04T10:25:00Z"]
     assert main(["report", *window, "--lake", str(lake), "--out", str(tmp_path)], environ={}, now=NOW) == 2
-    assert "give 2026-03-04T09:00:00Z … 2026-03-04T11:00:00Z" in capsys.readouterr().err
+    assert "Give 2026-03-04T09:00:00Z … 2026-03-04T11:00:00Z" in capsys.readouterr().err
