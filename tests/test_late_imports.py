@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -17,3 +19,10 @@ def test_every_command_is_in_the_help_and_in_the_module_that_the_help_looks_in()
     }
     assert written == cli._HOME_OF
     assert cli.cli.list_commands(click.Context(cli.cli)) == list(cli._HOME_OF)
+
+
+def test_help_waits_neither_for_the_configuration_nor_for_a_database() -> None:
+    program = "import sys; from gpureport.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    imported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr.split()
+    assert "gpureport.cli" in imported
+    assert not {"duckdb", "numpy", "pyarrow", "pydantic", "rich"}.intersection(imported)
