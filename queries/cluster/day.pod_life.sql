@@ -14,6 +14,7 @@
 --   listed_until_at  UTC, end of the last look at which it was listed; null where kube_pod_info was not collected
 --   started_at       UTC, when it began to run; null where it did not, or unknown
 --   end_source       completion time, phase, series end, or '' without an end
+--   outcome          running, succeeded or failed; null where no phase was seen
 with series as (
     select *
     from day.kube_series
@@ -109,6 +110,7 @@ told as (
         min(true_from_at) filter (where phase = 'Running') as running_from_at,
         max(true_until_at) filter (where phase = 'Running') as running_until_at,
         min(true_from_at) filter (where phase in ('Succeeded', 'Failed')) as finished_at,
+        arg_max(lower(phase), (phase != 'Running', true_until_at)) filter (where phase != '' and true_from_at is not null) as outcome,
         min(start_at) as listed_from_at,
         max(end_at) filter (where signal = 'kube_pod_info') as listed_until_at,
         arg_max(target, (end_at, target)) filter (where signal = 'kube_pod_info') as target
@@ -166,5 +168,6 @@ select
         when ended_at = completed_at then 'completion time'
         when ended_at = finished_at then 'phase'
         else 'series end'
-    end as end_source
+    end as end_source,
+    outcome
 from done

@@ -4,12 +4,13 @@
 -- without it, or at its deletion deadline where no look was near and that is earlier. It began when its first container did.
 --
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.state_snapshot, lake.owner_label, lake.pod
+-- reads:  day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container
 -- params:
 -- source: Pod metadata and status by looks
 -- columns:
 --   listed_until_at  UTC, until when the last look at which it was listed stands
 --   started_at       UTC, when it began to run; null where it did not
+--   outcome          running, succeeded, failed, evicted, preempted, out_of_memory or node_shutdown; null before it ran
 with look as (
     select
         cluster,
@@ -18,6 +19,14 @@ with look as (
         is_followed
     from day.state_snapshot
     where kind = 'pods'
+),
+
+killed as (
+    select distinct
+        cluster,
+        pod_uid
+    from lake.pod_container
+    where reason = 'OOMKilled' and state = 'terminated'
 ),
 
 seen as (
@@ -31,6 +40,14 @@ seen as (
         max(pod.finished_at)::timestamp as finished_at,
         min(pod.observed_at) filter (where pod.phase in ('Succeeded', 'Failed'))::timestamp as over_at,
         max(pod.deletion_at)::timestamp as deadline_at,
+        arg_max(case
+            when pod.phase in ('Running', 'Succeeded') then lower(pod.phase)
+            when pod.status_reason = 'Evicted' then 'evicted'
+            when pod.status_reason in ('Preempting', 'Preempted') then 'preempted'
+            when pod.status_reason in ('NodeLost', 'NodeShutdown', 'Shutdown', 'Terminated') then 'node_shutdown'
+            when killed.pod_uid is not null then 'out_of_memory'
+            else 'failed'
+        end, pod.observed_at) filter (where pod.phase in ('Running', 'Succeeded', 'Failed')) as outcome,
         min(look.observed_at) as listed_from_at,
         max(look.stands_until_at) as listed_until_at,
         max(look.observed_at) as last_at,
@@ -38,6 +55,8 @@ seen as (
     from lake.pod
     inner join look
         using (cluster, observed_at)
+    left join killed
+        using (cluster, pod_uid)
     where
         pod.pod_uid != ''
         and (pod.cluster, pod.namespace, pod.pod) in (select (cluster, namespace, pod) from lake.owner_label)
@@ -57,7 +76,8 @@ select
         when seen.is_followed or seen.deadline_at is null then look_after.observed_at
         when look_after.observed_at is not null
             then least(look_after.observed_at, greatest(seen.listed_until_at, seen.deadline_at))
-    end) as ended_at
+    end) as ended_at,
+    seen.outcome
 from seen
 asof left join look as look_after
     on

@@ -1,0 +1,48 @@
+-- How each pod with GPUs stood when it was last seen: running, succeeded, or failed and why.
+--
+-- Of snapshots and kube-state-metrics a final state counts before running; snapshots alone say why a pod failed.
+--
+-- grain:  cluster, namespace, pod, pod_uid
+-- reads:  day.pod_life, day.snapshot_life, facts.ownership
+-- params:
+-- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase
+-- columns: cluster, namespace, pod, pod_uid, outcome, seen_at
+--   outcome  running, succeeded, failed, evicted, preempted, out_of_memory or node_shutdown
+--   seen_at  UTC, when it was last listed
+with holder as (
+    select distinct
+        cluster,
+        namespace,
+        pod,
+        pod_uid
+    from facts.ownership
+),
+
+told as (
+    select
+        *,
+        1 as rank
+    from day.snapshot_life
+    union all by name
+    select
+        *,
+        0 as rank
+    from day.pod_life
+)
+
+select
+    holder.cluster,
+    holder.namespace,
+    holder.pod,
+    holder.pod_uid,
+    arg_max(told.outcome, (told.outcome != 'running', told.rank, told.listed_until_at)) as outcome,
+    max(told.listed_until_at) as seen_at
+from holder
+inner join told
+    on
+        holder.cluster = told.cluster
+        and holder.namespace = told.namespace
+        and holder.pod = told.pod
+        and (holder.pod_uid = told.pod_uid or holder.pod_uid = '')
+where told.outcome is not null and told.listed_until_at is not null
+group by holder.cluster, holder.namespace, holder.pod, holder.pod_uid
