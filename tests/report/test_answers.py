@@ -165,7 +165,7 @@ def test_a_program_that_fails_on_a_healthy_gpu_is_no_sick_gpu(con: duckdb.DuckDB
 def test_cost_is_of_all_hours_and_its_parts_are_told(con: duckdb.DuckDBPyConnection) -> None:
     found = _answers(con)["Cost"]
     assert found.headline == "$192"  # 72 allocated and 24 unallocated hours at $2
-    assert found.detail.startswith("$144 allocated · $48 allocated, idle · $48 unallocated.")
+    assert found.detail.startswith("$144 allocated ($48 idle) · $48 unallocated.")
 
 
 def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyConnection) -> None:

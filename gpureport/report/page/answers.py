@@ -315,7 +315,7 @@ class _Asked:
         """What it cost, and how sure that is."""
         spent = self.row("""
             select sum(cost) as whole, sum(cost) filter (where namespace != '') as allocated,
-                sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as "allocated, idle",
+                sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle,
                 sum(cost) filter (where bucket in ('free', 'fragmented', 'unavailable')) as unallocated,
                 sum(cost) filter (where bucket = 'unknown' and namespace = '') as "allocation unknown",
                 sum(gpu_hours) filter (where cost is not null) / sum(gpu_hours) as priced_ratio
@@ -327,10 +327,11 @@ class _Asked:
             headline = f"{energy[0]} of energy" if energy else "No prices configured"
             detail = f"Cost needs [prices] in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
+        idle = f" ({self.money(spent['idle'])} idle)" if spent["idle"] else ""
         parts = [
-            f"{self.money(spent[name])} {name}"
-            for name in ("allocated", "allocated, idle", "unallocated", "allocation unknown")
-            if spent[name] and spent[name] != spent["whole"]
+            f"{self.money(spent[name])} {name}{idle if name == 'allocated' else ''}"
+            for name in ("allocated", "unallocated", "allocation unknown")
+            if spent[name] and (spent[name] != spent["whole"] or (name == "allocated" and idle))
         ]
         if is_partial := spent["priced_ratio"] < 1 - _TRACE:
             parts.append(f"{formats.percent(spent['priced_ratio'])} of GPU-hours have a price")
