@@ -14,6 +14,7 @@ _UUID_CHARACTERS = 8
 _IEC = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _ABBREVIATED = ("_bytes_per_second_avg", "_joules", "_joules_kepler", "_joules_unweighted", "_hertz_avg", "_hertz_max")
 _SPELLED = {word.lower(): word for word in ("GPU", "SM", "DRAM", "PCIe", "NVLink", "XID", "UUID", "UID", "MIG", "PCI", "ID")} | {
+    "gpus": "GPUs",
     "tx": "sent",
     "rx": "received",
     "sw": "software",
@@ -44,6 +45,7 @@ _UNITS = (
     ("_joules", "J"),
     ("_joules_kepler", "J"),
     ("_joules_unweighted", "J"),
+    ("_kwh", "kWh"),
     ("_watts", "W"),
     ("_bytes", "B"),
     ("_ratio", "%"),
@@ -73,7 +75,7 @@ def _without_unit(column: str) -> str:
     for ending, kept in (("_bytes_per_second_avg", ""), ("_ratio_avg", " avg"), ("_ratio_max", " max"), ("_ratio", "")):
         if column.endswith(ending):
             return column.removesuffix(ending) + kept
-    for ending in ("_celsius", "_hertz", "_watts", "_joules", "_seconds", "_bytes", "_percent", "_gpu_hours"):
+    for ending in ("_celsius", "_hertz", "_watts", "_joules", "_kwh", "_seconds", "_bytes", "_percent", "_gpu_hours"):
         column = column.replace(ending, "")
     return column
 

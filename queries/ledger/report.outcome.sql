@@ -4,7 +4,7 @@
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
 -- reads:  facts.pod_outcome, period.ledger, period.workload
--- params: since_at, until_at
+-- params: until_at
 -- source: facts.pod_outcome; hours: period.ledger
 -- columns: cluster, namespace, workload_kind, workload, outcome, pod_count, allocated_gpu_hours, allocated_idle_gpu_hours
 --   outcome  running (at the end), succeeded, failed, evicted, preempted, out_of_memory, node_shutdown, deleted, or unknown
@@ -15,10 +15,10 @@ with known as (
         pod,
         pod_uid,
         arg_max(outcome, seen_at) as outcome,
-        max(seen_at) as seen_at,
-        max(max(seen_at)) over (partition by cluster) as last_at
+        -- Snapshots of the day after tell of some pods and not of others.
+        least(max(seen_at), $until_at::timestamp) as seen_at,
+        least(max(max(seen_at)) over (partition by cluster), $until_at::timestamp) as last_at
     from facts.pod_outcome
-    where seen_at > $since_at and seen_at <= $until_at
     group by cluster, namespace, pod, pod_uid
 ),
 

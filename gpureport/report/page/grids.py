@@ -102,7 +102,8 @@ def _columns(query: Query, frame: pl.DataFrame) -> list[Column]:
     """The query's columns that hold anything; maps, statements and the seconds behind each ratio are in the files beside."""
     found = []
     for name, doc in query.columns.items():
-        kind = kind_of(name, frame.schema[name]) if name in frame.columns else ""
+        is_twice = name.endswith("_kwh") and name.replace("_kwh", "_joules") in frame.columns
+        kind = kind_of(name, frame.schema[name]) if name in frame.columns and not is_twice else ""
         if kind and _has_data(frame, name):
             is_same = name == "cluster" and frame[name].n_unique() == 1
             found.append(Column(name, _title(name, kind), kind, doc=doc, is_hidden=is_same))

@@ -98,7 +98,7 @@ def _read(name: str) -> list[dict[str, str]]:
 _KEPT_SECONDS = ("observed_seconds", "expected_device_seconds", "unknown_device_seconds", "waiting_seconds", "held_seconds")
 _FILES_ONLY = frozenset({"sql", "unknown_reasons", "source_metrics", "pod_uid", "claim_uid"})
 _LONG = frozenset({"evidence", "rule", "thresholds", "action", "suppression", "boundness", "sentence", "sharing_evidence"})
-_KINDS = {"%": "share", "B": "bytes", "s": "duration", "W": "watts", "°C": "celsius", "J": "joules"}
+_KINDS = {"%": "share", "B": "bytes", "s": "duration", "W": "watts", "°C": "celsius", "J": "joules", "kWh": "kwh"}
 
 
 def kind_of(name: str, dtype: pl.DataType) -> str:
