@@ -1,7 +1,8 @@
 -- Findings of all rules over the window in one table; report.finding adds the meaning of each code.
 --
 -- One for each rule and workload, whose pods and GPUs are counted in the evidence. Clocks that are held down (GR301 to GR303) are the
--- GPU's own trouble: one for each rule and GPU, whoever has it.
+-- GPU's own trouble: one for each rule and GPU, whoever has it. Hours of a GPU that pods share are those of the pod with most of them,
+-- for the others may have the same.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_fit, period.finding_grant, period.finding_quota,
@@ -44,6 +45,16 @@ named as (
     from found
     left join period.workload as workload
         using (cluster, namespace, pod, pod_uid)
+),
+
+counted as (
+    select
+        *,
+        coalesce(is_shared, false) and row_number() over (
+            partition by code, detail, cluster, workload_kind, workload, device_uuid, gpu_instance_id, coalesce(is_shared, false)
+            order by gpu_hours desc nulls last
+        ) > 1 as is_counted_with_another
+    from named
 )
 
 select
@@ -60,7 +71,7 @@ select
     only_one(list(device_uuid)) as device_uuid,
     only_one(list(gpu_instance_id)) as gpu_instance_id,
     string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-    sum(gpu_hours) as gpu_hours,
+    sum(gpu_hours) filter (where not is_counted_with_another) as gpu_hours,
     ['low', 'medium', 'high'][min(list_position(['low', 'medium', 'high'], confidence))] as confidence,
     if(count(*) = 1, any_value(evidence), format(
         '{}; most in {}: {}',
@@ -74,7 +85,7 @@ select
     )) as evidence,
     min(first_seen_at) as first_seen_at,
     max(severity) as severity
-from named
+from counted
 group by
     code,
     detail,

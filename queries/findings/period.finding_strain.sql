@@ -6,6 +6,8 @@
 -- reads:  facts.container_day, period.boundness
 -- params: observed_seconds_min
 -- source: period.boundness
+-- columns:
+--   is_shared  whether others may have the same hours of the GPU
 with first_hour as (
     select
         cluster,
@@ -116,6 +118,7 @@ select
         else 'low'
     end as confidence,
     evidence,
-    first_seen_at
+    first_seen_at,
+    sharing_mode not in ('exclusive', 'mig') as is_shared
 from ruled
 where holds
