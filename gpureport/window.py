@@ -156,7 +156,10 @@ def parse_period(text: str, now: datetime) -> Window:
     if text in _NAMED_DAYS:
         return Window.of_day((midnight - timedelta(days=_NAMED_DAYS[text])).date())
     if _MONTH.fullmatch(text):
-        first = parse_date(f"{text}-01")
+        try:
+            first = parse_date(f"{text}-01")
+        except UsageError:
+            raise UsageError(f"{text!r} is not a month; write it as 2026-10") from None
         return Window(day_start(first), day_start((first + timedelta(days=31)).replace(day=1)))
     start = parse_instant(text)
     return Window(start, start + timedelta(days=1))

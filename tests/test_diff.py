@@ -174,6 +174,8 @@ def test_reports_of_other_clusters_are_not_held_against_each_other(
         (["--since", "2026-11-20", "--earlier-until", "2026-11-19"], 2, "--earlier-until needs --earlier-since"),
         (["nowhere-a", "nowhere-b"], 1, "is not a report's database"),
         (["--since", "2026-11-20"], 1, "cannot be compared with"),
+        (["--since", "2026-10"], 1, "2026-10-01"),
+        (["--since", "2026-13"], 2, "'2026-13' is not a month; write it as 2026-10"),
         (["--since", "2026-11-20T14:10:00Z", "--until", "2026-11-20T15:10:00Z"], 1, "cannot be compared with"),
     ],
 )

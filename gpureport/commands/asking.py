@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,13 +11,16 @@ from gpureport.commands.options import FORMAT, LAKE, ONE_CLUSTER, PLACE, Invocat
 from gpureport.errors import UsageError
 from gpureport.store import Place
 from gpureport.text.rows import Output
-from gpureport.window import Window, parse_instant
+from gpureport.window import Window, rfc3339
+
+if TYPE_CHECKING:
+    from gpureport.config import Config
 
 
 @click.command()
 @click.argument("statement", required=False)
-@click.option("--since", help="Start of the window of report.* and facts.*: a UTC day or time (default: all days).")
-@click.option("--until", help="Its end, not included (default: one day after the start).")
+@click.option("--since", help="Window of report.* and facts.*: 2026-11-20, a time, 2026-10 or 7d (default: all days).")
+@click.option("--until", help="Its end, not included (default: the end of the period named).")
 @click.option(
     "--rows", "rows_at_most", type=click.IntRange(min=1), help="Most rows to print (default: 1000 in a table, else all)."
 )
@@ -49,15 +51,14 @@ def sql(
     config = invocation.config(**flags)
     if until and not since:
         raise UsageError("--until needs --since")
-    start = parse_instant(since) if since else None
-    window = Window(start, parse_instant(until) if until else start + timedelta(days=1)) if start else None
+    window = period(invocation, config, since, until) if since else None
     asking.sql(config, statement, output, window, rows_at_most, allow_files)
 
 
 @click.command()
 @click.argument("reports", nargs=-1, type=PLACE)
-@click.option("--since", help="Start of the later window: a UTC day or time, such as 2026-11-20 or 2026-11-20T08:00:00Z.")
-@click.option("--until", help="Its end, not included (default: one day after the start).")
+@click.option("--since", help="Start of the later window: 2026-11-20, a time, 2026-10 or 7d.")
+@click.option("--until", help="Its end, not included (default: the end of the period named).")
 @click.option("--earlier-since", help="Start of the earlier window (default: as long before the later one as that is long).")
 @click.option("--earlier-until", help="Its end, not included (default: the start of the later window).")
 @click.option(
@@ -96,22 +97,21 @@ def diff(
         first, second = (config.reached_place(each, invocation.environ) for each in reports)
         comparing.diff_reports(config, first, second, show, output, invocation.say)
         return
-    window, earlier = _compared_windows(times)
+    window, earlier = _compared_windows(invocation, config, times)
     comparing.diff_windows(config, window, earlier, show, output)
 
 
-def _compared_windows(times: Mapping[str, str | None]) -> tuple[Window, Window | None]:
+def _compared_windows(invocation: Invocation, config: Config, times: Mapping[str, str | None]) -> tuple[Window, Window | None]:
     """The later window, and the earlier one where it is named."""
     if not times["since"]:
         raise UsageError("nothing to compare; give --since for a window of the lake, or two folders of reports")
-    start = parse_instant(times["since"])
-    window = Window(start, parse_instant(times["until"]) if times["until"] else start + timedelta(days=1))
+    window = period(invocation, config, times["since"], times["until"])
     if not times["earlier_since"]:
         if times["earlier_until"]:
             raise UsageError("--earlier-until needs --earlier-since")
         return window, None
-    end = parse_instant(times["earlier_until"]) if times["earlier_until"] else start
-    return window, Window(parse_instant(times["earlier_since"]), end)
+    end = times["earlier_until"] or rfc3339(window.start_at)
+    return window, period(invocation, config, times["earlier_since"], end)
 
 
 @click.command()

@@ -199,6 +199,7 @@ def test_hours_without_sm_activity_are_active_and_not_called_ineffective(con: du
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:
     assert [Money(each)(1234.5) for each in ("$", "EUR", "")] == ["$1,234", "1,234 EUR", "1,234"]
     assert Money("$")(None) == "—"
+    assert [Money(each).tail(1234.5) for each in ("$", "")] == [", $1,234", ", cost 1,234"]
 
 
 def test_an_empty_report_has_answers_that_say_so() -> None:

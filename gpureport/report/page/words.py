@@ -33,8 +33,8 @@ class Money:
         return f"{text} {self.currency}".rstrip()
 
     def tail(self, amount: float | None, before: str = ", ", behind: str = "") -> str:
-        """The amount as the end of a sentence; '' where there is none to tell."""
-        return f"{before}{self(amount)}{behind}" if amount else ""
+        """The amount as the end of a sentence, '' where there is none; without a currency the word cost goes before."""
+        return f"{before}{'' if self.currency else 'cost '}{self(amount)}{behind}" if amount else ""
 
 
 TABS = {
