@@ -141,19 +141,20 @@ def _compared(tables: Tables) -> str:
 
 
 def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
-    """The gravest first; those of one code on the GPUs of one pod or node are one line."""
+    """The gravest first; those of one code on the GPUs of one pod, or of the platform on one node, are one line."""
     return tables.rows(
         """
         select
             code, min(number) as number, arg_min(severity, number) as severity, arg_min(title, number) as title,
             arg_min(evidence, number) as evidence, arg_min(action, number) as action, arg_min(subject, number) as subject,
-            node_name, holder, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
+            node_name, whose, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
             list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
-        from page.finding as finding
+        from (select *, if(owner = 'platform', '', holder) as whose from page.finding) as finding
         left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all) as device
             using (cluster, device_uuid)
         where $team in ('', team, owner)
-        group by code, cluster, node_name, holder, pod_uid, if(device_uuid = '', number, 0) order by min(number)
+        group by code, cluster, node_name, whose, if(whose = '', '', pod_uid), if(device_uuid = '', number, 0)
+        order by min(number)
         """,
         team=team,
     )
@@ -162,7 +163,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
 def _where(finding: Mapping[str, Any]) -> str:
     gpus = finding["gpus"] or []
     named = f"{len(gpus)} GPUs" if len(gpus) > 1 else f"GPU {gpus[0]}" if gpus else ""
-    return " · ".join(filter(None, (finding["node_name"], named, finding["holder"]))) or finding["subject"]
+    return " · ".join(filter(None, (finding["node_name"], named, finding["whose"]))) or finding["subject"]
 
 
 def _impact(finding: Mapping[str, Any], money: Money) -> str:
