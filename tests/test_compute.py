@@ -89,6 +89,7 @@ def test_the_facts_of_a_day_are_written(tmp_path):
         "facts.idle_power_hour": 1,
         "facts.power_hour": 2,
         "facts.device_power_hour": 2,
+        "facts.energy_hour": 2,  # of the namespace, and unallocated
         "facts.pod_workload": 2,
         **{
             "facts.device_day": 2,

@@ -11,12 +11,12 @@ import duckdb
 import pytest
 
 from gpureport import lake
+from gpureport.compute.fact_views import ROLLED_UP
 from gpureport.query import build, load, needed, of_life
 from gpureport.tables import TABLE_BY_NAME
 
 QUERIES = load()
-ROLL_UPS = ("facts.device_day", "facts.container_day", "facts.power_day", "facts.device_power_day", "facts.ledger_day")
-KEPT = [table for table in of_life(QUERIES, "facts") if table not in ROLL_UPS]
+KEPT = [table for table in of_life(QUERIES, "facts") if table not in ROLLED_UP]
 HOUR = datetime(2026, 3, 1)
 TABLES = ("report.device", "report.container_saturation", "report.container", "report.accelerator")
 READ = [table for query in needed(QUERIES, TABLES, KEPT) for table in query.reads if table in KEPT]

@@ -109,17 +109,7 @@ def test_a_policy_charges_idle_to_holders_or_to_the_pool(
 def test_every_dimension_of_the_balance_is_the_whole(database: Path, device: Row) -> None:
     balance = report_rows(database, "energy_balance")
     dimensions = {row["dimension"] for row in balance}
-    assert dimensions == {
-        "cluster",
-        "day",
-        "node_name",
-        "gpu_model",
-        "team",
-        "namespace",
-        "workload",
-        "pod",
-        "container",
-    }
+    assert dimensions == {"cluster", "day", "node_name", "gpu_model", "team", "namespace", "workload"}
     for dimension in dimensions:
         rows = [row for row in balance if row["dimension"] == dimension]
         assert sum(row["energy_joules"] for row in rows) == pytest.approx(device["energy_joules"], rel=1e-8)

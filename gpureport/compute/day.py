@@ -33,7 +33,7 @@ from gpureport.compute.restatement import note_entries
 from gpureport.errors import LakeError
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
-from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life
+from gpureport.query import Failure, Query, build, hold_to_checks, in_turn, load, needed, of_life
 from gpureport.query.database import connection
 from gpureport.runtime.spill import spill_folder
 from gpureport.runtime.stopping import left_when_stopped
@@ -122,14 +122,13 @@ class _Day:
         """Make every table; what is kept is staged, and each is dropped, when the last one that reads it is made."""
         result = ComputeResult(dict.fromkeys(of_life(self.queries, "facts"), 0))
         plan = self._plan(given)
-        last_read = {table: number for number, query in enumerate(plan) for table in (query.table, *query.reads)}
-        for table in set(given) - set(last_read):
+        read = {table for query in plan for table in query.reads}
+        for table in set(given) - read:
             self._release(table, result)
-        for number, query in enumerate(plan):
+        for query, over in in_turn(plan):
             self._make(query, result)
-            for table in dict.fromkeys((query.table, *query.reads)):
-                if last_read[table] == number:
-                    self._release(table, result)
+            for table in over:
+                self._release(table, result)
         return result
 
     def _plan(self, given: Collection[str]) -> list[Query]:

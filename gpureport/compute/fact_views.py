@@ -45,14 +45,15 @@ def _up_to(lake: Lake, day: date) -> Iterable[Partition]:
     return (each for each in lake.partitions(_FOLDER) if each.date <= day)
 
 
-ROLLED_UP = (
-    "facts.device_day",
-    "facts.container_day",
-    "facts.power_day",
-    "facts.device_power_day",
-    "facts.ledger_day",
-)
-"""Each made from hours of the same kind; ``day`` is a column of theirs, and the window's hours are their parameters."""
+ROLLED_UP = {
+    "facts.device_day": "facts.device_hour",
+    "facts.container_day": "facts.container_hour",
+    "facts.power_day": "facts.power_hour",
+    "facts.device_power_day": "facts.device_power_hour",
+    "facts.ledger_day": "facts.ledger_hour",
+    "facts.energy_hour": "facts.device_power_hour",
+}
+"""Tables that other facts add up to, with the one whose days are theirs; the window's hours are their parameters."""
 
 
 def open_facts(
@@ -96,7 +97,7 @@ def _open_rolled_up(
 ) -> None:
     """A view of the longest run of days that the lake has rolled up, between the days that are rolled up now."""
     con.execute("create schema if not exists day; create schema if not exists facts")
-    hours, kept = (_by_day(lake, table, clusters) for table in (f"{rolled_up.removesuffix('day')}hour", rolled_up))
+    hours, kept = (_by_day(lake, table, clusters) for table in (ROLLED_UP[rolled_up], rolled_up))
     days = [day for day in days if day in hours or day in kept]  # a day without facts ends no run
     whole = {day for day in days if window.start_at <= day_start(day) and day_start(day + timedelta(days=1)) <= window.end_at}
     runs = groupby(days, key=lambda day: day in whole and 0 < len(kept.get(day, ())) == len(hours.get(day, ())))

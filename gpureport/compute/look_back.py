@@ -15,7 +15,7 @@ import duckdb
 from gpureport.compute.fact_views import open_facts
 from gpureport.compute.identity import MadeWith, recorded
 from gpureport.lake import Lake, Partition
-from gpureport.query import Query, build, needed, of_life
+from gpureport.query import Query, build, in_turn, needed, of_life
 from gpureport.window import Window, day_start, plain
 
 HISTORY = ("period.demand_day",)
@@ -73,18 +73,21 @@ def build_earlier(
     queries: Mapping[str, Query],
     params: Mapping[str, Any],
     kept: Collection[str],
+    passing: Collection[str],
 ) -> bool:
     """Build ``previous.*`` over the facts of a window, and what is there already (``kept``); whether anything was there.
 
-    The views of facts are to be opened anew after it.
+    Those that pass are dropped when nothing more is made of them. The views of facts are to be opened anew after it.
     """
     chosen = needed(queries, of_life(queries, "previous"), kept)
     open_facts(
         con, lake, queries, {read for query in chosen for read in query.reads}.intersection(kept) - {*HISTORY}, window, clusters
     )
     own = {**params, "since_at": plain(window.start_at), "until_at": plain(window.end_at)}
-    for query in chosen:
+    for query, over in in_turn(chosen):
         build(con, query, own)
+        for table in set(passing).intersection(over) - {*kept}:
+            con.execute(f"drop table {table}")
     return bool(con.execute("from previous.capacity limit 1").fetchall())
 
 

@@ -237,7 +237,7 @@ def open_report(
 
     settings = report_settings(config)
     made_with = facts_made_with(config)
-    queries = report_tables(con, lake, window, settings, made_with)
+    queries = report_tables(con, lake, window, settings, made_with, releases=not config.report.facts)
     views(con, lake, ["source"], dates=list(window.days()))
     if salt:
         from gpureport.compute.period.anonymous import anonymise  # nobody else should wait for it

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -247,6 +247,13 @@ def needed(queries: Mapping[str, Query], targets: Iterable[str], given: Iterable
             wanted.add(table)
             open_tables += queries[table].reads
     return [query for table, query in queries.items() if table in wanted]
+
+
+def in_turn(plan: Sequence[Query]) -> Iterator[tuple[Query, list[str]]]:
+    """Each query in its turn, and the tables that none after it reads, its own among them."""
+    last = {table: number for number, query in enumerate(plan) for table in (query.table, *query.reads)}
+    for number, query in enumerate(plan):
+        yield query, [table for table in dict.fromkeys((query.table, *query.reads)) if last[table] == number]
 
 
 @dataclass(frozen=True)

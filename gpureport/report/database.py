@@ -17,8 +17,6 @@ from gpureport.report.results import Result, rounded
 _BLOCK_BYTES, _MANY_BLOCK_BYTES, _MANY_ROWS = 16_384, 65_536, 100_000
 """A column takes a block or more, and most tables are small; of many rows larger blocks are written in two thirds of the time."""
 
-_READ_BY_PAGE = ("period.workload", "period.pod_wait", "period.capacity")
-
 
 @contextmanager
 def finished(
@@ -34,8 +32,6 @@ def finished(
     results = [Result(queries[table], con) for table in sorted(queries)]
     block_bytes = _MANY_BLOCK_BYTES if sum(each.row_count for each in results) > _MANY_ROWS else _BLOCK_BYTES
     con.execute(f"attach {_quoted(str(path))} as file (block_size {block_bytes})")
-    if not has_facts:
-        _release(con)
     try:
         with _at_once(con):
             con.execute("create schema file.report; create schema file.facts; create schema file.period")
@@ -50,17 +46,6 @@ def finished(
         yield results
     finally:
         con.execute("detach file")
-
-
-def _release(con: duckdb.DuckDBPyConnection) -> None:
-    """Drop what only other tables were made of: a month's would fill the memory that writing needs."""
-    kept = {*compared_tables(load()), *_READ_BY_PAGE}
-    for (table,) in con.execute(
-        "select table_schema || '.' || table_name from information_schema.tables "
-        "where table_catalog = current_database() and table_schema = 'period' and table_type = 'BASE TABLE'"
-    ).fetchall():
-        if table not in kept:
-            con.execute(f"drop table {table}")
 
 
 @contextmanager

@@ -2,15 +2,15 @@
 --
 -- A row for each way in which it was made.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
 -- reads:  facts.container_hour, facts.power_hour
 -- params: since_at, until_at
 -- source: facts.power_hour
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope,
 --          observed_seconds, gpu_seconds, measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules,
---          idle_joules, active_seconds, held_seconds, activity_unknown_seconds, equal_seconds, used_gpu_seconds, active_watts_max,
---          clamped_count, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
+--          idle_joules, active_seconds, held_seconds, activity_unknown_seconds, equal_seconds, used_gpu_seconds, known_gpu_seconds,
+--          sm_active_gpu_seconds, sm_active_joules, active_watts_max, clamped_count, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
 --   idle_source           configured, observed, same_model, lowest_seen or unknown
 --   hours_method          how gpu_seconds and idle_joules are shared out (day.allocated_interval): exclusive, granted_share, equal_share; several are listed
 --   method                exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
@@ -19,6 +19,9 @@
 --   measured_seconds      s of them whose energy is known; null where none is
 --   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown
 --   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known
+--   known_gpu_seconds     gpu_seconds of the hours whose energy is known
+--   sm_active_gpu_seconds  known_gpu_seconds x SM activity; null where that is unknown
+--   sm_active_joules      J of active_joules where SM activity is known
 --   idle_watt_seconds     s x W at idle
 --   idle_watts_seconds    s in which idle_watts is known
 --   active_known_count    hours whose active_joules are known
@@ -28,7 +31,13 @@ with hour as (
         power.gpu_seconds * coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
             activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
-        ) as used_gpu_seconds
+        ) as used_gpu_seconds,
+        if(power.active_joules is null, null, power.gpu_seconds) as known_gpu_seconds,
+        if(
+            power.active_joules is null, null,
+            power.gpu_seconds * activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds
+        ) as sm_active_gpu_seconds,
+        if(sm_active_gpu_seconds is null, null, power.active_joules) as sm_active_joules
     from facts.power_hour as power
     left join facts.container_hour as activity
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)

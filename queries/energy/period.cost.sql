@@ -1,9 +1,9 @@
 -- Cost of the allocated GPUs in the window, by the configured prices.
 --
 -- grain:  cluster
--- reads:  period.energy_hour
+-- reads:  facts.energy_hour
 -- params: prices
--- source: period.energy_hour; prices of the configuration
+-- source: facts.energy_hour; prices of the configuration
 -- columns:
 --   allocated_cost  GPU-hours held x the model's price, of models that have one; null without any
 with price as (
@@ -16,7 +16,7 @@ with price as (
 select
     energy.cluster,
     sum(energy.gpu_seconds / 3600 * coalesce(price.hour_cost, every.hour_cost)) as allocated_cost
-from period.energy_hour as energy
+from facts.energy_hour as energy
 left join price on energy.gpu_model = price.gpu_model
 left join price as every on every.gpu_model = 'all'
 group by energy.cluster

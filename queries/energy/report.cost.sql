@@ -5,9 +5,9 @@
 -- Where a grid's intensity changes within an hour, the hour has the mean of its time.
 --
 -- grain:  cluster, day, namespace, gpu_model
--- reads:  period.energy_hour, period.workload
+-- reads:  facts.energy_hour, period.sensor_accuracy, period.workload
 -- params: prices, carbon
--- source: period.energy_hour; prices and carbon of the configuration
+-- source: facts.energy_hour; prices and carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
 --   namespace             workload namespace; '' for unallocated energy
@@ -53,7 +53,7 @@ intensity as (
 
 hour as (
     select distinct hour_start_at
-    from period.energy_hour
+    from facts.energy_hour
 ),
 
 -- Only hours that are known from beginning to end.
@@ -90,14 +90,16 @@ part as (
         energy.gpu_model,
         energy.gpu_seconds,
         energy.used_gpu_seconds,
-        if(energy.energy_joules is null, energy.gpu_seconds, 0) as unmeasured_gpu_seconds,
-        energy.accuracy_ratio,
+        energy.unmeasured_gpu_seconds,
+        accuracy.accuracy_ratio,
         energy.energy_joules / 3.6e6 as gpu_kwh,
         energy.energy_joules / 3.6e6 * factor.pue_ratio as whole_kwh,
         location.kwh_grams as location_grams,
         market.kwh_grams as market_grams
-    from period.energy_hour as energy
+    from facts.energy_hour as energy
     cross join factor
+    left join period.sensor_accuracy as accuracy
+        using (gpu_model)
     left join emission as location on energy.hour_start_at = location.hour_start_at and location.basis = 'location'
     left join emission as market on energy.hour_start_at = market.hour_start_at and market.basis = 'market'
 ),

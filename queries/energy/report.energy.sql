@@ -4,9 +4,9 @@
 -- unattributed. What was reserved for a namespace is part of the unallocated rows, and is named beside its own.
 --
 -- grain:  cluster, day, namespace, node_name, gpu_model
--- reads:  facts.device_power_hour, facts.reserved_power_hour, period.energy_hour, period.workload
+-- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.workload
 -- params:
--- source: period.energy_hour, facts.reserved_power_hour
+-- source: facts.energy_hour, facts.reserved_power_hour
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, energy_accuracy_ratio, active_joules, held_joules,
 --          idle_joules, unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   namespace            workload namespace; '' for unallocated energy
@@ -20,9 +20,9 @@ with place as (
         cluster,
         device_uuid,
         hour_start_at,
-        any_value(node_name) as node_name,
-        any_value(gpu_model) as gpu_model
-    from period.energy_hour
+        max(node_name) as node_name,
+        max(gpu_model) as gpu_model
+    from facts.device_hour
     group by cluster, device_uuid, hour_start_at
 ),
 
@@ -46,22 +46,10 @@ team as (
 
 part as (
     select
-        cluster,
+        *,
         hour_start_at::date as day,
-        namespace,
-        node_name,
-        gpu_model,
-        energy_method,
-        accuracy_ratio,
-        energy_joules,
-        active_joules,
-        held_joules,
-        idle_joules,
-        unattributed_joules,
-        never_active_joules,
-        0 as reserved_joules,
-        measured_seconds
-    from period.energy_hour
+        0 as reserved_joules
+    from facts.energy_hour
     where energy_joules is not null
     union all by name
     select
@@ -70,14 +58,7 @@ part as (
         reserved.namespace,
         place.node_name,
         place.gpu_model,
-        0 as energy_joules,
-        0 as active_joules,
-        0 as held_joules,
-        0 as idle_joules,
-        0 as unattributed_joules,
-        0 as never_active_joules,
-        reserved.reserved_joules,
-        0 as measured_seconds
+        reserved.reserved_joules
     from facts.reserved_power_hour as reserved
     inner join place
         using (cluster, device_uuid, hour_start_at)
@@ -91,16 +72,13 @@ summed as (
         part.node_name,
         part.gpu_model,
         if(min(part.energy_method) = max(part.energy_method), min(part.energy_method), 'mixed') as energy_method,
-        min(part.accuracy_ratio) as energy_accuracy_ratio,
-        sum(part.energy_joules) as energy_joules,
-        sum(part.active_joules) as active_joules,
-        sum(part.held_joules) as held_joules,
-        sum(part.idle_joules) as idle_joules,
-        sum(part.unattributed_joules) as unattributed_joules,
-        sum(part.never_active_joules) as never_active_joules,
+        any_value(accuracy.accuracy_ratio) as energy_accuracy_ratio,
+        coalesce(sum(columns('^(energy|active|held|idle|unattributed|never_active)_joules$')), 0) as "\0",
         sum(part.reserved_joules) as seen_reserved_joules,
         coalesce(sum(part.measured_seconds), 0) as measured_seconds
     from part
+    left join period.sensor_accuracy as accuracy
+        using (gpu_model)
     group by part.cluster, part.day, part.namespace, part.node_name, part.gpu_model
 )
 

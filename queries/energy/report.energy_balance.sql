@@ -1,33 +1,44 @@
--- Energy balance of the GPUs by cluster, day, node, model, team, namespace, workload, pod and container.
+-- Energy balance of the GPUs by cluster, day, node, model, team, namespace and workload.
 --
 -- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(nobody)' is what
 -- free GPUs drew and what is unattributed; '(no team)' are namespaces without the label that names teams, '(unknown)' pods whose
--- workload is not known.
+-- workload is not known. Workloads are added from days and have no mean or largest hour.
 --
 -- grain:  cluster, dimension, value
--- reads:  period.energy_hour, period.workload
+-- reads:  facts.device_day, facts.energy_hour, facts.power_day, period.device_power, period.sensor_accuracy, period.workload
 -- params:
--- source: period.energy_hour; label of the namespace that owners.team_label names
+-- source: facts.energy_hour, facts.power_day; label of the namespace that owners.team_label names
 -- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, energy_accuracy_ratio, active_joules, held_joules, idle_joules,
 --          unattributed_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
---   dimension             cluster, day, node_name, gpu_model, team, namespace, workload, pod or container: what the row is for
---   value                 which of them; workloads as namespace/kind/name, pods as namespace/pod, containers as namespace/pod/container
+--   dimension             cluster, day, node_name, gpu_model, team, namespace or workload: what the row is for
+--   value                 which of them; workloads as namespace/kind/name
 --   energy_joules         J in all: active, held, idle and unattributed
 --   idle_joules           J of the idle baseline; unknown counts as 0
 --   power_watts_avg       W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
 --   hour_power_watts_max  W, the largest of its hours
 --   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known
 --   measured_gpu_hours    GPU-hours whose energy is known, x its part of the GPU; of the unallocated part the time without a holder
-with named as (
+with team as (
+    select
+        cluster,
+        namespace,
+        coalesce(nullif(max(team), ''), '(no team)') as team
+    from period.workload
+    group by cluster, namespace
+),
+
+named as (
     select
         energy.*,
         energy.hour_start_at::date as day,
-        if(energy.is_held, coalesce(nullif(owner.team, ''), '(no team)'), '(nobody)') as team,
-        coalesce(owner.workload_kind, '') as workload_kind,
-        coalesce(owner.workload, '') as workload
-    from period.energy_hour as energy
-    left join period.workload as owner
-        using (cluster, namespace, pod, pod_uid)
+        if(energy.is_held, coalesce(team.team, '(no team)'), '(nobody)') as team,
+        energy.energy_joules * accuracy.accuracy_ratio as rated_joules,
+        if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count
+    from facts.energy_hour as energy
+    left join team
+        using (cluster, namespace)
+    left join period.sensor_accuracy as accuracy
+        using (gpu_model)
     where energy.energy_joules is not null
 ),
 
@@ -40,20 +51,12 @@ grouped as (
         gpu_model,
         team,
         namespace,
-        workload_kind,
-        workload,
-        pod,
-        container,
         bool_or(is_held) as is_held,
         min(energy_method) as least_method,
         max(energy_method) as largest_method,
-        sum(if(accuracy_ratio is null and energy_joules > 0, 1, 0)) as unrated_count,
-        sum(energy_joules * accuracy_ratio) as rated_joules,
-        sum(columns('_joules$|^sm_')),
-        sum(if(is_held, gpu_seconds, measured_seconds)) as measured_gpu_seconds,
-        max(device_measured_seconds) as measured_seconds,
-        sum(energy_joules / nullif(device_measured_seconds, 0)) as power_watts,
-        sum(if(sm_active_gpu_seconds is null, null, active_joules)) as sm_joules
+        sum(columns('_joules$|^sm_|^unrated_|^measured_gpu_')),
+        max(device_measured_seconds_max) as measured_seconds,
+        sum(power_watts) as power_watts
     from named
     group by grouping sets (
         (cluster, hour_start_at),
@@ -61,10 +64,7 @@ grouped as (
         (cluster, hour_start_at, node_name),
         (cluster, hour_start_at, gpu_model),
         (cluster, hour_start_at, team),
-        (cluster, hour_start_at, namespace),
-        (cluster, hour_start_at, namespace, workload_kind, workload),
-        (cluster, hour_start_at, namespace, pod),
-        (cluster, hour_start_at, namespace, pod, container)
+        (cluster, hour_start_at, namespace)
     )
 ),
 
@@ -72,9 +72,6 @@ hour as (
     select
         *,
         case
-            when container is not null then 'container'
-            when pod is not null then 'pod'
-            when workload is not null then 'workload'
             when namespace is not null then 'namespace'
             when team is not null then 'team'
             when gpu_model is not null then 'gpu_model'
@@ -89,10 +86,50 @@ hour as (
             when coalesce(node_name, gpu_model) = '' then '(unknown)'
             when namespace is null then coalesce(node_name, gpu_model)
             when not is_held then '(nobody)'
-            when workload = '' then namespace || '/(unknown)'
-            else concat_ws('/', namespace, workload_kind, workload, pod, container)
+            else namespace
         end as value
     from grouped
+),
+
+rated as (
+    select
+        device.cluster,
+        device.device_uuid,
+        device.day,
+        max(accuracy.accuracy_ratio) as accuracy_ratio
+    from facts.device_day as device
+    inner join period.sensor_accuracy as accuracy
+        using (gpu_model)
+    group by device.cluster, device.device_uuid, device.day
+),
+
+holder as (
+    select
+        held.cluster,
+        held.namespace,
+        held.pod,
+        held.pod_uid,
+        device.energy_method,
+        coalesce(held.idle_joules, 0) as idle_joules,
+        held.active_joules,
+        held.held_joules,
+        held.active_joules + held.held_joules + coalesce(held.idle_joules, 0) as energy_joules,
+        if(
+            sum(held.active_seconds) over (
+                partition by held.cluster, held.namespace, held.pod, held.pod_uid, held.container, held.device_uuid, held.gpu_instance_id, held.day
+            ) = 0,
+            held.held_joules + coalesce(held.idle_joules, 0), 0
+        ) as never_active_joules,
+        held.known_gpu_seconds,
+        held.sm_active_gpu_seconds,
+        held.sm_active_joules,
+        rated.accuracy_ratio
+    from facts.power_day as held
+    left join period.device_power as device
+        using (cluster, device_uuid)
+    left join rated
+        using (cluster, device_uuid, day)
+    where held.active_joules is not null
 ),
 
 summed as (
@@ -109,15 +146,43 @@ summed as (
     group by cluster, dimension, value
 ),
 
+each_dimension as (
+    select
+        holder.cluster,
+        'workload' as dimension,
+        concat_ws('/', holder.namespace, owner.workload_kind, coalesce(nullif(owner.workload, ''), '(unknown)')) as value,
+        if(min(holder.energy_method) = max(holder.energy_method), min(holder.energy_method), 'mixed') as energy_method,
+        sum(columns('_joules$')),
+        0 as unattributed_joules,
+        sum(holder.energy_joules * holder.accuracy_ratio) as rated_joules,
+        count(*) filter (where holder.accuracy_ratio is null and holder.energy_joules > 0) as unrated_count,
+        sum(holder.sm_active_gpu_seconds) as sm_active_gpu_seconds,
+        sum(holder.known_gpu_seconds) / 3600 as measured_gpu_hours
+    from holder
+    left join period.workload as owner
+        using (cluster, namespace, pod, pod_uid)
+    group by all
+    union all by name
+    select * replace ('workload' as dimension)
+    from summed
+    where dimension = 'namespace' and value = '(nobody)'
+    union all by name
+    from summed
+),
+
 judged as (
     select
         *,
-        if(power_watts_avg is null, 'no_time', null) as watts_reason,
+        case
+            when power_watts_avg is not null then null
+            when dimension = 'workload' then 'added_by_day'
+            else 'no_time'
+        end as watts_reason,
         case
             when sm_active_gpu_seconds is null then 'not_collected'
             when sm_active_gpu_seconds = 0 then 'not_active'
         end as sm_reason
-    from summed
+    from each_dimension
 )
 
 select
@@ -135,7 +200,7 @@ select
     never_active_joules,
     power_watts_avg,
     hour_power_watts_max,
-    if(sm_reason is null, sm_joules / sm_active_gpu_seconds, null) as sm_active_watts,
+    if(sm_reason is null, sm_active_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,
     unknown_reasons([
         ('energy_accuracy_ratio', case when unrated_count > 0 then 'accuracy_unknown' when energy_accuracy_ratio is null then 'no_time' end),

@@ -17,9 +17,10 @@ select
     ownership.start_at,
     ownership.end_at
 from facts.ownership
-anti join facts.device_hour
+asof left join facts.device_hour
     on
         ownership.cluster = device_hour.cluster
         and ownership.device_uuid = device_hour.device_uuid
-        and ownership.start_at < device_hour.hour_start_at + interval 1 hour
         and ownership.end_at > device_hour.hour_start_at
+-- The last hour with samples before its end reaches into it, or none does.
+where device_hour.hour_start_at is null or device_hour.hour_start_at + interval 1 hour <= ownership.start_at

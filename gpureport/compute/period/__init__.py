@@ -29,9 +29,11 @@ from gpureport.config.findings import Thresholds
 from gpureport.config.findings import parameters as finding_parameters
 from gpureport.errors import LakeError
 from gpureport.lake import Lake, Partition
-from gpureport.query import Failure, Query, build, hold_to_checks, load, needed, of_life, run_checks, with_values
+from gpureport.query import Failure, Query, build, hold_to_checks, in_turn, load, needed, of_life, run_checks, with_values
 from gpureport.window import Window
 
+_SHOWN = ("period.workload", "period.pod_wait", "period.capacity")
+"""Tables of the period that the page reads."""
 _COMPUTE_EACH = "run 'gpureport compute --date' for each, then report again"
 
 
@@ -64,19 +66,20 @@ def report_tables(
     settings: ReportSettings,
     made_with: MadeWith | None = None,
     earlier: Window | None = None,
+    releases: bool = False,
 ) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries as they were run, by table.
 
     Tables that compare it with an earlier window (the one before) are left out where the lake does not hold all of that.
-    Checks that found something of severity warn stand in ``checks.*``. LakeError, naming the days, where facts are
-    missing, or were made with other settings than ``made_with`` and can be made again.
+    Checks that found something of severity warn stand in ``checks.*``. With ``releases`` a table of the period is dropped when
+    nothing more is made of it and no file of the report shows it: those of a quarter would fill the memory. LakeError, naming
+    the days, where facts are missing, or were made with other settings than ``made_with`` and can be made again.
     """
-    tables = WindowTables(con, lake, window, settings, made_with, earlier)
+    tables = WindowTables(con, lake, window, settings, made_with, earlier, releases)
     absent = () if tables.has_earlier else tables.previous
     tables.build(tables.kept)
     targets = without(tables.queries, [*_without_input(con, settings), *absent])
-    tables.build([*targets, *compared_tables(tables.queries)])
-    hold_to_checks(con, tables.queries, {*tables.kept, *tables.built}, tables.params)
+    tables.build_checked([*targets, *compared_tables(tables.queries)])
     return {table: with_values(tables.queries[table], tables.params) for table in targets}
 
 
@@ -91,6 +94,7 @@ class WindowTables:
         settings: ReportSettings,
         made_with: MadeWith | None = None,
         earlier: Window | None = None,
+        releases: bool = False,
     ) -> None:
         """Refuse facts that do not fit together (see ``report_tables``); nothing is built."""
         _refuse_unequal_facts(lake, window, made_with)
@@ -100,9 +104,18 @@ class WindowTables:
         parameters = _report_parameters(window, self._earlier, settings)
         self.params = {**parameters, "restated_days": restated_days(lake, window)}
         self.built: set[str] = set()
+        passing = {*of_life(self.queries, "period")} - {*compared_tables(self.queries), *_SHOWN}
+        self._passing = passing if releases else set[str]()
 
     def build(self, tables: Collection[str]) -> None:
         """Build tables, and open those that the lake has; LakeError for one that compares windows of which it lacks days."""
+        self._prepare(tables)
+        for query in needed(self.queries, tables, {*self.kept, *self.built}):
+            build(self._con, query, self.params)
+            self.built.add(query.table)
+
+    def _prepare(self, tables: Collection[str]) -> None:
+        """Open what tables are made of, far down."""
         asked = self._asked(tables)
         if asked.intersection(HISTORY):
             build_history(self._con, self._lake, self._window, self.queries, self.params)
@@ -110,9 +123,28 @@ class WindowTables:
         if asked.intersection(self.previous) and not self.has_earlier:
             raise LakeError(f"no comparison: the lake lacks days of {self._earlier}, or their facts were made otherwise")
         self._open(self._asked(tables).intersection(self.kept))
-        for query in needed(self.queries, tables, {*self.kept, *self.built}):
-            build(self._con, query, self.params)
-            self.built.add(query.table)
+
+    def build_checked(self, tables: Collection[str]) -> None:
+        """Build tables, and hold them to each check; what fails over kept tables alone failed when they were made."""
+        self._prepare(tables)
+        there = {*self.kept, *self.built}
+        made = {*there, *(query.table for query in needed(self.queries, tables, there))}
+        checks = [
+            query.table
+            for query in self.queries.values()
+            if query.life == "checks" and made.issuperset(query.reads) and not self._held_already(query)
+        ]
+        for query, over in in_turn(needed(self.queries, [*tables, *checks], there)):
+            if query.life == "checks":
+                hold_to_checks(self._con, {query.table: query}, query.reads, self.params)
+            else:
+                build(self._con, query, self.params)
+            for table in self._passing.intersection(over):
+                self._con.execute(f"drop table {table}")
+        self.built.update(made)
+
+    def _held_already(self, check: Query) -> bool:
+        return check.severity == "fail" and set(self.kept).issuperset(check.reads)
 
     def _asked(self, tables: Collection[str]) -> set[str]:
         """Tables and what they read, however far down, as far as it is not there."""
@@ -129,7 +161,7 @@ class WindowTables:
         if not self.built.issuperset(HISTORY):
             build_history(self._con, self._lake, self._window, self.queries, self.params)
         self.built = {*HISTORY, *self.previous}
-        return build_earlier(self._con, self._lake, self._earlier, compared, self.queries, self.params, kept)
+        return build_earlier(self._con, self._lake, self._earlier, compared, self.queries, self.params, kept, self._passing)
 
     def _open(self, tables: Collection[str]) -> None:
         """Tables that the lake has; to roll up days takes the names of hours, which are opened anew then."""

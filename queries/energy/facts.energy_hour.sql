@@ -1,0 +1,169 @@
+-- Energy of the GPUs by hour, namespace, node and model: of holders, and unallocated.
+--
+-- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
+-- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds.
+--
+-- revision: 1
+-- grain:  cluster, hour_start_at, namespace, is_held, node_name, gpu_model
+-- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
+-- params: since_at, until_at
+-- source: facts.power_hour, facts.device_power_hour
+-- columns: cluster, hour_start_at, namespace, is_held, node_name, gpu_model, energy_method, active_joules, held_joules, idle_joules,
+--          unattributed_joules, never_active_joules, energy_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
+--          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds
+--   namespace                    workload namespace; '' of the unallocated part
+--   is_held                      false of the unallocated part
+--   energy_joules                J in all: active, held, idle and unattributed; null where none is known
+--   idle_joules                  J of the idle baseline; unknown counts as 0, for then all is above it
+--   never_active_joules          J of containers that were not active on the device in all of the day
+--   measured_seconds             s whose energy is known, of each holder; of the unallocated part the time without a holder
+--   measured_gpu_seconds         s of them x its part of the GPU; of the unallocated part the time without a holder
+--   device_measured_seconds_max  s of the hour in which energy is known, of the GPU with most
+--   power_watts                  W, each GPU's energy over the time it was measured, added over GPUs
+--   sm_active_gpu_seconds        gpu_seconds x SM activity; null where that is unknown
+--   sm_active_joules             J of active_joules where SM activity is known
+--   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part
+--   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where neither is known of some of them
+--   unmeasured_gpu_seconds       gpu_seconds whose energy is not known
+with place as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        max(node_name) as node_name,
+        max(gpu_model) as gpu_model
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by cluster, device_uuid, hour_start_at
+),
+
+board as (
+    select
+        device.*,
+        case
+            when device.counter_seconds is null then 'unknown'
+            when device.counter_seconds > device.measured_seconds - 1e-6 then 'counter'
+            when device.counter_seconds > 0 then 'mixed'
+            else 'integral'
+        end as energy_method,
+        place.node_name,
+        place.gpu_model
+    from facts.device_power_hour as device
+    inner join place
+        using (cluster, device_uuid, hour_start_at)
+),
+
+holder as (
+    select
+        power.*,
+        sum(power.active_seconds) over (
+            partition by
+                power.cluster, power.namespace, power.pod, power.pod_uid, power.container, power.device_uuid, power.gpu_instance_id,
+                power.hour_start_at::date
+        ) = 0 as is_never_active,
+        board.node_name,
+        board.gpu_model,
+        board.energy_method,
+        board.measured_seconds as device_measured_seconds,
+        coalesce(
+            activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
+            activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
+        ) as used_ratio,
+        activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds as sm_active_ratio
+    from facts.power_hour as power
+    inner join board
+        using (cluster, device_uuid, hour_start_at)
+    left join facts.container_hour as activity
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)
+),
+
+held as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(idle_joules) as idle_joules
+    from facts.power_hour
+    group by cluster, device_uuid, hour_start_at
+),
+
+part as (
+    select
+        cluster,
+        hour_start_at,
+        namespace,
+        true as is_held,
+        node_name,
+        gpu_model,
+        energy_method,
+        active_joules,
+        held_joules,
+        if(active_joules is null, null, coalesce(idle_joules, 0)) as idle_joules,
+        if(active_joules is null, null, 0) as unattributed_joules,
+        if(is_never_active, held_joules + coalesce(idle_joules, 0), active_joules * 0) as never_active_joules,
+        measured_seconds,
+        gpu_seconds as measured_gpu_seconds,
+        device_measured_seconds,
+        gpu_seconds,
+        gpu_seconds * used_ratio as used_gpu_seconds,
+        gpu_seconds * sm_active_ratio as sm_active_gpu_seconds
+    from holder
+    union all by name
+    select
+        board.cluster,
+        board.hour_start_at,
+        '' as namespace,
+        false as is_held,
+        board.node_name,
+        board.gpu_model,
+        board.energy_method,
+        0 as active_joules,
+        0 as held_joules,
+        -- What is left of a difference of sums is no energy.
+        greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(held.idle_joules, 0), 6)) as idle_joules,
+        board.unattributed_joules,
+        0 as never_active_joules,
+        board.measured_seconds - board.held_seconds as measured_seconds,
+        board.measured_seconds - board.held_seconds as measured_gpu_seconds,
+        board.measured_seconds as device_measured_seconds,
+        0 as gpu_seconds,
+        0 as used_gpu_seconds,
+        0 as sm_active_gpu_seconds
+    from board
+    left join held
+        using (cluster, device_uuid, hour_start_at)
+    where board.measured_joules is not null
+),
+
+whole as (
+    select
+        *,
+        active_joules + held_joules + idle_joules + unattributed_joules as energy_joules,
+        if(sm_active_gpu_seconds is null, null, active_joules) as sm_active_joules
+    from part
+    order by all
+)
+
+select
+    cluster,
+    hour_start_at,
+    namespace,
+    is_held,
+    node_name,
+    gpu_model,
+    case count(distinct energy_method) filter (where energy_joules is not null)
+        when 0 then null
+        when 1 then min(energy_method) filter (where energy_joules is not null)
+        else 'mixed'
+    end as energy_method,
+    sum(columns('_joules$')),
+    sum(measured_seconds) filter (where energy_joules is not null) as measured_seconds,
+    sum(measured_gpu_seconds) filter (where energy_joules is not null) as measured_gpu_seconds,
+    max(device_measured_seconds) filter (where energy_joules is not null) as device_measured_seconds_max,
+    sum(energy_joules / nullif(device_measured_seconds, 0)) as power_watts,
+    sum(sm_active_gpu_seconds) filter (where energy_joules is not null) as sm_active_gpu_seconds,
+    sum(gpu_seconds) as gpu_seconds,
+    if(count(used_gpu_seconds) = count(*), sum(used_gpu_seconds), null) as used_gpu_seconds,
+    coalesce(sum(gpu_seconds) filter (where energy_joules is null), 0) as unmeasured_gpu_seconds
+from whole
+group by all

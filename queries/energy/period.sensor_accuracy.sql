@@ -1,0 +1,23 @@
+-- By how much the power sensors of each model in the window may be off, where that is published.
+--
+-- grain:  gpu_model
+-- reads:  facts.device_day
+-- params: gpu_models
+-- source: queries/catalog/gpu_model.csv
+-- columns:
+--   accuracy_ratio  0..1 of the reading
+with model as (
+    select distinct gpu_model
+    from facts.device_day
+),
+
+listed as (
+    select unnest(from_json($gpu_models::json, '[{"gpu_model": "VARCHAR", "power_accuracy_ratio": "VARCHAR"}]'), recursive := true)
+)
+
+select
+    model.gpu_model,
+    max(nullif(listed.power_accuracy_ratio, '')::double) as accuracy_ratio
+from model
+inner join listed on model.gpu_model glob listed.gpu_model
+group by model.gpu_model
