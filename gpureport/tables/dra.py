@@ -21,13 +21,13 @@ DEVICE_REQUESTS = pa.list_(
 )
 
 _CLAIM = (
-    Column("namespace", pa.string(), "namespace"),
-    Column("claim", pa.string(), "ResourceClaim's name"),
-    Column("claim_uid", pa.string(), "ResourceClaim's uid"),
+    Column("namespace", pa.string(), "namespace of the workload, or of the claim that reserves; '' where unallocated"),
+    Column("claim", pa.string(), "claim's name"),
+    Column("claim_uid", pa.string(), "claim's uid; '' where only labels name it"),
 )
 _POOL_DEVICE = (
-    Column("driver", pa.string(), "DRA driver, gpu.nvidia.com"),
-    Column("pool", pa.string(), "pool of the driver; for NVIDIA the node's name"),
+    Column("driver", pa.string(), "DRA driver"),
+    Column("pool", pa.string(), "pool of the driver"),
     Column("device", pa.string(), "device's name in the pool"),
 )
 

@@ -12,7 +12,7 @@ QUOTA = Table(
     ("system", "kind", "namespace", "name", "uid", "observed_at"),
     (
         OBSERVED,
-        Column("system", pa.string(), "kubernetes, nos, scheduler-plugins, kueue, koordinator, volcano or kai"),
+        Column("system", pa.string(), "quota system"),
         Column("kind", pa.string(), "resource and API group, elasticquotas.nos.nebuly.com"),
         Column("api_version", pa.string(), "API version in which it was read"),
         Column("namespace", pa.string(), "namespace, '' for what belongs to the cluster"),
@@ -37,7 +37,7 @@ QUOTA_TERM = Table(
     ("system", "kind", "namespace", "name", "uid", "resource", "flavor", "observed_at"),
     (
         OBSERVED,
-        Column("system", pa.string(), "kubernetes, nos, scheduler-plugins, kueue, koordinator, volcano or kai"),
+        Column("system", pa.string(), "quota system"),
         Column("kind", pa.string(), "resource and API group, elasticquotas.nos.nebuly.com"),
         Column("namespace", pa.string(), "namespace, '' for what belongs to the cluster"),
         Column("name", pa.string(), "object's name"),
@@ -90,7 +90,7 @@ WORKLOAD = Table(
     ("namespace", "workload", "workload_uid", "observed_at"),
     (
         OBSERVED,
-        Column("namespace", pa.string(), "namespace"),
+        Column("namespace", pa.string(), "namespace of the workload, or of the claim that reserves; '' where unallocated"),
         Column("workload", pa.string(), "workload's name"),
         Column("workload_uid", pa.string(), "workload's uid"),
         CREATED,
@@ -98,7 +98,7 @@ WORKLOAD = Table(
         Column("owner_name", pa.string(), "name of that"),
         Column("local_queue", pa.string(), "LocalQueue in which it waits"),
         Column("cluster_queue", pa.string(), "ClusterQueue whose quota it has reserved; '' while it has none"),
-        Column("priority", pa.int64(), "priority", True),
+        Column("priority", pa.int64(), "priority; null where unknown", True),
         Column("priority_class", pa.string(), "priority class"),
         Column("is_active", pa.bool_(), "it may be admitted; a deactivated one waits for nothing"),
         _event("reserved_at", "when it reserved quota"),

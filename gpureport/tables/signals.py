@@ -119,7 +119,7 @@ _DECIMALS = {"ratio": 6, "watts": 3, "joules": 3}
 def signal_columns(signal: Signal) -> list[Column]:
     """A signal's columns in ``device_sample``: its value; a counter's growth; where a code changed."""
     decimals = _DECIMALS.get(signal.unit)
-    columns = [Column(signal.name, _value_type(signal), f"{signal.doc} ({signal.kind}, {signal.scope})", True, decimals)]
+    columns = [Column(signal.name, _value_type(signal), signal.doc, True, decimals)]
     if signal.kind == "counter":
         columns += [
             Column(

@@ -19,9 +19,9 @@ CONTAINER_CLAIMS = pa.list_(
 ALLOCATED_DEVICES = pa.list_(pa.struct([("resource", pa.string()), ("device_id", pa.string()), ("health", pa.string())]))
 
 _POD = (
-    Column("namespace", pa.string(), "namespace"),
-    Column("pod", pa.string(), "pod's name; not an identity, StatefulSets and Jobs use it again"),
-    Column("pod_uid", pa.string(), "pod's uid"),
+    Column("namespace", pa.string(), "namespace of the workload, or of the claim that reserves; '' where unallocated"),
+    Column("pod", pa.string(), "pod of the workload; not an identity, names come again"),
+    Column("pod_uid", pa.string(), "its uid; '' where unknown"),
 )
 
 NODE = Table(
@@ -30,7 +30,7 @@ NODE = Table(
     ("node_name", "observed_at"),
     (
         OBSERVED,
-        Column("node_name", pa.string(), "node"),
+        Column("node_name", pa.string(), "node; '' where unknown"),
         Column("node_uid", pa.string(), "node's uid"),
         CREATED,
         Column("is_ready", pa.bool_(), "condition Ready is True; null where the node has no such condition", True),
@@ -51,7 +51,7 @@ NAMESPACE = Table(
     ("namespace", "observed_at"),
     (
         OBSERVED,
-        Column("namespace", pa.string(), "namespace"),
+        Column("namespace", pa.string(), "namespace of the workload, or of the claim that reserves; '' where unallocated"),
         Column("namespace_uid", pa.string(), "namespace's uid"),
         CREATED,
         Column("labels", TEXTS, "all labels"),
@@ -77,7 +77,7 @@ POD = Table(
         Column("owner_kind", pa.string(), "kind of the controller that made it: Job, ReplicaSet, …"),
         Column("owner_name", pa.string(), "the controller's name"),
         Column("placement", pa.string(), "node selector and required affinity: alternatives as JSON; '' where it takes any node"),
-        Column("priority", pa.int64(), "priority", True),
+        Column("priority", pa.int64(), "priority; null where unknown", True),
         Column("priority_class", pa.string(), "priority class"),
         Column("scheduler", pa.string(), "scheduler that places it"),
         Column("scheduling_group", pa.string(), "group of pods that are placed together"),
@@ -103,7 +103,7 @@ POD_CONTAINER = Table(
     (
         OBSERVED,
         *_POD,
-        Column("container", pa.string(), "container"),
+        Column("container", pa.string(), "container of the workload"),
         Column("container_kind", pa.string(), "app, init, or sidecar (an init container that keeps running)"),
         Column("requests", AMOUNTS, "what it requests; where it sets a limit alone, that"),
         Column("limits", AMOUNTS, "limits"),
@@ -128,15 +128,15 @@ KOORDINATOR_DEVICE = Table(
     ("node_name", "device_type", "minor", "device_id", "observed_at"),
     (
         OBSERVED,
-        Column("node_name", pa.string(), "node"),
+        Column("node_name", pa.string(), "node; '' where unknown"),
         Column("device_type", pa.string(), "gpu, rdma, fpga or xpu"),
-        Column("minor", pa.int64(), "device's number on the node"),
-        Column("device_id", pa.string(), "UUID of a GPU; PCI address of others"),
+        Column("minor", pa.int64(), "minor number of the device on the node"),
+        Column("device_id", pa.string(), "UUID of a GPU, PCI address of others"),
         Column("is_healthy", pa.bool_(), "fit for use"),
         Column("health_reason", pa.string(), "why it is not, as Xid79"),
         Column("resources", AMOUNTS, "what it counts for: 100 of gpu-core and gpu-memory-ratio per GPU, gpu-memory in bytes"),
-        Column("socket_id", pa.int64(), "CPU socket", True),
-        Column("numa_node", pa.int64(), "NUMA node", True),
+        Column("socket_id", pa.int64(), "CPU socket; null where not told", True),
+        Column("numa_node", pa.int64(), "NUMA node; null where not told", True),
         Column("pcie_id", pa.string(), "PCIe switch"),
         Column("pci_bus_id", pa.string(), "PCI address, as 0000:18:00.0"),
         Column("module_id", pa.int64(), "module on the board", True),

@@ -9,22 +9,18 @@ from gpureport.tables.signals import SIGNALS, signal_columns
 from gpureport.tables.table import INSTANT, Column, Table
 
 _DEVICE = (
-    Column(
-        "device_uuid",
-        pa.string(),
-        "UUID of the physical GPU as the driver prints it (GPU-…); a MIG instance has its parent's",
-    ),
-    Column("gpu_instance_id", pa.string(), "MIG GPU instance id; '' for the whole GPU"),
+    Column("device_uuid", pa.string(), "UUID of the physical GPU; '' where unknown"),
+    Column("gpu_instance_id", pa.string(), "MIG instance; '' for the whole GPU"),
 )
 _WORKLOAD = (
-    Column("namespace", pa.string(), "workload namespace"),
-    Column("pod", pa.string(), "workload pod"),
-    Column("pod_uid", pa.string(), "workload pod's uid; '' where the labels do not carry it"),
-    Column("container", pa.string(), "workload container"),
+    Column("namespace", pa.string(), "namespace of the workload, or of the claim that reserves; '' where unallocated"),
+    Column("pod", pa.string(), "pod of the workload; not an identity, names come again"),
+    Column("pod_uid", pa.string(), "its uid; '' where unknown"),
+    Column("container", pa.string(), "container of the workload"),
 )
 _SPAN = (
-    Column("start_at", INSTANT, "UTC, first instant of the run"),
-    Column("end_at", INSTANT, "UTC, end of the run, itself outside it"),
+    Column("start_at", INSTANT, "UTC, start"),
+    Column("end_at", INSTANT, "UTC, end, exclusive"),
 )
 _HELD = Column(
     "held_seconds",
@@ -85,7 +81,7 @@ SERIES = Table(
         Column("scope", pa.string(), "board, instance, pod, detail or cluster"),
         *_DEVICE,
         *_WORKLOAD,
-        Column("node_name", pa.string(), "node, '' where no label names it"),
+        Column("node_name", pa.string(), "node; '' where unknown"),
         Column("labels", pa.map_(pa.string(), pa.string()), "all labels as scraped, without the metric's name"),
         Column("external_labels", pa.map_(pa.string(), pa.string()), "labels that the server added (remote read only)"),
         Column("sample_count", pa.int64(), "samples of the day, duplicates removed"),
@@ -104,14 +100,14 @@ DEVICE_LABEL = Table(
     (
         *_DEVICE,
         *_SPAN,
-        Column("node_name", pa.string(), "node, '' where no label names it"),
+        Column("node_name", pa.string(), "node; '' where unknown"),
         Column("gpu_index", pa.string(), "index that DCGM gives the GPU on its node"),
-        Column("gpu_device", pa.string(), "device name on the node, nvidia0"),
+        Column("gpu_device", pa.string(), "device name on the node, as nvidia0; '' where unknown"),
         Column("gpu_model", pa.string(), "model name as the driver prints it"),
         Column("gpu_instance_profile", pa.string(), "MIG profile, '' for the whole GPU"),
-        Column("pci_bus_id", pa.string(), "PCI address, as scraped"),
-        Column("driver_version", pa.string(), "GPU driver"),
-        Column("make", pa.string(), "who made it: nvidia, amd, intel, …; '' where neither a label nor the exporter tells"),
+        Column("pci_bus_id", pa.string(), "PCI address; '' where unknown"),
+        Column("driver_version", pa.string(), "GPU driver, '' where unknown"),
+        Column("make", pa.string(), "nvidia, amd, intel, google, …; '' where unknown"),
     ),
 )
 DEVICE_SIGNAL = Table(
@@ -123,12 +119,12 @@ DEVICE_SIGNAL = Table(
         Column("signal", pa.string(), "canonical signal"),
         Column("source_metric", pa.string(), "metric that served"),
         Column("exporter", pa.string(), "exporter that prints it, by the catalog"),
-        Column("node_name", pa.string(), "node, '' where no label names it"),
+        Column("node_name", pa.string(), "node; '' where unknown"),
         Column("start_at", INSTANT, "UTC, first sample that came in the day", True),
         Column("end_at", INSTANT, "UTC, last sample that came in the day", True),
         Column("series_count", pa.int64(), "label sets that carried it, copies among them"),
         Column("sample_count", pa.int64(), "instants that were kept; 0 where every value was left out"),
-        Column("dropped", pa.map_(pa.string(), pa.int64()), "values left out, by reason; see docs/schema.md"),
+        Column("dropped", pa.map_(pa.string(), pa.int64()), "reason → values left out, copies of a kept value among them"),
         Column("other_metrics", pa.list_(pa.string()), "metrics that carry it too; used only where this one was silent"),
     ),
 )

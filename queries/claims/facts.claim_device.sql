@@ -11,16 +11,12 @@
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
 --          node_name, device_type, profile, gpu_model, device_uuid, gpu_instance_id, matched_by, share_ratio, share_source, start_at, end_at,
 --          start_source, end_source, end_uncertainty_seconds
---   device                   device's name in the pool, else its UUID and instance
 --   request                  request of the claim that it answers; '' where unknown
---   node_name                node of the device, '' where unknown
 --   device_type              gpu, mig, …; '' where the driver does not say
---   device_uuid              UUID of the physical GPU; '' where nothing tells
 --   gpu_instance_id          MIG instance; '' for the whole GPU; null where it cannot be told
 --   matched_by               as in day.claim_match; labels
 --   share_ratio              0..1, part of the device that the claim has; null where its size is unknown
 --   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity, or '' where the size is unknown
---   start_at                 UTC, start of the allocation
 --   start_source             as in day.claim_allocation; labels
 --   end_source               as in day.claim_allocation; labels
 with judged as (

@@ -12,7 +12,6 @@
 --   consumer_resource  pods, or podgroups
 --   consumer           consumer's name
 --   consumer_uid       consumer's uid
---   start_at           UTC, start of the reservation
 with look as (
     select *
     from day.state_snapshot

@@ -9,8 +9,6 @@
 -- source: day.container_run, facts.claim_device; day.claim_label
 -- columns: cluster, namespace, pod, pod_uid, container, claim, claim_uid, driver, pool, device, share_id, request, device_uuid,
 --          gpu_instance_id, is_ambiguous, is_admin_access, start_at, end_at, end_uncertainty_seconds
---   pod_uid                  its uid; '' where only labels name it, which may not bear it
---   device_uuid              UUID of the physical GPU; '' where nothing tells
 --   gpu_instance_id          MIG instance; '' for the whole GPU; null where it cannot be told
 with asked as (
     select distinct

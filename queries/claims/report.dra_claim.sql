@@ -12,7 +12,6 @@
 --          idle_seconds, allocated_gpu_hours, reserved_idle_gpu_hours, share_ratio, share_source, use, consumers, pod_count, podgroup_count,
 --          container_count, is_shared, is_admin_access, is_extended_resource, subrequest, device_uuid, gpu_instance_id, matched_by,
 --          node_name, gpu_model, profile, start_at, end_at, start_source, end_source, end_uncertainty_seconds, unknown_reasons
---   device                   device's name in the pool, else its UUID and instance
 --   allocated_seconds        s in which it was allocated to the claim
 --   reserved_seconds         s of them in which somebody had the claim reserved
 --   used_seconds             s of them in which a container that uses it ran
@@ -27,8 +26,6 @@
 --   podgroup_count           groups of pods that reserved it
 --   container_count          containers that ran with it
 --   is_shared                several pods or groups reserved it, or several claims had the device at once
---   device_uuid              UUID of the physical GPU; '' where nothing tells
---   gpu_instance_id          MIG instance; '' for the whole GPU, and where it cannot be told
 --   matched_by               how the device of the telemetry was found; '' where it was not
 --   start_at                 UTC, start of the allocation in the days of the window
 --   end_at                   UTC, its end in them, outside it

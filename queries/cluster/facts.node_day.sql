@@ -12,7 +12,6 @@
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
 -- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, device_count_min,
 --          gpu_model, accelerator_pod_count, hardware_make, driver_version
---   node_name              node, as Kubernetes names it
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
 --   accelerator_count      accelerators by its capacity, replicas of a shared one among them, percent ÷ 100; 0 where it lists none
 --   accelerator_resources  their resource names, as kube-state-metrics writes them; of slices the names of their drivers

@@ -9,16 +9,7 @@
 -- source: period.finding of both windows; rules: queries/catalog/finding.csv
 -- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
 --          change, title, severity, evidence, earlier_gpu_hours, gpu_hours, unknown_reasons
---   namespace          namespace of the workload; '' where it is about a node or GPU
---   workload_kind      kind of the workload; '' where it is about none
---   workload           the workload; '' where it is about none
---   pod                its pod; '' where it is about several, or about a node or GPU
---   pod_uid            its uid; '' likewise, and where unknown
---   container          its container; '' where it is about all of the pod, or about a node or GPU
---   node_name          node; several are listed; '' where it is about more
---   device_uuid        UUID of the physical GPU; '' where it is about several
 --   change             new, resolved or stayed
---   evidence           the numbers, as a sentence; of what is resolved those of the previous period
 --   earlier_gpu_hours  h of whole GPUs at stake in the previous period, not scaled
 with rule as (
     select unnest(from_json(

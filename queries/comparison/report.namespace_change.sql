@@ -6,7 +6,6 @@
 -- source: period.ledger of both windows; the one before scaled to the length of this one
 -- columns: cluster, namespace, change, earlier_allocated_gpu_hours, allocated_gpu_hours, allocated_change_gpu_hours,
 --          earlier_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count
---   namespace                    holder's namespace
 --   change                       new, ended, grew, shrank or same
 --   earlier_allocated_gpu_hours  h held in the previous period
 --   allocated_change_gpu_hours   h, the difference

@@ -10,7 +10,6 @@
 -- source: day.node_capacity
 -- columns: cluster, resource, looked_at, source, schedulable_units, free_units, largest_request_units, free_node_count, fitting_2_pod_count,
 --          fitting_4_pod_count, fitting_8_pod_count
---   resource               extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   looked_at              UTC, a full five minutes
 --   schedulable_units      units of nodes that take pods
 --   free_units             what is left of them

@@ -11,10 +11,6 @@
 -- source: day.gpu_request, day.node_capacity
 -- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count
 --   is_claim   by resource claims
---   namespace  namespace of the pod or claim; '' where unallocated
---   pod        its pod; '' likewise, and of a claim without one
---   pod_uid    its uid; '' where unallocated
---   start_at   UTC, start of the interval
 --   gpu_count  GPUs
 with best as (
     select

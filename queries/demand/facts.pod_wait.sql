@@ -18,7 +18,6 @@
 --   scheduled_at      UTC, when it was given a place; null while it waits
 --   running_at        UTC, when the first of its containers ran; null where it did not, or unknown
 --   waiting_until_at  UTC, until when it was seen waiting for a place; null where it never was
---   start_at          UTC, start of the wait
 --   end_at            UTC, its end, as far as it is known
 with ask as (
     select

@@ -9,7 +9,6 @@
 -- params:
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
 -- columns: cluster, resource, is_opencosts, hour_start_at, source, gauge, observed_seconds, value_unit_seconds, value_units_max
---   resource            extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   is_opencosts        OpenCost itself would count it
 --   source              snapshot, kube-state-metrics or opencost
 --   gauge               column of day.demand_step; requested_allocatable_ratio and demand_schedulable_ratio where the divisor is not 0

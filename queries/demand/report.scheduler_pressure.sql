@@ -15,7 +15,6 @@
 --          bound_pending_pod_count_avg, bound_pending_pod_count_max, bound_pending_units_avg, held_units_avg, schedulable_units_avg,
 --          cordoned_units_avg, not_ready_units_avg, demand_schedulable_ratio_avg, demand_schedulable_ratio_max,
 --          opencost_pending_pod_count_avg, opencost_pending_request_units_avg, opencost_requested_allocatable_ratio_avg, unknown_reasons
---   resource                                  extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   is_opencosts                              OpenCost itself would count it
 --   source                                    what told of OpenCost's sense: kube-state-metrics or snapshot; '' where nothing did
 --   observed_seconds                          s in which that told of pods, or of nodes

@@ -17,10 +17,8 @@
 --          method, scope
 --   observed_seconds      s in which the GPU was seen while held
 --   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
---   measured_seconds      s of them whose energy is known; null where none is
 --   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown
 --   idle_watts            the whole GPU's power at idle; null where it is unknown
---   hours_method          how gpu_seconds and idle_joules are shared out (day.allocated_interval): exclusive, granted_share, equal_share; several are listed
 --   method                exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
 with held as (
     select

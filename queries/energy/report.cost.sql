@@ -10,7 +10,6 @@
 -- source: facts.energy_hour; prices and carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
---   namespace             workload namespace; '' for unallocated energy
 --   allocated_gpu_hours   GPU-hours held
 --   used_gpu_hours        GPU-hours held x activity of what was held; null where no activity is known
 --   allocated_cost        allocated_gpu_hours x the model's price

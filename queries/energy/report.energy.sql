@@ -9,7 +9,6 @@
 -- source: facts.energy_hour, facts.reserved_power_hour
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, energy_accuracy_ratio, active_joules, held_joules,
 --          idle_joules, unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
---   namespace            workload namespace; '' for unallocated energy
 --   energy_joules        J in all: active, held, idle and unattributed
 --   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free; unknown counts as 0
 --   reserved_joules      J of the unallocated part that GPUs drew while a claim of the namespace had them and no container held them

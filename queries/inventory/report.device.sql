@@ -26,7 +26,6 @@
 --          pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds, power_seen_seconds,
 --          energy_seen_seconds, unheld_seconds, source_metrics, unknown_reasons
 --   kind                                gpu, or mig for an instance
---   node_name                           node; several are listed
 --   coverage_ratio                      seen time over the window's length; whole hours count, so it may exceed 1 where the window cuts one
 --   nvlink_source                       what says what its NVLinks can carry: configuration or data sheet (of all links); '' for neither
 --   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is none

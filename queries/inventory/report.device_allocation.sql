@@ -11,18 +11,14 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device, asked_by, requested, claims, granted_by,
 --          certainty, sharing_mode, is_admin_access, node_name, gpu_model, allocated_seconds, observed_seconds, allocated_gpu_hours,
 --          hours_method, used_gpu_hours, gpu_usage_avg, sm_active_avg, memory_used_ratio_avg, memory_used_bytes, unknown_reasons
---   device_uuid            UUID of the physical GPU; '' where the telemetry does not know it
 --   device                 the claim's device, pool/device; several are listed; '' where no claim gave it
 --   asked_by               device plugin, DRA, extended resource, Koordinator, MIG resource; several are listed; '' where nothing tells
 --   requested              resources that the container requested, with amounts; for all of its devices together
 --   claims                 resource claims that gave it; several are listed
 --   granted_by             who says that it had it: dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, …; several are listed
---   certainty              certain; inferred or ambiguous as in facts.ownership; '' where the device is not known
---   sharing_mode           as in facts.ownership; several are listed; '' where the device is not known
 --   allocated_seconds      s in which the container had it
 --   observed_seconds       s of them in which the device was seen
 --   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
---   hours_method           how hours are shared out: granted_share (by what each was given of it), equal_share, exclusive (not shared); several are listed; '' where not known
 --   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
 --   memory_used_bytes      mean memory in use
 with owned as (

@@ -6,9 +6,6 @@
 -- source: facts.ledger_hour
 -- columns: cluster, device_uuid, gpu_instance_id, day, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid,
 --          hours_method, first_hour_at, gpu_seconds
---   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
---   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
---   pod              holder's pod; '' likewise
 with hour as (
     select *
     from facts.ledger_hour

@@ -15,9 +15,6 @@
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod,
 --          pod_uid, hours_method, gpu_seconds
---   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
---   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
---   pod              holder's pod; '' likewise
 with stretch as (
     select
         cluster,

@@ -16,11 +16,6 @@
 -- params:
 -- source: period.ledger
 -- columns: cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid, gpu_model, hours_method, gpu_hours
---   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
---   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or fragmented (unsliced, fragmented, …); of what is free without telemetry why; '' else
---   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
---   pod              holder's pod; '' likewise
---   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where unallocated
 select * exclude (first_hour_at)
 from period.ledger

@@ -8,7 +8,6 @@
 -- source: period.ledger; prices.gpu_hour of the configuration
 -- columns: cluster, namespace, idle_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, underutilized_gpu_hours,
 --          idle_ratio, cumulative_idle_ratio, idle_cost, unknown_reasons
---   namespace                 holder's namespace; of what is reserved the claim's
 --   idle_gpu_hours            h of whole GPUs held or reserved and not active
 --   allocated_idle_gpu_hours  h of these held by a container
 --   reserved_idle_gpu_hours   h of these that a claim had and no container

@@ -15,7 +15,6 @@
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, certainty, sharing_mode,
 --          sharing_evidence, life_start_at, life_end_at
 --   source        dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, labels+snapshot, in turn, node silent, pod alive; several are listed
---   certainty     certain; inferred where it was not named; ambiguous where others held the device too, or may have
 --   sharing_mode  exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
 with hinted as (
     select

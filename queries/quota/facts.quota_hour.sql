@@ -18,33 +18,17 @@
 --   parent                         quota that contains it at the end of the hour, '' where none does
 --   observed_seconds               s in which its terms and what it held were known
 --   guaranteed_seconds             s in which it had a guarantee that is a number
---   demand_seconds                 s in which what was requested was known
---   share_seconds                  s in which its fair share was known
 --   unmet_seconds                  s in which demand and guarantee were known
 --   violated_known_seconds         s in which it is decided what free devices and borrowers could have covered
 --   cap_seconds                    s in which it had a hard limit
 --   cap_known_seconds              s in which it was known whether demand waited at the limit
---   guaranteed_native_hours        ∫ guaranteed
---   cap_native_hours               ∫ hard limit
---   demanded_native_hours          ∫ requested
---   delivered_native_hours         ∫ held
---   borrowed_native_hours          ∫ held beyond its own
 --   lendable_native_hours          ∫ what it could lend
---   lent_native_hours              ∫ its part of what others borrowed, inferred
---   fair_share_native_hours        ∫ what it may have by its scheduler's rules
 --   shared_delivered_native_hours  ∫ held while the fair share was known
 --   due_native_hours               ∫ least of fair share and requested, while both were known
 --   due_delivered_native_hours     ∫ held in that time
---   entitled_native_hours          ∫ part of the fair share beyond its own
---   over_entitlement_native_hours  ∫ held beyond the fair share
---   unmet_native_hours             ∫ short of what it was guaranteed and requested
---   violated_native_hours          ∫ part of that which could have been covered
 --   honourable_native_hours        ∫ least of guaranteed and requested
 --   honoured_native_hours          ∫ least of guaranteed, requested and held
 --   share_reason                   why the fair share is not known, where it never was
---   share_source                   reported, rules, both or ''
---   amount_source                  pods, series or status; the last where it changed
---   inferred_seconds               s in which the terms are those of looks that are far apart
 with step as (
     select
         *,

@@ -12,14 +12,7 @@
 --          exposed_same_namespace_seconds, exposed_by
 --   quota                        the pod's own quota
 --   amount_gpus                  the same in GPUs
---   waiting_seconds              s in which it waited for its place
 --   held_seconds                 s in which it held it
---   in_quota_seconds             s in which it was in quota by nos' rules; null for other systems
---   over_quota_seconds           s in which it was over quota by nos' rules; null for other systems
---   observed_in_quota_seconds    s in which its label said in-quota; null where no label was seen
---   observed_over_quota_seconds  s in which its label said over-quota; null where no label was seen
---   label_differs_seconds        s in which the label said other than the rules; null where no label was seen
---   exposed_seconds              s in which some waiting pod might have preempted it; null but for nos and scheduler-plugins
 with own as (
     select *
     from day.quota_pod_interval

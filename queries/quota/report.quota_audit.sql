@@ -8,7 +8,6 @@
 -- source: facts.quota_audit_hour
 -- columns: cluster, scheduler, quota, resource, flavor, measure, native_unit, observed_seconds, reported_native_avg,
 --          recomputed_native_avg, difference_native_avg
---   quota                  quota, queue or cohort
 --   measure                use or fair share
 --   observed_seconds       s in which both are known
 --   reported_native_avg    mean that the scheduler reports

@@ -5,7 +5,6 @@
 -- params: since_at, until_at
 -- source: facts.quota_hour, facts.quota_pair_hour
 -- columns: cluster, scheduler, quota, resource, flavor, day, sentence
---   quota     quota, queue or cohort
 --   sentence  means over the time in which it was known, in the resource's own unit, and what stood in the way
 with day as (
     select

@@ -18,12 +18,8 @@
 --          over_entitlement_native_hours, unmet_native_hours, violated_native_hours, share_source, amount_source, inferred_seconds,
 --          unknown_reasons
 --   scheduler                      quota system: nos, scheduler-plugins, koordinator, volcano, kai, kueue, or kubernetes for a ResourceQuota
---   quota                          quota, queue or cohort
---   is_parent                      it contains others: leave it out of sums
 --   observed_seconds               s in which its terms and what it held are known
 --   coverage_ratio                 the same over the window
---   demand_seconds                 s of these in which what was requested is known
---   share_seconds                  s of these in which the fair share is known
 --   guaranteed_gpu_hours           GPU-h guaranteed
 --   cap_gpu_hours                  GPU-h of its hard limit
 --   demanded_gpu_hours             GPU-h requested
@@ -45,20 +41,6 @@
 --   allocated_idle_gpu_hours       GPU-h that its pods held and did not use, by the ledger
 --   over_quota_gpu_hours           GPU-h that its pods held while they were over quota by nos' rules: more than borrowed
 --   borrowed_idle_gpu_hours        its part that was borrowed, in proportion: inferred
---   guaranteed_native_hours        guaranteed, in the resource's own unit
---   cap_native_hours               its hard limit likewise
---   demanded_native_hours          requested likewise
---   delivered_native_hours         held likewise
---   borrowed_native_hours          held beyond its own likewise
---   lent_native_hours              lent likewise
---   fair_share_native_hours        fair share likewise
---   entitled_native_hours          entitled over-quota likewise
---   over_entitlement_native_hours  held beyond the fair share likewise
---   unmet_native_hours             short likewise
---   violated_native_hours          violated likewise
---   share_source                   source of the fair share: reported by the scheduler, worked out by its rules, or both
---   amount_source                  source of what it held: its pods, or its scheduler's series or status
---   inferred_seconds               s in which its terms are those of looks that are far apart
 with hour as (
     select *
     from facts.quota_hour

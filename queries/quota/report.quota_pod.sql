@@ -14,17 +14,9 @@
 --   quota                        the pod's own quota
 --   request_gpus                 GPUs that it requests
 --   request_native               the same in the resource's own unit
---   waiting_seconds              s in which it waited for a node
 --   held_seconds                 s in which it held it
 --   delivered_gpu_hours          GPU-h that it held
 --   over_quota_gpu_hours         GPU-h of these while it was over quota
---   in_quota_seconds             s in which it was in quota by nos' rules
---   over_quota_seconds           s in which it was over quota by nos' rules
---   observed_in_quota_seconds    s in which its label said in-quota
---   observed_over_quota_seconds  s in which its label said over-quota
---   label_differs_seconds        s in which the label said other than the rules
---   exposed_seconds              s in which some waiting pod might have preempted it
---   end_reason                   why it ended, as Evicted; '' where not said
 select
     cluster,
     system as scheduler,

@@ -30,9 +30,6 @@
 --          power_limit_watts_max, gpu_temp_celsius_max, memory_temp_celsius_max, sm_clock_hertz_max, memory_clock_hertz_max, xid_event_count,
 --          xid_codes, memory_threshold_ratio, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version,
 --          make
---   sharing_mode  as in facts.ownership; the least exclusive of the hour
---   certainty     certain, inferred or ambiguous; the least certain of the hour
---   scope         device: the figures are the device's, not the container's share
 with stretch as (
     -- Every span with a constant set of owners: the hours without a change, and the pieces of the others.
     select

@@ -9,7 +9,6 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, node_name, gpu_model, bound_by, boundness, scope
 --   bound_by   compute, bandwidth, io, latency, ineffective, power, heat, hardware, rejected, memory: those that hold; unclear where none does
 --   boundness  the same as a sentence
---   scope      device: on a device that others hold too, the numbers are everybody's
 with told as (
     select
         *,

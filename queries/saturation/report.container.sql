@@ -24,10 +24,6 @@
 --          device_seconds, device_count, source_metrics, unknown_reasons
 --   observed_seconds                    s in which any of its devices was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
---   gpu_device                          device name on the node; several are listed
---   gpu_model                           model; several are listed
---   node_name                           node; several are listed
---   scope                               device: the figures are the device's, not a container's share of it
 --   device_seconds                      s in which its devices were seen, added over devices
 --   device_count                        devices and MIG instances that it held
 with part as (

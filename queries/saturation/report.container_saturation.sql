@@ -20,7 +20,6 @@
 --          pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds, source_metrics, unknown_reasons
 --   observed_seconds                    s in which the device was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
---   scope                               device: the figures are the device's, not a container's share of it
 select
     cluster,
     namespace,

@@ -2,78 +2,85 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from documents import anchor
-from gpureport.catalog.figures import GROUPS, REASONS, Figure
+from gpureport.catalog.figures import FIGURES, GROUPS, REASONS, Figure
 from gpureport.pipeline.schema import markdown_table
-from gpureport.text import formats
+from gpureport.tables import DROP_REASONS
 
 _INTRO = """# Figures
 
-For each figure of the report: its formula, its unit, the signals that it is made from, and when it is absent. Generated
-from `queries/catalog/figure.csv`. The metrics that carry a signal are in [metrics.md](metrics.md); which one served is in the
-column `source_metrics`. Each table of [schema.md](schema.md#report) lists its figures; its SQL is
-`queries/<subject>/report.<table>.sql`.
+For each figure of the report: its unit, formula and signals, and when it is absent. Generated from `queries/catalog/figure.csv`.
+[metrics.md](metrics.md) has the metrics that carry a signal; the column `source_metrics` has the one that served.
 
-How to read a formula:
+How to read it:
 
-- `∫ x dt` adds x over time: each sample counts for as long as it was in force. `∫ x dt ÷ s in which it was known` is a mean
-  weighted by time.
-- s, h, GPU-h: seconds, hours, hours of a whole GPU. Σ: sum. A name such as `power_watts` is a signal, one such as
-  `held_gpu_hours` another figure.
-- **A ratio is over the time in which its own signal was seen**, and that time is beside it as `…_seconds`. 1 is 100 %.
-- **Held** is the time in which a container held the device, by [`facts.ownership`](architecture.md#who-held-a-device): the
-  exporter's labels, corrected by what Kubernetes says. `sharing_mode` says whether it held the device alone,
-  `sharing_evidence` how that is known. Time without a holder is unallocated.
+- Names end in their unit. Costs are in the currency of the prices, `_units` are the resource's own. Ratios are 0 to 1, and so
+  are means and maxima of activity. Σ is a sum; s, h and GPU-h are seconds, hours and hours of a whole GPU.
+- `∫ x dt` adds x over time: each sample counts for as long as it was in force. `_avg` is `∫ x dt` ÷ seconds in which x was
+  known, `_max` and `_min` are of any instant; their rows have x alone.
+- In brackets are the signals, where the name does not say them: "activity" is any of gpu_util_ratio, gr_engine_active_ratio
+  and sm_active_ratio, "energy" is energy_joules or power_watts. "The signal" is the one in brackets or in the name.
+- **A ratio is over the time in which its own signal was seen**, and that time is beside it as `…_seconds`.
+- **Held** is the time in which the device was allocated to a container, by
+  [`facts.ownership`](architecture.md#who-held-a-device):
+  `sharing_mode` says whether to it alone, `sharing_evidence` how that is known.
 - A container with several devices has a row for each, and the roll-up of [`report.container`](schema.md#reportcontainer).
 
-When a figure is absent:
-
-- Absent is null, with a reason in `unknown_reasons`. It is never 0.
-- Besides what the tables below say, every figure is absent if its signal was seen for less than `--figure-min-coverage` of
-  the time (half, unless set otherwise), and the saturation figures if `saturation.enabled` is false.
+Absent is null, with a reason in `unknown_reasons`; it is never 0. A figure is absent if none of its signals has a sample or
+they were seen for less than `--figure-min-coverage` of the time (half, unless set otherwise), if the last column says so, and,
+if it is one of saturation, while `saturation.enabled` is false. Numbers in the last column:
 
 """
 _REASONS_TITLE = "Why a figure is absent"
-_UNITS = {"%": "ratio", "": "count"}
-_OTHER_UNITS = {
-    # Endings of figures whose headings show no unit, and percentages that are not kept as ratios.
-    "_percent": "%",
-    "_percent_avg": "%",
-    "gpu_hours": "GPU-h",
-    "_cost": "currency of prices",
-    "_kwh": "kWh",
-    "_grams": "g CO2e",
-    "_units": "units",
-    "_units_avg": "units",
-    "_units_min": "units",
-    "_units_max": "units",
-    "_bytes_min": "B",
-    "_gpus_max": "GPUs",
-    "xid_codes": "codes",
+_SIGNALS = {
+    "gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio": "activity",
+    "energy_joules, power_watts": "energy",
 }
+_FEW, _SHORT = 3, 20
+"""A clause of so many figures and more characters is written once and numbered."""
+
+
+_OF = (
+    # Means and extremes of the same quantity stand in one row; the page's introduction says what they are of it.
+    r"∫ (.+) dt ÷ s in which (?:it was|both were) known",
+    r"(?:largest at any instant|mean over snapshots|least of any snapshot|most of any snapshot): (.+)",
+    r"largest sample of (.+)",
+)
 
 
 def render_figures() -> str:
     """docs/figures.md."""
-    contents = [f"- [{title}](#{anchor(title)})" for title in (_REASONS_TITLE, *GROUPS)]
-    reasons = markdown_table(("reason", "meaning"), REASONS.items())
-    tables = [_group(title, group) for title, group in GROUPS.items()]
-    return "\n".join([_INTRO + "\n".join(contents) + "\n", f"## {_REASONS_TITLE}\n", reasons, *tables])
+    counts = Counter(clause for figure in FIGURES.values() for clause in _clauses(figure))
+    common = [clause for clause, count in counts.items() if count >= _FEW and len(clause) > _SHORT]
+    numbered = "".join(f"{number}. {text}\n" for number, text in enumerate(common, 1))
+    contents = " · ".join(f"[{title}](#{anchor(title)})" for title in (_REASONS_TITLE, *GROUPS))
+    reasons = markdown_table(("reason", "meaning"), (REASONS | DROP_REASONS).items())
+    tables = [f"## {title}\n\n{_group(group, common)}" for title, group in GROUPS.items()]
+    return "\n".join([f"{_INTRO}{numbered}\n{contents}\n", f"## {_REASONS_TITLE}\n", reasons, *tables])
 
 
-def _group(title: str, group: Mapping[str, Figure]) -> str:
-    rows = (_row(name, figure) for name, figure in group.items())
-    return f"## {title}\n\n" + markdown_table(("figure", "unit", "formula", "signals", "absent"), rows)
+def _group(group: Mapping[str, Figure], common: list[str]) -> str:
+    """A line for the figures that are made alike, each with its own signal."""
+    alike: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for name, figure in group.items():
+        absent = "; ".join(str(common.index(each) + 1) if each in common else each for each in _clauses(figure))
+        signals = ", ".join(figure.signals)
+        own = f" ({_SIGNALS.get(signals, signals)})" if signals and not name.startswith(signals) else ""
+        alike[_formula(name, figure), absent].append(f"`{name}`{own}")
+    rows = ((", ".join(names), *cells) for cells, names in alike.items())
+    return markdown_table(("figure", "formula", "absent"), rows, is_code=False)
 
 
-def _row(name: str, figure: Figure) -> tuple[str, ...]:
-    absent = figure.absent or ("no sample of its signals" if figure.signals else "never")
-    return name, _unit(name), figure.formula, ", ".join(figure.signals), absent
+def _clauses(figure: Figure) -> list[str]:
+    """When it is absent, but for what the page's introduction says of all."""
+    return [clause for clause in figure.absent.split("; ") if clause and not clause.startswith("no sample of ")]
 
 
-def _unit(name: str) -> str:
-    other = next((unit for ending, unit in _OTHER_UNITS.items() if name.endswith(ending)), "")
-    shown = formats.unit(name)
-    return other or _UNITS.get(shown, shown)
+def _formula(name: str, figure: Figure) -> str:
+    text = figure.formula.replace(figure.signals[0], "the signal") if len(figure.signals) == 1 else figure.formula
+    found = (re.fullmatch(pattern, text) for pattern in _OF if name.endswith(("_avg", "_max", "_min")))
+    return next((match[1] for match in found if match), text)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from gpureport.config.findings import Thresholds, rules, xid_classes
 from gpureport.pipeline.schema import markdown_table
 
 _INTRO = """# Findings
 
-`report.finding` has a row for each thing that deserves a look, with its evidence, what is at stake, what to do about it, and
-the SQL that shows it. Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpureport/config/findings.py`.
+`report.finding` has a row for each finding, with its evidence, the GPU-hours at stake, what to do, and the SQL that shows it.
+Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpureport/config/findings.py`.
 
-- A code never changes its meaning.
-- Too little data gives no finding.
+- A code never changes its meaning. Too little data gives no finding.
 - `gpureport report --fail-on warning` ends with exit code 3 if there is a warning or worse; a code (`GR101`) works too, and so
   does `report.fail_on` in the configuration.
-- Words in the third column such as `idle_ratio` are [thresholds](#thresholds). Known findings can be
-  [suppressed](#suppressions), and the [classes of XID errors](#xid-errors) are at the end.
+- Words such as `idle_ratio` are [thresholds](#thresholds).
 
 """
 _THRESHOLDS = """
 ## Thresholds
 
-Each one can be set under `[thresholds]` in the configuration. The thresholds in force are beside each finding.
+Set them under `[thresholds]` in the configuration. Those in force are beside each finding.
 
 """
 _SUPPRESSIONS = """
 ## Suppressions
 
-A finding that is known and accepted can be suppressed until a day: it is still listed, but does not fail a run. `*` and `?` are
-wildcards; what is left out matches everything.
+A known finding can be suppressed until a day: it is still listed, but does not fail a run. `*` and `?` are wildcards; what is
+left out matches everything.
 
 ```toml
 [[suppressions]]
@@ -42,7 +42,7 @@ pod = "server-*"
 _XIDS = """
 ## XID errors
 
-The class that `report.finding` gives to an XID. A code that is not listed here has no known class.
+What `report.finding` says of an XID error, with NVIDIA's names and actions. Any other code has no known class.
 
 """
 
@@ -51,8 +51,12 @@ def render_findings() -> str:
     """docs/findings.md."""
     codes = [(code, rule["title"], rule["severity"], rule["rule"], rule["action"]) for code, rule in rules().items()]
     thresholds = [(name, f"{field.default:g}", field.description) for name, field in Thresholds.model_fields.items()]
-    columns = ("code", "name", "class", "severity", "meaning", "action", "investigatory_action")
-    xids = [tuple(row[column] for column in columns) for row in xid_classes()]
+    actions = {row["immediate_action"]: row["action"] for row in xid_classes() if row["action"]}
+    columns = ("class", "severity", "meaning", "immediate_action", "investigatory_action")
+    named: dict[tuple[str, ...], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for row in xid_classes():
+        named[tuple(row[column] for column in columns)][row["name"]].append(f"`{row['code']}`")
+    xids = [("; ".join(f"{', '.join(found)} {name}" for name, found in names.items()), *cells) for cells, names in named.items()]
     return (
         _INTRO
         + markdown_table(("code", "finding", "severity", "reported when", "what to do"), codes)
@@ -60,5 +64,7 @@ def render_findings() -> str:
         + markdown_table(("threshold", "default", "meaning"), thresholds)
         + _SUPPRESSIONS
         + _XIDS
-        + markdown_table(("XID", "NVIDIA's name", "class", "severity", "meaning", "what to do", "NVIDIA's second step"), xids)
+        + markdown_table(("XID and name", "class", "severity", "meaning", "action", "second step"), xids, is_code=False)
+        + "\n"
+        + markdown_table(("action", "what to do"), actions.items())
     )

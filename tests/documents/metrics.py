@@ -5,57 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
-from documents import anchor
 from gpureport.catalog import Catalog, Meaning
-from gpureport.pipeline.schema import markdown_table
 from gpureport.tables import SIGNALS
 
 _INTRO = """# Metrics
 
-Which metrics of which exporters carry each signal. Generated from `queries/catalog/signal.csv`.
+The metrics that carry each signal, with their exporters and versions, the preferred one first. Generated from
+`queries/catalog/signal.csv`.
 
-- **Order**: the preferred metric comes first. If several are there, the first one serves, and the next ones only while it
-  is silent. `lake.device_signal` and `source_metrics` say which one served. Your own rows (`[[signals]]` in the
-  configuration) come before these.
-- **Factor**: a value times the factor is in the unit that the signal's name ends in.
-- **Read as**: gauge (holds until the next sample), counter (grows), rate (a gauge that calls itself a counter), bitmask,
-  bit (a flag worth one bit of the mask), code, info (only its labels count), growth per second or over another counter's
-  growth (a gauge made from counters).
-- **Scope**: board (the whole GPU, even if every MIG instance repeats it), instance, detail (a device's value split
-  further), pod, cluster.
-- `{name=*}` means that the series must have this label.
+- The first one that is there serves, and the next ones only while it is silent. `lake.device_signal` and `source_metrics` say
+  which one served. Your own rows (`[[signals]]` in the configuration) come before these.
+- "× 0.001": a value times this is in the unit that the signal's name ends in.
+- Under the signal, and where a metric differs beside it, is how it is read: gauge (holds until the next sample), counter
+  (grows), rate (a gauge that calls itself a counter), bitmask, bit (a flag worth one bit of the mask), code, info (only its
+  labels count), growth per second or over another counter's growth (a gauge made from counters). Then its scope: board (the
+  whole GPU, even if every MIG instance repeats it), instance, detail (a device's value split further), pod, cluster.
+- `{name=*}` means that the series must have this label. The number in brackets is the [source](#sources).
 
 Not read, though an exporter has it: `xpum_memory_ratio` (XPU Manager 1.x), a percentage of a total that the exporter does
 not publish. With `xpum_memory_used_bytes` alone, the bytes are known and the share of the memory is not.
 """
-_OTHERS = "Everything else"
-_SOURCES = "Sources"
 
 
 def render_metrics(catalog: Catalog) -> str:
     """docs/metrics.md."""
-    columns = [signal.name for signal in SIGNALS]
+    columns = {signal.name: f"{signal.kind}, {signal.scope}" for signal in SIGNALS}
     others = [signal for signal in dict.fromkeys(row.signal for row in catalog.rows) if signal not in columns]
-    signals = [signal for signal in columns if catalog.candidates(signal)]
     sources = {source: number for number, source in enumerate(dict.fromkeys(row.source for row in catalog.rows), 1)}
-    contents = " · ".join(f"[{name}](#{anchor(name)})" for name in [*signals, _OTHERS, _SOURCES])
-    tables = [f"### {signal}\n\n" + _metrics(catalog.candidates(signal), sources) for signal in signals]
-    beside = _metrics([row for signal in others for row in catalog.candidates(signal)], sources)
+    lists = [
+        f"## {signal}\n\n{read}\n\n{_metrics(rows, sources, read)}"
+        for signal, read in columns.items()
+        if (rows := catalog.candidates(signal))
+    ]
+    beside = _metrics([row for signal in others for row in catalog.candidates(signal)], sources, "gauge, cluster")
     listed = "".join(f"{number}. {source}\n" for source, number in sources.items())
-    ends = [f"## {_OTHERS}\n", beside, f"## {_SOURCES}\n", listed]
-    return "\n".join([_INTRO, f"Signals: {contents}\n", "## Device signals\n", *tables, *ends])
+    return "\n".join([_INTRO, *lists, f"## Everything else\n\ngauge, cluster\n\n{beside}", f"## Sources\n\n{listed}"])
 
 
-def _metrics(rows: Iterable[Meaning], sources: Mapping[str, int]) -> str:
-    """A line for each run of metrics that are read alike."""
+def _metrics(rows: Iterable[Meaning], sources: Mapping[str, int], usual: str) -> str:
+    """A line for each run of metrics that are read alike, without what is usual for the signal."""
 
-    def line(row: Meaning) -> tuple[str, ...]:
-        read = f"growth per {row.per}" if row.per == "second" else f"growth over that of {row.per}" if row.per else row.kind
-        return f"{row.factor:g}", read, row.scope, f"{row.exporter} {row.versions}", row.needs, str(sources[row.source])
+    def line(row: Meaning) -> str:
+        grown = f"growth per {row.per}" if row.per == "second" else f"growth over that of {row.per}"
+        read = f"{grown if row.per else row.kind}, {row.scope}"
+        said = ("" if read == usual else read, f"{row.exporter} {row.versions}", row.needs)
+        factor = "" if row.factor == 1 else f" × {row.factor:g}"
+        return f"{factor}: {'; '.join(filter(None, said))} ({sources[row.source]})"
 
     runs = (
-        (cells, [f"{row.metric}{{{row.labels}}}" if row.labels else row.metric for row in run])
-        for cells, run in groupby(rows, line)
+        (said, [f"`{row.metric}{{{row.labels}}}`" if row.labels else f"`{row.metric}`" for row in run])
+        for said, run in groupby(rows, line)
     )
-    lines = (("`, `".join(names), *cells) for cells, names in runs)
-    return markdown_table(("metric", "factor", "read as", "scope", "exporter", "needs", "source"), lines)
+    return "".join(f"- {', '.join(names)}{said}\n" for said, names in runs)
