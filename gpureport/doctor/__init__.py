@@ -13,7 +13,7 @@ from gpureport.catalog import Catalog
 from gpureport.doctor.access import access_findings
 from gpureport.doctor.cluster import cluster_findings, node_findings
 from gpureport.doctor.evidence import Evidence
-from gpureport.doctor.findings import CHECKS, Finding, Remedy, Status, verdict
+from gpureport.doctor.findings import Finding, Remedy, Status, verdict
 from gpureport.doctor.kubernetes import beside, look_at_cluster
 from gpureport.doctor.lake import look_at_lake
 from gpureport.doctor.printing import print_findings
@@ -23,7 +23,6 @@ from gpureport.doctor.signals import signal_findings
 from gpureport.doctor.workloads import replica_findings, workload_findings
 
 __all__ = [
-    "CHECKS",
     "Evidence",
     "Finding",
     "Remedy",

@@ -1,4 +1,4 @@
-"""What a check says, and what its code means."""
+"""What a check says."""
 
 from __future__ import annotations
 
@@ -9,41 +9,6 @@ from typing import Literal
 from gpureport.catalog.figures import FIGURES
 
 Status = Literal["missing", "partial", "note", "ok"]
-
-CHECKS = {
-    "device_series": "whether any exporter's device series are there at all",
-    "signal": "whether a device signal that figures need is there, from which metric, on how many devices",
-    "values_left_out": "a signal that came, but none of whose values could be believed (lake only)",
-    "signal_conditional": "a signal whose absence does not have to mean that anything is missing",
-    "unread_metrics": "metrics of accelerators, by their names, that the catalog does not know (server only)",
-    "not_on_model": "a signal that GPUs of this model cannot have, whatever is configured",
-    "virtual_gpu": "a signal of the board that a guest of a virtual GPU cannot read; the exporter on its host can",
-    "pod_labels": "whether the series of a device name the workload that holds it",
-    "exporter_without_pods": "an exporter that never names workloads",
-    "target_labels_win": "the scrape's own pod label pushed the workload's to exported_pod (honorLabels: false)",
-    "pod_uid": "whether workloads are named with the pod's uid, so that two pods of one name are told apart",
-    "shared_one_owner": "a GPU handed out several times, whose labels name one holder at a time",
-    "alternating_owner": "labels that alternate between holders: the last pod wins, or the kubelet failed (lake only)",
-    "claim_labels": "pods with resource claims whose devices carry no dra_* labels",
-    "virtual_gpus_hide_claims": "virtual-GPU mode and resource claims together: the exporter then attributes no claims",
-    "host_label": "whether the host label is a node's name, and not the exporter pod's",
-    "node_without_exporter": "a node with allocatable accelerators that no exporter reports",
-    "hardware_without_driver": "a node with an accelerator in its PCI slots or its capacity, and none allocatable",
-    "kube_state_metrics": "whether kube-state-metrics is scraped",
-    "kube_state_series": "a series of kube-state-metrics that is missing",
-    "node_labels": "whether kube-state-metrics lets node labels through",
-    "claim_series": "whether kube-state-metrics reports resource claims (from 2.20 on)",
-    "kubernetes_server": "which Kubernetes API server answers, and its version",
-    "kubernetes_list": "whether a list of the cluster's state may be read (nodes, pods, claims, quotas, …)",
-    "kubernetes_groups": "which API groups the cluster has, and whether it lists them",
-    "claim_version": "which versions of resource.k8s.io (DRA) are served, and which one is read",
-    "server": "which server answers, and how its samples are fetched",
-    "retention": "whether the server keeps samples for as long as missing days are filled in",
-    "replicas": "the same device scraped through several replicas or jobs",
-    "scrape_interval": "how far apart samples are, and whether each brings a new value",
-    "counter_reset": "energy counters that were reset",
-}
-"""The stable codes of ``gpureport doctor``, each with what it looks at."""
 
 
 @dataclass(frozen=True)
