@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,13 +21,18 @@ The tables that can be read, and what their columns mean. Generated from `gpurep
 - `facts.*` are hourly and daily facts that add up: `<lake>/facts/<table>/cluster=<c>/date=<D>/*.parquet`.
 - `report.*` are the report's tables: `csv/<table>.csv`, `tables/<table>.parquet`, `gpureport.duckdb`.
 
-Times are UTC without a zone. Null means unknown, never zero; '' in a text column means none. A report's row about several
-nodes or models lists them. A column is described once: in its table where it means something particular there; else in
-[figures](figures.md) if it is a figure; else under [shared columns](#shared-columns). How a table is made is in its SQL,
+Times are UTC without a zone. Null means unknown, never zero; in a text column '' means none or unknown. A report's row about
+several nodes, models or methods lists them. `cluster` is part of each key of facts and report, `observed_at` of
+the cluster's state.
+
+A column is described once: in its table where it means something particular there; else in [figures](figures.md) if it is a
+figure; else under [shared columns](#shared-columns); not where its name says all. How a table is made is in its SQL,
 `queries/<subject>/<table>.sql`. The reasons in `dropped` are [those of figures](figures.md#why-a-figure-is-absent).
 """
 _FLOORS = {"lake": "Lake", "facts": "Facts", "report": "Report"}
 _FIGURES = {name for group in GROUPS.values() for name in group}
+_SAID = re.compile(r"^UTC, |; (?:null|'') where unknown$|; several are listed")
+"""What the introduction says of all columns."""
 
 Columns = Mapping[str, str]
 """What each column means."""
@@ -79,10 +85,12 @@ def _own(table: str, columns: Columns, shared: Columns) -> Columns:
 
 
 def _lines(columns: Columns) -> str:
-    """A line for each meaning, with the columns that have it."""
+    """A line for each meaning, with the columns that have it and do not say it by their names."""
     names: dict[str, list[str]] = defaultdict(list)
-    for name, text in columns.items():
-        names[text].append(f"`{name}`")
+    for name, meaning in columns.items():
+        text = _SAID.sub("", meaning)
+        if not {*re.findall(r"[a-z]{2,}", text.lower())} <= {*name.split("_")}:
+            names[text].append(f"`{name}`")
     return "".join(f"- {', '.join(found)}: {text}\n" for text, found in names.items())
 
 
@@ -92,5 +100,6 @@ def _purpose(query: Query) -> str:
 
 
 def _text(doc: str, grain: tuple[str, ...]) -> str:
-    """A table's purpose and grain."""
-    return f"{' '.join(doc.split())}\nOne row per `{', '.join(grain)}`.\n"
+    """A table's purpose and key, without what is part of every key."""
+    key = [name for name in grain if name not in ("cluster", "observed_at")]
+    return f"{' '.join(doc.split())}\nKey: `{', '.join(key) or 'cluster'}`.\n"

@@ -16,8 +16,9 @@ CORPUS = sorted(path.parent for path in FOLDER.glob("*/metrics.txt"))
 _INTRO = """# Exporters that are read
 
 Generated from `tests/conformance`: texts of exporters, version by version, each with its origin and what it must be read as,
-worked out by hand. To add an exporter, add a folder with `metrics.txt`, `origin.txt` and `expected.csv`. "Not read" are
-metrics of accelerators in the text that no figure needs; `import`, `export` and `doctor` name such metrics of your own.
+worked out by hand. To add an exporter, add a folder with `metrics.txt`, `origin.txt` and `expected.csv`. "Read" is how many
+metrics of the text are read ([which](metrics.md)), "not read" are metrics of accelerators that no figure needs; `import`,
+`export` and `doctor` name such metrics of your own.
 """
 
 
@@ -35,6 +36,5 @@ def render_conformance(catalog: Catalog) -> str:
         read = {labels[METRIC_LABEL] for labels in series if catalog.meaning(labels) is not None}
         unread = catalog.unread(Counter(labels[METRIC_LABEL] for labels in series))
         origin = (folder / "origin.txt").read_text(encoding="utf-8").strip()
-        named = [", ".join(f"`{name}`" for name in found) for found in (sorted(read), unread)]
-        rows.append((folder.name, *named, origin))
+        rows.append((folder.name, len(read), ", ".join(f"`{name}`" for name in unread), origin))
     return f"{_INTRO}\n{markdown_table(('exporter and version', 'read', 'not read', 'origin'), rows)}"

@@ -20,7 +20,8 @@ The metrics that carry each signal, with their exporters and versions, the prefe
   (grows), rate (a gauge that calls itself a counter), bitmask, bit (a flag worth one bit of the mask), code, info (only its
   labels count), growth per second or over another counter's growth (a gauge made from counters). Then its scope: board (the
   whole GPU, even if every MIG instance repeats it), instance, detail (a device's value split further), pod, cluster.
-- `{name=*}` means that the series must have this label. The number in brackets is the [source](#sources).
+- `{name=value}` is a label that the series must have. The number in brackets is the [source](#sources).
+- device-metrics-exporter has each of its metrics also with `amd_` in front.
 
 Not read, though an exporter has it: `xpum_memory_ratio` (XPU Manager 1.x), a percentage of a total that the exporter does
 not publish. With `xpum_memory_used_bytes` alone, the bytes are known and the share of the memory is not.
@@ -38,8 +39,17 @@ def render_metrics(catalog: Catalog) -> str:
         if (rows := catalog.candidates(signal))
     ]
     beside = _metrics([row for signal in others for row in catalog.candidates(signal)], sources, "gauge, cluster")
+    needed = {f"{row.exporter} {row.versions} `{name}`": 0 for row in catalog.rows for name in _any_value(row)}
+    devices = f"- The series must name their device, by the label in: {', '.join(needed)}.\n"
     listed = "".join(f"{number}. {source}\n" for source, number in sources.items())
-    return "\n".join([_INTRO, *lists, f"## Everything else\n\ngauge, cluster\n\n{beside}", f"## Sources\n\n{listed}"])
+    return "\n".join(
+        [
+            _INTRO.replace("\n\nNot read", f"\n{devices}\nNot read"),
+            *lists,
+            f"## Everything else\n\ngauge, cluster\n\n{beside}",
+            f"## Sources\n\n{listed}",
+        ]
+    )
 
 
 def _metrics(rows: Iterable[Meaning], sources: Mapping[str, int], usual: str) -> str:
@@ -52,8 +62,19 @@ def _metrics(rows: Iterable[Meaning], sources: Mapping[str, int], usual: str) ->
         factor = "" if row.factor == 1 else f" × {row.factor:g}"
         return f"{factor}: {'; '.join(filter(None, said))} ({sources[row.source]})"
 
-    runs = (
-        (said, [f"`{row.metric}{{{row.labels}}}`" if row.labels else f"`{row.metric}`" for row in run])
-        for said, run in groupby(rows, line)
-    )
-    return "".join(f"- {', '.join(names)}{said}\n" for said, names in runs)
+    runs = ((said, [_name(row) for row in run]) for said, run in groupby(rows, line))
+    return "".join(f"- {', '.join(f'`{name}`' for name in names if name not in _amd(names))}{said}\n" for said, names in runs)
+
+
+def _any_value(row: Meaning) -> list[str]:
+    """Labels that must be there, whatever they say."""
+    return [label.removesuffix("=*") for label in row.labels.split() if label.endswith("=*")]
+
+
+def _name(row: Meaning) -> str:
+    labels = " ".join(label for label in row.labels.split() if not label.endswith("=*"))
+    return f"{row.metric}{{{labels}}}" if labels else row.metric
+
+
+def _amd(names: list[str]) -> set[str]:
+    return {f"amd_{name}" for name in names}
