@@ -195,7 +195,7 @@ select
     coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
     coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
     if(total.is_split or unnamed.cause is not null, null, greatest(0, figure.observed_seconds - coalesce(held.held_seconds, 0))) as unheld_seconds,
-    figure.source_metrics,
+    coalesce(figure.source_metrics, map_from_entries([])) as source_metrics,
     map_concat(
         figure.unknown_reasons,
         unknown_reasons([

@@ -11,6 +11,7 @@
 --   device_seconds    the same, added over devices
 --   lifetime_seconds  s of the holder's life; null for a device, and where unknown
 --   sharing_mode      as in facts.ownership; '' for a device
+--   reasons_code    of those with the same unknown_reasons
 with split as (
     select distinct
         cluster,
@@ -39,7 +40,7 @@ placed as (
         ) as instance_elsewhere,
         link.pcie_bytes_per_second,
         link.nvlink_bytes_per_second,
-        coalesce(source.source_metrics, map_from_entries([])) as source_metrics,
+        source.source_metrics,
         source.left_out
     from period.sum as total
     left join split
@@ -196,7 +197,8 @@ reasoned as (
 said as (
     select
         reasons,
-        unknown_reasons(map_entries(cast(to_json(reasons) as map (varchar, varchar)))) as unknown_reasons
+        unknown_reasons(map_entries(cast(to_json(reasons) as map (varchar, varchar)))) as unknown_reasons,
+        row_number() over () as reasons_code
     from (select distinct reasons from reasoned) as each_set
 )
 
@@ -247,7 +249,8 @@ select
     coalesce(nvlink_tx_seen_seconds, 0) as nvlink_tx_seen_seconds,
     coalesce(nvlink_rx_seen_seconds, 0) as nvlink_rx_seen_seconds,
     source_metrics,
-    said.unknown_reasons
+    said.unknown_reasons,
+    said.reasons_code
 from reasoned
 inner join said
     using (reasons)

@@ -1,14 +1,16 @@
--- Source metric of each signal over the window, for every device, container on a device, and container.
+-- Source metric of each signal of each device over the window, and what was left out of signals, also for containers.
 --
--- A container's are those of its devices on the days on which it held them; on a MIG instance its own, and the board's for signals
--- that the instance has not. Several metrics (an exporter that was upgraded, two exporters) are listed, sorted.
+-- Several metrics (an exporter that was upgraded, two exporters) are listed, sorted. What was left out for a container is that of its
+-- devices on the days on which it held them; on a MIG instance its own, and the board's for signals that the instance has not. Of
+-- containers there are only rows with something left out.
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_signal
 -- params: since_at, until_at
 -- source: facts.device_signal
 -- columns:
---   left_out  signal → for what most of its values were left out, copies aside
+--   source_metrics  signal → metric that it was read from; several are listed; null of a container
+--   left_out        signal → for what most of its values were left out, copies aside
 with told as (
     select
         cluster,
@@ -81,14 +83,16 @@ reading as (
 metric_set as (
     select
         metrics,
-        row_number() over () as number
+        row_number() over () as number,
+        list_count(list_transform(metrics, lambda each: each.left_out)) > 0 as has_left_out
     from (select distinct metrics from reading) as each_set
 ),
 
 numbered as (
     select
         reading.* exclude (metrics),
-        metric_set.number
+        metric_set.number,
+        metric_set.has_left_out
     from reading
     inner join metric_set
         using (metrics)
@@ -106,8 +110,9 @@ of_device as (
         held.gpu_instance_id,
         list_sort(list_distinct(list(numbered.number))) as sets
     from facts.container_day as held
-    left join numbered
+    inner join numbered
         using (cluster, device_uuid, gpu_instance_id, day)
+    where numbered.has_left_out
     group by all
     union all by name
     select
@@ -184,7 +189,7 @@ mapped as (
 
 select
     subject.* exclude (sets),
-    coalesce(mapped.source_metrics, map_from_entries([])) as source_metrics,
+    if(subject.subject = 'device', mapped.source_metrics, null) as source_metrics,
     mapped.left_out
 from subject
 left join mapped on subject.sets = mapped.sets

@@ -21,7 +21,7 @@
 --          sw_thermal_seconds, hw_thermal_seconds, hw_power_brake_seconds, any_throttle_seconds, throttle_seen_seconds,
 --          memory_pressure_seconds, memory_seen_seconds, dram_active_seen_seconds, sm_active_seen_seconds, sm_occupancy_seen_seconds,
 --          tensor_active_seen_seconds, pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds,
---          device_seconds, device_count, source_metrics, unknown_reasons
+--          device_seconds, device_count, unknown_reasons
 --   observed_seconds                    s in which any of its devices was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
 --   device_seconds                      s in which its devices were seen, added over devices
@@ -42,36 +42,86 @@ with part as (
         if(count(pcie_rx_ratio_avg) = count(*), sum(pcie_rx_ratio_avg * pcie_rx_seen_seconds) / sum(pcie_rx_seen_seconds), null) as pcie_rx_ratio_avg,
         if(count(nvlink_tx_ratio_avg) = count(*), sum(nvlink_tx_ratio_avg * nvlink_tx_seen_seconds) / sum(nvlink_tx_seen_seconds), null) as nvlink_tx_ratio_avg,
         if(count(nvlink_rx_ratio_avg) = count(*), sum(nvlink_rx_ratio_avg * nvlink_rx_seen_seconds) / sum(nvlink_rx_seen_seconds), null) as nvlink_rx_ratio_avg,
-        -- Why it is null on a device: of several reasons the first by letter; a sum that lacks a device has a reason of its own.
-        min(unknown_reasons['power_violation_ratio']) as power_violation_ratio_reason,
-        min(unknown_reasons['thermal_violation_ratio']) as thermal_violation_ratio_reason,
-        min(unknown_reasons['sync_boost_violation_ratio']) as sync_boost_violation_ratio_reason,
-        min(unknown_reasons['board_limit_violation_ratio']) as board_limit_violation_ratio_reason,
-        min(unknown_reasons['sw_power_cap_ratio']) as sw_power_cap_ratio_reason,
-        min(unknown_reasons['hw_slowdown_ratio']) as hw_slowdown_ratio_reason,
-        min(unknown_reasons['sync_boost_ratio']) as sync_boost_ratio_reason,
-        min(unknown_reasons['sw_thermal_ratio']) as sw_thermal_ratio_reason,
-        min(unknown_reasons['hw_thermal_ratio']) as hw_thermal_ratio_reason,
-        min(unknown_reasons['hw_power_brake_ratio']) as hw_power_brake_ratio_reason,
-        min(unknown_reasons['any_throttle_ratio']) as any_throttle_ratio_reason,
-        min(unknown_reasons['memory_used_ratio_max']) as memory_used_ratio_max_reason,
-        min(unknown_reasons['memory_pressure_ratio']) as memory_pressure_ratio_reason,
-        min(unknown_reasons['dram_active_max']) as dram_active_max_reason,
-        min(unknown_reasons['sm_active_max']) as sm_active_max_reason,
-        min(unknown_reasons['any_throttle_ratio_min']) as any_throttle_ratio_min_reason,
-        if(count(xid_error_count) > 0, 'partial_devices', min(unknown_reasons['xid_error_count'])) as xid_error_count_reason,
-        if(count(xid_codes) > 0, 'partial_devices', min(unknown_reasons['xid_codes'])) as xid_codes_reason,
-        if(count(pcie_tx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_tx_bytes_per_second_avg'])) as pcie_tx_bytes_per_second_avg_reason,
-        if(count(pcie_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_rx_bytes_per_second_avg'])) as pcie_rx_bytes_per_second_avg_reason,
-        if(count(nvlink_tx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_tx_bytes_per_second_avg'])) as nvlink_tx_bytes_per_second_avg_reason,
-        if(count(nvlink_rx_bytes_per_second_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_rx_bytes_per_second_avg'])) as nvlink_rx_bytes_per_second_avg_reason,
-        if(count(pcie_tx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_tx_ratio_avg'])) as pcie_tx_ratio_avg_reason,
-        if(count(pcie_rx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['pcie_rx_ratio_avg'])) as pcie_rx_ratio_avg_reason,
-        if(count(nvlink_tx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_tx_ratio_avg'])) as nvlink_tx_ratio_avg_reason,
-        if(count(nvlink_rx_ratio_avg) > 0, 'partial_devices', min(unknown_reasons['nvlink_rx_ratio_avg'])) as nvlink_rx_ratio_avg_reason
+        list_sort(list_distinct(list(reasons_code))) as device_reasons
     from period.figure
     where subject = 'container_device'
     group by all
+),
+
+total as (
+    select *
+    from period.figure
+    where subject = 'container'
+),
+
+-- Nearly all have the same few reasons: each combination of the container's own and its devices' is worked out once.
+combination as (
+    select distinct
+        total.reasons_code,
+        part.device_reasons
+    from total
+    inner join part
+        using (cluster, namespace, pod, pod_uid, container)
+),
+
+said as (
+    select
+        reasons_code,
+        key as name,
+        value as reason,
+        regexp_matches(name, '^(gpu_usage|gpu_util_ratio|memory_used_ratio|dram_active|sm_active|sm_occupancy|tensor_active)_avg$|_seconds$') as is_mean,
+        regexp_matches(name, '^xid_|_per_second_avg$|^(pcie|nvlink)_.*_ratio_avg$') as is_sum
+    from (
+        select
+            reasons_code,
+            unnest(map_entries(unknown_reasons), recursive := true)
+        from (
+            select distinct
+                reasons_code,
+                unknown_reasons
+            from period.figure
+        ) as each_set
+    ) as each_reason
+),
+
+-- A mean has the container's reason. The largest of the devices is unknown where each device's is, a sum where any is: of several reasons
+-- the first by letter, and of a sum that lacks some devices a reason of its own.
+explained as (
+    select
+        combination.reasons_code,
+        combination.device_reasons,
+        said.name,
+        said.reason
+    from combination
+    inner join said
+        using (reasons_code)
+    where said.is_mean
+    union all
+    select
+        each_device.reasons_code,
+        each_device.device_reasons,
+        said.name,
+        case when count(*) = len(each_device.device_reasons) then min(said.reason) when said.is_sum then 'partial_devices' end as reason
+    from (
+        select
+            *,
+            unnest(device_reasons) as number
+        from combination
+    ) as each_device
+    inner join said on each_device.number = said.reasons_code
+    where not said.is_mean
+    group by each_device.reasons_code, each_device.device_reasons, said.name, said.is_sum
+),
+
+found as (
+    select
+        combination.reasons_code,
+        combination.device_reasons,
+        unknown_reasons(list((explained.name, explained.reason) order by explained.name)) as unknown_reasons
+    from combination
+    left join explained
+        using (reasons_code, device_reasons)
+    group by combination.reasons_code, combination.device_reasons
 )
 
 select
@@ -126,56 +176,13 @@ select
     total.* similar to '^([^dlo]|dram).*_seconds$',
     total.device_seconds,
     part.device_count,
-    total.source_metrics,
-    unknown_reasons([
-        ('coverage_ratio', if(coalesce(total.lifetime_seconds, 0) > 0, null, 'lifetime_unknown')),
-        ('gpu_usage_avg', total.unknown_reasons['gpu_usage_avg']),
-        ('gpu_util_ratio_avg', total.unknown_reasons['gpu_util_ratio_avg']),
-        ('power_violation_ratio', if(part.power_violation_ratio is null, part.power_violation_ratio_reason, null)),
-        ('thermal_violation_ratio', if(part.thermal_violation_ratio is null, part.thermal_violation_ratio_reason, null)),
-        ('sync_boost_violation_ratio', if(part.sync_boost_violation_ratio is null, part.sync_boost_violation_ratio_reason, null)),
-        ('board_limit_violation_ratio', if(part.board_limit_violation_ratio is null, part.board_limit_violation_ratio_reason, null)),
-        ('sw_power_cap_ratio', if(part.sw_power_cap_ratio is null, part.sw_power_cap_ratio_reason, null)),
-        ('hw_slowdown_ratio', if(part.hw_slowdown_ratio is null, part.hw_slowdown_ratio_reason, null)),
-        ('sync_boost_ratio', if(part.sync_boost_ratio is null, part.sync_boost_ratio_reason, null)),
-        ('sw_thermal_ratio', if(part.sw_thermal_ratio is null, part.sw_thermal_ratio_reason, null)),
-        ('hw_thermal_ratio', if(part.hw_thermal_ratio is null, part.hw_thermal_ratio_reason, null)),
-        ('hw_power_brake_ratio', if(part.hw_power_brake_ratio is null, part.hw_power_brake_ratio_reason, null)),
-        ('any_throttle_ratio', if(part.any_throttle_ratio is null, part.any_throttle_ratio_reason, null)),
-        ('memory_used_ratio_avg', total.unknown_reasons['memory_used_ratio_avg']),
-        ('memory_used_ratio_max', if(part.memory_used_ratio_max is null, part.memory_used_ratio_max_reason, null)),
-        ('memory_pressure_ratio', if(part.memory_pressure_ratio is null, part.memory_pressure_ratio_reason, null)),
-        ('xid_error_count', if(part.xid_error_count is null, part.xid_error_count_reason, null)),
-        ('xid_codes', if(part.xid_codes is null, part.xid_codes_reason, null)),
-        ('dram_active_avg', total.unknown_reasons['dram_active_avg']),
-        ('dram_active_max', if(part.dram_active_max is null, part.dram_active_max_reason, null)),
-        ('sm_active_avg', total.unknown_reasons['sm_active_avg']),
-        ('sm_active_max', if(part.sm_active_max is null, part.sm_active_max_reason, null)),
-        ('sm_occupancy_avg', total.unknown_reasons['sm_occupancy_avg']),
-        ('tensor_active_avg', total.unknown_reasons['tensor_active_avg']),
-        ('pcie_tx_bytes_per_second_avg', if(part.pcie_tx_bytes_per_second_avg is null, part.pcie_tx_bytes_per_second_avg_reason, null)),
-        ('pcie_rx_bytes_per_second_avg', if(part.pcie_rx_bytes_per_second_avg is null, part.pcie_rx_bytes_per_second_avg_reason, null)),
-        ('nvlink_tx_bytes_per_second_avg', if(part.nvlink_tx_bytes_per_second_avg is null, part.nvlink_tx_bytes_per_second_avg_reason, null)),
-        ('nvlink_rx_bytes_per_second_avg', if(part.nvlink_rx_bytes_per_second_avg is null, part.nvlink_rx_bytes_per_second_avg_reason, null)),
-        ('pcie_tx_ratio_avg', if(part.pcie_tx_ratio_avg is null, part.pcie_tx_ratio_avg_reason, null)),
-        ('pcie_rx_ratio_avg', if(part.pcie_rx_ratio_avg is null, part.pcie_rx_ratio_avg_reason, null)),
-        ('nvlink_tx_ratio_avg', if(part.nvlink_tx_ratio_avg is null, part.nvlink_tx_ratio_avg_reason, null)),
-        ('nvlink_rx_ratio_avg', if(part.nvlink_rx_ratio_avg is null, part.nvlink_rx_ratio_avg_reason, null)),
-        ('any_throttle_ratio_min', if(part.any_throttle_ratio_min is null, part.any_throttle_ratio_min_reason, null)),
-        ('power_violation_seconds', total.unknown_reasons['power_violation_seconds']),
-        ('thermal_violation_seconds', total.unknown_reasons['thermal_violation_seconds']),
-        ('sync_boost_violation_seconds', total.unknown_reasons['sync_boost_violation_seconds']),
-        ('board_limit_violation_seconds', total.unknown_reasons['board_limit_violation_seconds']),
-        ('sw_power_cap_seconds', total.unknown_reasons['sw_power_cap_seconds']),
-        ('hw_slowdown_seconds', total.unknown_reasons['hw_slowdown_seconds']),
-        ('sync_boost_seconds', total.unknown_reasons['sync_boost_seconds']),
-        ('sw_thermal_seconds', total.unknown_reasons['sw_thermal_seconds']),
-        ('hw_thermal_seconds', total.unknown_reasons['hw_thermal_seconds']),
-        ('hw_power_brake_seconds', total.unknown_reasons['hw_power_brake_seconds']),
-        ('any_throttle_seconds', total.unknown_reasons['any_throttle_seconds']),
-        ('memory_pressure_seconds', total.unknown_reasons['memory_pressure_seconds'])
-    ]) as unknown_reasons
-from period.figure as total
+    if(
+        coalesce(total.lifetime_seconds, 0) > 0,
+        found.unknown_reasons,
+        map_concat(found.unknown_reasons, map { 'coverage_ratio': 'lifetime_unknown' })
+    ) as unknown_reasons
+from total
 inner join part
     using (cluster, namespace, pod, pod_uid, container)
-where total.subject = 'container'
+inner join found
+    using (reasons_code, device_reasons)

@@ -17,7 +17,7 @@
 --          board_limit_violation_seen_seconds, sw_power_cap_seconds, hw_slowdown_seconds, sync_boost_seconds, sw_thermal_seconds,
 --          hw_thermal_seconds, hw_power_brake_seconds, any_throttle_seconds, throttle_seen_seconds, memory_pressure_seconds,
 --          memory_seen_seconds, dram_active_seen_seconds, sm_active_seen_seconds, sm_occupancy_seen_seconds, tensor_active_seen_seconds,
---          pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds, source_metrics, unknown_reasons
+--          pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds, unknown_reasons
 --   observed_seconds                    s in which the device was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
 select
@@ -41,7 +41,6 @@ select
     if(gpu_instance_id = '', 'device', 'instance') as memory_scope,
     any_throttle_ratio_min,
     * similar to '^([^dlo]|dram).*_seconds$',
-    source_metrics,
     if(
         coalesce(lifetime_seconds, 0) > 0,
         unknown_reasons,
