@@ -90,8 +90,15 @@ def _lines(columns: Columns) -> str:
     for name, meaning in columns.items():
         text = _SAID.sub("", meaning)
         if not {*re.findall(r"[a-z]{2,}", text.lower())} <= {*name.split("_")}:
-            names[text].append(f"`{name}`")
-    return "".join(f"- {', '.join(found)}: {text}\n" for text, found in names.items())
+            names[text].append(name)
+    return "".join(f"- {_listed(found)}: {text}\n" for text, found in names.items())
+
+
+def _listed(names: list[str]) -> str:
+    """Names as code; a common ending of several once."""
+    if len(names) > 3 and (alike := re.fullmatch(r"\w+?(_\w+)(?: \w+?\1)*", " ".join(names))):
+        return f"`…{alike[1]}` of {', '.join(name.removesuffix(alike[1]) for name in names)}"
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _purpose(query: Query) -> str:

@@ -1,10 +1,10 @@
 -- Bridge from the GPU-hours of the previous period to those of this one; the steps add up exactly.
 --
--- Steps of allocated and effective hours, in this order: before; window_length (the two windows are not equally long); capacity_removed and
--- capacity_added (on GPUs that were there in one of the windows only); ended and new (workloads that held in one of them only); grew and shrank
--- (workloads that held in both, at the effectiveness of before); more_effective and less_effective (what changed in that); after. Capacity's
--- own steps grew and shrank are GPUs that were there for longer or less long. Effective hours are null where for more than half of what was
--- held in one of the windows the effectiveness is not measured. Only clusters with data for all days of both periods.
+-- In this order: before; window_length (a longer or shorter window); capacity_removed and capacity_added (GPUs of one window
+-- only); ended and new (workloads of one window only); grew and shrank (workloads of both, at the effectiveness of before; of
+-- capacity GPUs that were there for longer or less long); more_effective and less_effective; after. Effective hours are null
+-- where that is not measured for more than half of what was held in a window. Only clusters with data for all days of both
+-- periods.
 --
 -- grain:  cluster, gpu_model, measure, step
 -- reads:  period.allocated_change, period.capacity, previous.capacity

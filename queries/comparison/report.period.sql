@@ -1,7 +1,7 @@
 -- Window and previous period side by side: capacity, ledger, energy, cost, waits and pending demand.
 --
--- Not scaled: each row is what its own window held. Only clusters that have all days of both windows are here. The wait is that of the
--- commonest size of request in the window; what they waited for is given for the resource that the window has most of.
+-- Not scaled. Only clusters that have all days of both windows. The wait is that of the commonest size of request; pending demand
+-- is that of the resource with the most of it.
 --
 -- grain:  cluster, period
 -- reads:  period.capacity, period.cost, period.demand_change, period.energy, period.ledger, period.wait_change, previous.capacity, previous.cost, previous.energy, previous.ledger

@@ -1,11 +1,9 @@
 -- Data coverage of each signal, node and day: device time expected, observed and unknown, with the reason.
 --
--- Observed and unknown add up to what was expected, to the millisecond (files print nine digits). When a device is expected:
--- period.device_day; from which devices a signal is expected: period.signal_day. Each node has two rows beside the signals:
--- 'any', whether its GPUs were seen at all (the only row with GPUs that Kubernetes lists and no exporter reports), and 'workload',
--- whether it is known who held them. The reason is the most likely one, by what the column evidence says; of several the one that
--- costs most time, but for a signal that was never known why it is absent while devices were seen. It is '' where at most 1 % is
--- unknown: a counter's last sample has no growth, which is no gap.
+-- Observed and unknown add up to expected, to the millisecond. Each node has two rows beside the signals: 'any', whether its GPUs
+-- were seen at all (the only row with GPUs that Kubernetes lists and no exporter reports), and 'workload', whether it is known
+-- who held them. Of several reasons it is the one that costs most time, but for a signal that was never known why it is absent
+-- while devices were seen; '' where at most 1 % is unknown: a counter's last sample has no growth.
 --
 -- grain:  cluster, signal, node_name, day
 -- reads:  period.device_day, period.holder_day, period.node_gap, period.signal_day

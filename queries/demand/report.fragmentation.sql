@@ -1,7 +1,7 @@
 -- Free units of each accelerator resource, and the largest request that still fitted, every five minutes.
 --
--- A request is placed on one node. From looks at Kubernetes' state where there are any, else from kube-state-metrics. A device may be
--- offered under several names, so never add resources.
+-- A request is placed on one node. From snapshots, else from kube-state-metrics. Never add resources: a device may be offered
+-- under several names.
 --
 -- grain:  cluster, resource
 -- reads:  facts.free_capacity

@@ -1,7 +1,7 @@
 -- Waits of pods for accelerators, created to placed and placed to running, by size of the request in GPUs.
 --
--- Pods that were given a node in the window, those that still wait, with what they have waited so far, and pods that began to run in it. A
--- quantile that a pod which still waits can raise is a lower bound: at_least names it. Quantiles are interpolated between pods.
+-- Pods that were given a node in the window, those that still wait, and pods that began to run in it. at_least names the
+-- quantiles that are lower bounds, because pods still wait. Quantiles are interpolated between pods.
 --
 -- grain:  cluster, size
 -- reads:  period.wait

@@ -1,8 +1,8 @@
 -- Requested and allocatable units of each accelerator resource per hour: mean over time and maximum.
 --
--- First in OpenCost's sense: its three gauges and what they are made of, for every resource. Then in Kubernetes' sense. Then OpenCost's own
--- gauges, where Prometheus has them. Each sense has one source: kube-state-metrics for OpenCost's, looks at Kubernetes' state for
--- Kubernetes', or the other one if that saw more than twice the time. A device may be offered under several names, so never add resources.
+-- First in OpenCost's sense, then in Kubernetes', then OpenCost's own gauges where Prometheus has them. Each sense has one
+-- source: kube-state-metrics for OpenCost's, snapshots for Kubernetes', or the other one if that saw more than twice the time.
+-- Never add resources: a device may be offered under several names.
 --
 -- grain:  cluster, resource, hour_start_at
 -- reads:  facts.scheduler_hour

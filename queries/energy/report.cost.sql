@@ -1,8 +1,7 @@
 -- Cost and emissions of the GPUs by the configured prices and factors; not made without any of them.
 --
--- Two bases: allocated is the time a GPU was held, whatever was done with it; used is that time weighted by the GPU's activity.
--- A sharer holds its part of a GPU, a MIG instance its compute slices of 7 (of 4 on an A30). Energy is its own line, the same on both bases.
--- Where a grid's intensity changes within an hour, the hour has the mean of its time.
+-- Allocated is the time a GPU was held; used is that time weighted by the GPU's activity. Energy is its own line, the same on
+-- both bases. An hour has the mean of a grid's intensity in it.
 --
 -- grain:  cluster, day, namespace, gpu_model
 -- reads:  facts.energy_hour, period.sensor_accuracy, period.workload

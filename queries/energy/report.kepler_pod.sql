@@ -1,7 +1,7 @@
 -- Kepler's power of each pod beside ours, over the hours in which Kepler's series show the pod.
 --
--- Ours is everything above idle, active or merely held, on all of the pod's GPUs; beside it the same by Kepler's shares over our
--- baseline. What remains between these two and Kepler's is its baseline, its two readings a cycle, and the pods that it does not see.
+-- Ours is everything above idle on all of the pod's GPUs; beside it the same by Kepler's shares over our baseline. The rest is
+-- Kepler's baseline, its two readings a cycle, and the pods that it does not see.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.kepler_hour, facts.power_hour

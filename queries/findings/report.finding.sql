@@ -1,7 +1,7 @@
 -- Findings with their rule, numbers, owner, GPU-hours at stake, and action.
 --
--- A code never changes its meaning. No suggestion is ever to delete something. A suppressed finding is listed, and does not fail a run; it comes
--- back after its day; where a finding is about several pods the pattern of a pod is held against the workload. Conditions: facts.finding_*.
+-- A suppressed finding is listed, and does not fail a run; it comes back after its day. Where a finding is about several pods the
+-- pattern of a pod is held against the workload. Conditions: period.finding_*.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding

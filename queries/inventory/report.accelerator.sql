@@ -1,8 +1,8 @@
--- Accelerators of each container: make, model, id, memory in bytes, duty cycle in percent, in cAdvisor's shape.
+-- Accelerators of each container: make, model, memory and duty cycle, in cAdvisor's shape.
 --
--- Means are over the time of the window in which the figure was seen, weighted by time. What was measured of the holder itself
--- stands before what is the whole device's; the scope columns say which it is. Never add rows of scope device over containers:
--- each sharer has the same whole device. On a MIG instance the duty cycle is 100 x the activity of the instance's engine.
+-- Means are weighted by time over the window. What was measured of the holder comes before what is the whole device's; the scope
+-- columns say which it is. Never add rows of scope device over containers. On a MIG instance the duty cycle is 100 x its engine's
+-- activity.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, id, gpu_instance_id
 -- reads:  facts.device_signal, facts.pod_hour, period.sum

@@ -1,8 +1,7 @@
 -- Device allocations of each container: request, grant and use.
 --
--- A row per device that it held, and one without a UUID for what it was given or requested and cannot be found in the telemetry: then
--- it is unknown which device that was and what it did. A GPU that a node offers in several ways is one device here.
--- Never add use over containers that share a device: each has the whole device's.
+-- A row per device that it held, and one without a UUID for what it was given or requested and the telemetry does not have. A GPU
+-- that a node offers in several ways is one device here. Never add use over containers that share a device.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device
 -- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, facts.power_day, period.figure, period.sum

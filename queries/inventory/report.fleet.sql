@@ -1,7 +1,7 @@
 -- Clusters side by side: capacity, data coverage and unknown time.
 --
--- A cluster that could not be read on a day is here as long as its devices are expected (period.device_day): all of its time is
--- unknown then, which is not none. Hours are of whole GPUs; energy is what was measured.
+-- A cluster that could not be read is here as long as its devices are expected (period.device_day): its time is unknown. Hours
+-- are of whole GPUs.
 --
 -- grain:  cluster
 -- reads:  report.coverage, report.device, report.gpu_hour_balance

@@ -1,7 +1,7 @@
 -- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
 --
--- A GPU that is active for half an hour counts as half of one there, so this is a floor: a GPU for each pod that works takes more.
--- Active GPUs are unknown where what is known of activity covers less than figure_min_coverage of the allocated time.
+-- A GPU that is active for half an hour counts as half of one there, so this is a floor. Active GPUs are unknown where activity
+-- is known for less than figure_min_coverage of the allocated time.
 --
 -- grain:  cluster, gpu_model
 -- reads:  report.gpu_hour_course

@@ -10,8 +10,7 @@
 --          profile, smaller_model, instance_count, freed_gpu_hours, held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
 --          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
 --   pod_count                   pods that were alone on a GPU of the model
---   verdict                     fits, nothing smaller here (no profile or model of the cluster fits), model not in the catalog, too short (held
---                               for less than fit_hours_min), or unknown
+--   verdict                     fits, nothing smaller here, model not in the catalog, too short (under fit_hours_min), or unknown
 --   profile                     MIG profile in which it fits; '' for none
 --   smaller_model               smaller model of the cluster in which it fits; '' for none
 --   freed_gpu_hours             h of whole GPUs that others of the profile could have used; null where none fits

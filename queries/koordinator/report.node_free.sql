@@ -1,7 +1,7 @@
 -- Free capacity of Koordinator's nodes at the last snapshot: sums over healthy devices, and the largest request that still fits.
 --
--- A request above 100 % takes whole devices and is a multiple of 100; one up to 100 % has to fit on one device. The scheduler takes devices in the
--- order of their numbers, so those that the largest request would be given are known.
+-- A request above 100 % takes whole devices and is a multiple of 100; one up to 100 % has to fit on one device. Devices are taken
+-- in the order of their numbers.
 --
 -- grain:  cluster, node_name, device_type
 -- reads:  report.device_free

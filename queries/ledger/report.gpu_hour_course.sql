@@ -1,8 +1,8 @@
 -- GPUs per hour: capacity, allocated, active and effective.
 --
--- Only what was seen and could be used: time that had no data has no hour, and is in report.gpu_hour_balance by day. Active and
--- allocated_idle are parts of held, effective is a part of active, by the conditions of the ledger; what of held is neither active nor
--- idle has no signal that tells. Its allocation is unknown where the GPU was active and no pod is named, or where labels are missing.
+-- Time without data has no hour here; report.gpu_hour_balance has it by day. Active and allocated_idle are parts of held,
+-- effective is a part of active; what of held is neither has no signal. The allocation is unknown where the GPU was active and no
+-- pod is named, or where labels are missing.
 --
 -- grain:  cluster, gpu_model, hour_start_at
 -- reads:  facts.ledger_hour, period.capacity, period.holder_day

@@ -1,15 +1,8 @@
 -- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of ten buckets.
 --
--- The conditions are in period.ledger; the check that they are disjoint and complete in report.gpu_hour_balance.
---
--- effective: allocated and active, SM activity of 50 % or more. underutilized: the same, SM activity below 50 %. active_unmeasured:
--- allocated and active, no data for SM activity. allocated_unmeasured: allocated by requests or labels, no data on its use.
--- allocated_idle: allocated to a container and not active. reserved_idle: allocated to a claim without a running container.
--- fragmented: unallocated, and no pending or usual request fits. free: unallocated and schedulable. unavailable: unallocated on a node
--- that is not ready or cordoned, or on an unhealthy GPU. unknown: no data on allocation or use.
---
--- Hours of a shared GPU are divided by the shares that were allocated, where these are known, else in equal parts: hours_method. A MIG
--- instance counts its share of its GPU's compute slices.
+-- The figures of the buckets' names (effective_gpu_hours, ...) say what they are, period.ledger has the conditions,
+-- report.gpu_hour_balance the check. Hours of a shared GPU are divided as hours_method says. A MIG instance counts its share of
+-- its GPU's compute slices.
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  period.ledger

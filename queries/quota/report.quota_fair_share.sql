@@ -1,8 +1,8 @@
 -- Fair share of each quota: guaranteed, demanded and delivered amounts, lent, borrowed and unmet.
 --
--- Figures are exact integrals over the time in which they are known, in GPU-hours and in the resource's own unit times hours. One that is
--- known for less than --figure-min-coverage of observed_seconds is null, and so is violated if any part of it is undecided. A device may
--- be counted by several quotas and resources: never add rows of several schedulers or resources, nor rows that contain others.
+-- Figures are exact integrals over the time in which they are known. One that is known for less than --figure-min-coverage of
+-- observed_seconds is null, and so is violated if any part of it is undecided. Never add rows of several schedulers or resources,
+-- nor rows that contain others.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor
 -- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, period.quota_pod

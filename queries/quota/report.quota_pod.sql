@@ -1,7 +1,7 @@
 -- Pods of each quota: waiting, allocated, in and over quota, and possible preemptors with the condition.
 --
--- In and over quota are notions of nos: by its rules, and beside them by the label that was observed. Other systems have none. Who
--- might have preempted a pod is known for nos and scheduler-plugins, by their rules.
+-- In and over quota are notions of nos alone: by its rules, and beside them by the label that was observed. Who might have
+-- preempted a pod is known for nos and scheduler-plugins.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor, namespace, pod, pod_uid
 -- reads:  facts.quota_pod_hour

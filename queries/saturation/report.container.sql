@@ -1,8 +1,7 @@
 -- Saturation, memory and energy of each container over all of its devices.
 --
--- Roll-up: time-weighted mean for activity and memory averages; maximum for _max, throttling, violation and pressure
--- (over the devices where it is known); sum for XID errors and bytes per second, and time-weighted mean for their share of
--- the link (null where any device's is unknown); union for XID codes.
+-- Mean weighted by time for activity, memory averages and shares of a link (null where any device's is unknown); maximum for
+-- _max, throttling, violation and pressure; sum for XID errors and bytes per second; union for XID codes.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  period.figure
