@@ -21,17 +21,20 @@ The tables that can be read, and what their columns mean. Generated from `gpurep
 - `facts.*` are hourly and daily facts that add up: `<lake>/facts/<table>/cluster=<c>/date=<D>/*.parquet`.
 - `report.*` are the report's tables: `csv/<table>.csv`, `tables/<table>.parquet`, `gpureport.duckdb`.
 
-Times are UTC without a zone. Null means unknown, never zero; in a text column '' means none or unknown. A report's row about
-several nodes, models or methods lists them. `cluster` is part of each key of facts and report, `observed_at` of
-the cluster's state.
+Times are UTC without a zone. Null means unknown or none, never zero; in a text column that is ''. A report's row about several
+nodes, models or methods lists them. `cluster` is part of each key of facts and report, `observed_at` of the cluster's state.
 
 A column is described once: in its table where it means something particular there; else in [figures](figures.md) if it is a
-figure; else under [shared columns](#shared-columns); not where its name says all. How a table is made is in its SQL,
+figure; else under [shared columns](#shared-columns); not where its name says all. The whole sentences, with when a column is
+null, are comments in `gpureport.duckdb` (`from duckdb_columns()`). How a table is made is in its SQL,
 `queries/<subject>/<table>.sql`. The reasons in `dropped` are [those of figures](figures.md#why-a-figure-is-absent).
 """
 _FLOORS = {"lake": "Lake", "facts": "Facts", "report": "Report"}
 _FIGURES = {name for group in GROUPS.values() for name in group}
-_SAID = re.compile(r"^UTC, |; (?:null|'') where unknown$|; several are listed")
+_SAID = re.compile(
+    r"^UTC, |^0\.\.1, |; several are listed"
+    r"|[;,] '' (?:where|while)[^;]*$|; null (?:where|while)[^;]*(?:not|no|none|un\w+)\b[^;]*$"
+)
 """What the introduction says of all columns."""
 
 Columns = Mapping[str, str]
