@@ -12,9 +12,6 @@
 --          idle_seconds, allocated_gpu_hours, reserved_idle_gpu_hours, share_ratio, share_source, use, consumers, pod_count, podgroup_count,
 --          container_count, is_shared, is_admin_access, is_extended_resource, subrequest, device_uuid, gpu_instance_id, matched_by,
 --          node_name, gpu_model, profile, start_at, end_at, start_source, end_source, end_uncertainty_seconds, unknown_reasons
---   allocated_seconds        s in which it was allocated to the claim
---   reserved_seconds         s of them in which somebody had the claim reserved
---   used_seconds             s of them in which a container that uses it ran
 --   idle_seconds             s in which it was allocated and no container that uses it ran
 --   allocated_gpu_hours      h of whole GPUs in which it was allocated
 --   reserved_idle_gpu_hours  h of whole GPUs of them in which no container used it

@@ -19,9 +19,6 @@
 --   observed_device_count    those that have it at some time
 --   expected_series_count    label sets that these devices' signals have, as most of them do
 --   observed_series_count    label sets that carried it
---   expected_device_seconds  s, observed and unknown together
---   observed_device_seconds  s of devices in which it was known
---   unknown_device_seconds   s of devices in which it was expected and not known
 with part as (
     select
         cluster,

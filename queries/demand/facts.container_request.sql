@@ -9,7 +9,6 @@
 -- params:
 -- source: Pod spec and status.extendedResourceClaimStatus; kube_pod_container_resource_requests
 -- columns: cluster, namespace, pod, pod_uid, container, asked_by, requested, claims, start_at, end_at
---   asked_by   device plugin, DRA, extended resource, Koordinator, MIG resource; several are listed
 --   requested  resources with their amounts where these are known, sorted; '' where it requested claims alone
 --   claims     resource claims that it named, sorted; '' where none
 --   start_at   UTC, start of its first run

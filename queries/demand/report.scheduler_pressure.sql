@@ -1,8 +1,8 @@
 -- Requested and allocatable units of each accelerator resource per hour: mean over time and maximum.
 --
--- First in OpenCost's sense, then in Kubernetes', then OpenCost's own gauges where Prometheus has them. Each sense has one
--- source: kube-state-metrics for OpenCost's, snapshots for Kubernetes', or the other one if that saw more than twice the time.
--- Never add resources: a device may be offered under several names.
+-- First in OpenCost's sense, then in Kubernetes', then OpenCost's own gauges where Prometheus has them. OpenCost's sense is read
+-- from kube-state-metrics, Kubernetes' from snapshots, or from the other one if that saw more than twice the time. Never add
+-- resources: a device may be offered under several names.
 --
 -- grain:  cluster, resource, hour_start_at
 -- reads:  facts.scheduler_hour

@@ -11,7 +11,6 @@
 --          observed_seconds, gpu_seconds, measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules,
 --          idle_joules, active_seconds, held_seconds, activity_unknown_seconds, equal_seconds, used_gpu_seconds, known_gpu_seconds,
 --          sm_active_gpu_seconds, sm_active_joules, active_watts_max, clamped_count, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
---   method                exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
 --   observed_seconds      s in which the GPU was seen while held
 --   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
 --   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown

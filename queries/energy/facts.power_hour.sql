@@ -19,7 +19,6 @@
 --   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
 --   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown
 --   idle_watts            the whole GPU's power at idle; null where it is unknown
---   method                exclusive, activity_slice_share, sm_util_share, process_util_share, kepler_share, equal_share; several are listed
 with held as (
     select
         held.*,

@@ -13,9 +13,6 @@
 --   node_count               nodes with accelerators
 --   allocated_gpu_hours      h that somebody held, active or not
 --   energy_joules            J measured; null where no GPU's energy is known
---   expected_device_seconds  s in which devices were expected
---   observed_device_seconds  s of them in which they were seen
---   unknown_device_seconds   s of them in which they were not
 --   reason                   most likely reason of most of what had no data, a code; '' where all was
 --   last_seen_day            last UTC day on which anything of it was seen; null where on none
 with seen as (

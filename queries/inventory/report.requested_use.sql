@@ -10,9 +10,7 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, asked_as, requested_by, problem, requested_core_percent,
 --          used_core_percent, requested_memory_bytes, used_memory_bytes, used_memory_bytes_max, memory_total_bytes, core_scope, memory_scope,
 --          observed_seconds, unknown_reasons
---   asked_as                the request as it is written
 --   requested_by            container, or pod where the container itself requests nothing
---   problem                 why Koordinator refuses the request or can never place it; '' where it does not, or does not schedule it
 --   requested_core_percent  computing power requested of the device; null where memory alone is
 --   used_core_percent       100 x mean SM activity
 --   requested_memory_bytes  memory requested of the device, in bytes or by its share of the total

@@ -12,7 +12,6 @@
 --          gpu_memory_ratio_percent, device_core_percent, device_memory_bytes, device_memory_ratio_percent, is_shared, problem, start_at,
 --          end_at
 --   container                    container; '' for the pod as a whole
---   asked_as                     the request as it is written, sorted by name
 --   device_count                 devices; null where the request is not valid
 --   gpu_core_percent             computing power in all; of rdma and fpga the percent that they have one of
 --   gpu_memory_bytes             memory in all, where it is requested in bytes
@@ -21,7 +20,6 @@
 --   device_memory_bytes          the same of each device
 --   device_memory_ratio_percent  the same of each device
 --   is_shared                    others may use the rest of the device
---   problem                      why Koordinator refuses it or can never place it; '' where it does not
 --   start_at                     UTC, first look at which the pod was there
 --   end_at                       UTC, when the last one no longer stands
 with pod_look as (

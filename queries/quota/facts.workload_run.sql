@@ -10,7 +10,6 @@
 --   admitted_at   UTC, from when it might run; null where it was not, or unknown
 --   ended_at      UTC, when it finished, lost its quota or was gone; null where it went on
 --   end_reason    Finished, Deleted, Deactivated, or why it was evicted; '' where it went on
---   request_gpus  GPUs that it requested, of resources whose part of a GPU is known
 with seen as (
     select
         cluster,

@@ -36,7 +36,6 @@
 --   starvation_count               times in which it was short
 --   reclaim_seconds_avg            s that such a time lasted on average, of those that ended and in which others borrowed
 --   reclaim_seconds_max            s of the longest of them
---   evicted_count                  workloads or pods that it lost by preemption or eviction, as far as is told
 --   lost_gpu_hours                 GPU-h that these pods had held in the window
 --   allocated_idle_gpu_hours       GPU-h that its pods held and did not use, by the ledger
 --   over_quota_gpu_hours           GPU-h that its pods held while they were over quota by nos' rules: more than borrowed

@@ -12,7 +12,6 @@
 --          observed_in_quota_seconds, observed_over_quota_seconds, label_differs_seconds, exposed_seconds, exposed_within_min_seconds,
 --          exposed_fair_share_seconds, exposed_same_namespace_seconds, exposed_by, end_reason, unknown_reasons
 --   quota                        the pod's own quota
---   request_gpus                 GPUs that it requests
 --   request_native               the same in the resource's own unit
 --   held_seconds                 s in which it held it
 --   delivered_gpu_hours          GPU-h that it held

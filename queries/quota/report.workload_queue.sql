@@ -11,7 +11,6 @@
 --          unknown_reasons
 --   ahead_count      workloads of its ClusterQueue that come before it
 --   waiting_seconds  s since the request
---   request_gpus     GPUs of the request; null where their part of a GPU is unknown
 --   ahead_gpus       GPUs of the requests ahead of it; null where one of them is unknown
 --   allocated_gpus   GPUs that the ClusterQueue's workloads have
 --   allocated_to     largest three of these workloads, with their GPUs
