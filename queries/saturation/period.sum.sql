@@ -142,6 +142,32 @@ label as (
     ) as each_set
 ),
 
+labelled as (
+    select
+        daily.*,
+        label.label,
+        label.is_xid_node
+    from daily
+    inner join label
+        using (cluster, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make)
+),
+
+-- Most pods live on one day and hold one device: only the others are added up, for a hundred sums take much memory.
+several_days as (
+    select
+        subject,
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id
+    from daily
+    group by all
+    having count(*) > 1
+),
+
 of_device as (
     select
         subject,
@@ -157,42 +183,84 @@ of_device as (
         sum(columns('sample_count$'))::bigint as "\0",
         max(columns('_max$')) as "\0",
         coalesce(sum(xid_event_count), if(bool_or(is_xid_node), 0, null))::bigint as xid_event_count,
-        if(
-            bool_or(is_xid_node),
-            list_sort(list_distinct(coalesce(flatten(list(xid_codes) filter (where xid_codes is not null)), []))),
-            null
-        ) as xid_codes,
+        if(bool_or(is_xid_node), coalesce(flatten(list(xid_codes) filter (where xid_codes is not null)), []), null) as xid_codes,
         max(sharing_mode) as sharing_mode,
         arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
-        list_sort(list_distinct(list(label))) as labels
-    from daily
-    inner join label
-        using (cluster, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make)
+        list(label) as labels
+    from labelled
+    semi join several_days
+        using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     group by all
-),
-
-summed as (
-    from of_device
     union all by name
     select
-        'container' as subject,
+        subject,
         cluster,
         namespace,
         pod,
         pod_uid,
         container,
-        '' as device_uuid,
-        '' as gpu_instance_id,
-        sum(columns('_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$')) as "\0",
-        sum(columns('sample_count$|^xid_event_count$'))::bigint as "\0",
-        max(columns('_max$')) as "\0",
-        list_sort(list_distinct(flatten(list(xid_codes) filter (where xid_codes is not null)))) as xid_codes,
-        max(sharing_mode) as sharing_mode,
-        arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
-        list_sort(list_distinct(flatten(list(labels)))) as labels
+        device_uuid,
+        gpu_instance_id,
+        observed_seconds as device_seconds,
+        columns('^[^o].*_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$'),
+        columns('sample_count$'),
+        columns('_max$'),
+        coalesce(xid_event_count, if(is_xid_node, 0, null)) as xid_event_count,
+        if(is_xid_node, coalesce(xid_codes, []), null) as xid_codes,
+        sharing_mode,
+        sharing_evidence,
+        [label] as labels
+    from labelled
+    anti join several_days
+        using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+),
+
+several_devices as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container
     from of_device
     where subject = 'container_device'
     group by all
+    having count(*) > 1
+),
+
+summed as (
+    select * replace (list_sort(list_distinct(xid_codes)) as xid_codes, list_sort(list_distinct(labels)) as labels)
+    from (
+        from of_device
+        union all by name
+        select * replace ('container' as subject, '' as device_uuid, '' as gpu_instance_id)
+        from of_device
+        anti join several_devices
+            using (cluster, namespace, pod, pod_uid, container)
+        where subject = 'container_device'
+        union all by name
+        select
+            'container' as subject,
+            cluster,
+            namespace,
+            pod,
+            pod_uid,
+            container,
+            '' as device_uuid,
+            '' as gpu_instance_id,
+            sum(columns('_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$')) as "\0",
+            sum(columns('sample_count$|^xid_event_count$'))::bigint as "\0",
+            max(columns('_max$')) as "\0",
+            flatten(list(xid_codes) filter (where xid_codes is not null)) as xid_codes,
+            max(sharing_mode) as sharing_mode,
+            arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
+            flatten(list(labels)) as labels
+        from of_device
+        semi join several_devices
+            using (cluster, namespace, pod, pod_uid, container)
+        where subject = 'container_device'
+        group by all
+    ) as each_subject
 ),
 
 -- Nearly all have the same few sets of labels: each set is listed once.
