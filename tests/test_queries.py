@@ -178,6 +178,10 @@ def comparable(value: Any) -> Any:
 
 
 KINDS = {
+    "rule": 'struct("key" varchar, operator varchar, "values" varchar[])',
+    "labels": "map(varchar, varchar)",
+    "message": "varchar",
+    "is_selective": "boolean",
     "resource": "varchar",
     "pod": "varchar",
     "found": "varchar[]",

@@ -59,6 +59,8 @@ def _node_parts(node: Node, times: NDArray[np.int64]) -> Iterator[Part]:
     for resource, count in allocatable(node).items():
         labels = {"node": node.name, "resource": metric_resource(resource), "unit": "integer"}
         yield _part("kube_node_status_allocatable", labels, times, count)
+    yield _part("kube_node_spec_unschedulable", {"node": node.name}, times, 0)
+    yield _part("kube_node_status_condition", {"node": node.name, "condition": "Ready", "status": "true"}, times, 1)
 
 
 def _pod_parts(plan: SimulationPlan, pod: Pod, times: NDArray[np.int64]) -> Iterator[Part]:

@@ -3,7 +3,7 @@
 -- Of several names of the same GPUs (the device plugin's with MIG, Koordinator's, a device class's) the one that counts most.
 --
 -- grain:  cluster, source, node_name, resource, state, start_at
--- reads:  day.accelerator_resource, day.class_device, day.kube_allocatable, day.snapshot_allocatable, facts.node_day
+-- reads:  day.accelerator_resource, day.class_device, day.gpu_node, day.kube_allocatable, day.snapshot_allocatable
 -- params:
 -- source: day.snapshot_allocatable; day.kube_allocatable
 -- columns:
@@ -40,16 +40,6 @@ unit as (
     where regexp_matches(driver, '^(gpu|gaudi|tpu)[.]')
 ),
 
-ratio as (
-    select
-        cluster,
-        node_name,
-        min(if(contains(accelerator_resources, '_mig_'), 1, least(1, coalesce(device_count / accelerator_count, 1)))) as replica_gpus
-    from facts.node_day
-    where accelerator_count > 0
-    group by all
-),
-
 sized as (
     select
         offered.cluster,
@@ -65,7 +55,7 @@ sized as (
     from offered
     inner join unit
         using (cluster, resource)
-    left join ratio
+    left join day.gpu_node as ratio
         using (cluster, node_name)
     where offered.node_name != ''
 ),

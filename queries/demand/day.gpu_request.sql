@@ -4,28 +4,18 @@
 -- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
--- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.kube_request, day.snapshot_request, facts.node_day
+-- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.kube_request, day.snapshot_request
 -- params:
 -- source: day.snapshot_request, day.claim_request; day.kube_request
 -- columns:
 --   is_claim         by resource claims, which are counted apart
 --   pod_uid          its uid; of a claim without a pod the claim's
 --   effective_units  GPUs; null where that is not known
-with ratio as (
-    select
-        cluster,
-        node_name,
-        min(if(contains(accelerator_resources, '_mig_'), 1, least(1, coalesce(device_count / accelerator_count, 1)))) as replica_gpus
-    from facts.node_day
-    where accelerator_count > 0
-    group by all
-),
-
-common as (
+with common as (
     select
         cluster,
         max(replica_gpus) as replica_gpus
-    from ratio
+    from day.gpu_node
     group by all
 ),
 
@@ -79,7 +69,7 @@ sized as (
     from ask
     inner join name
         using (cluster, resource)
-    left join ratio
+    left join day.gpu_node as ratio
         using (cluster, node_name)
     left join common
         using (cluster)

@@ -4,14 +4,20 @@
 -- pods, unavailable where it does not. Time in which pods or the node were not looked at has no row. Of two sources of requests the one
 -- that saw more, and likewise of two sources of nodes: a snapshot a day beside kube-state-metrics that names no node's condition.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
--- reads:  day.gpu_request, day.node_capacity
+-- reads:  day.gpu_node, day.gpu_request, day.node_capacity, facts.device_capacity
 -- params:
--- source: day.gpu_request, day.node_capacity
--- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count
---   is_claim   by resource claims
---   gpu_count  GPUs
+-- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval
+-- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count, whole_count,
+--          largest_part_gpus, gpu_model, resources, taints
+--   is_claim      by resource claims
+--   gpu_count     GPUs
+--   whole_count   whole ones of Koordinator's devices among those that are free
+--   largest_part_gpus  largest free part of one of them; null where none is known
+--   gpu_model     model on the node; '' where unknown
+--   resources     names of its accelerators, as kube-state-metrics writes them
+--   taints        keys of its taints that keep pods away, sorted; null without a snapshot
 with best as (
     select
         cluster,
@@ -44,38 +50,60 @@ step as (
     semi join best
         using (cluster, source)
     where step.resource = 'gpu'
+),
+
+told as (
+    select
+        cluster,
+        node_name,
+        source,
+        'allocated' as state,
+        is_claim,
+        namespace,
+        pod,
+        pod_uid,
+        start_at,
+        end_at,
+        effective_units as gpu_count
+    from day.gpu_request
+    semi join best_of_requests
+        using (cluster, source)
+    -- What nodes have bounds what can be allocated on them.
+    semi join best
+        using (cluster)
+    where stage in ('bound', 'placed') and node_name != '' and effective_units > 0
+    union all by name
+    select
+        cluster,
+        node_name,
+        source,
+        state,
+        false as is_claim,
+        '' as namespace,
+        '' as pod,
+        '' as pod_uid,
+        start_at,
+        end_at,
+        gpu_count
+    from step
 )
 
 select
-    cluster,
-    node_name,
-    source,
-    'allocated' as state,
-    is_claim,
-    namespace,
-    pod,
-    pod_uid,
-    start_at,
-    end_at,
-    effective_units as gpu_count
-from day.gpu_request
-semi join best_of_requests
-    using (cluster, source)
--- What nodes have bounds what can be allocated on them.
-semi join best
-    using (cluster)
-where stage in ('bound', 'placed') and node_name != '' and effective_units > 0
-union all by name
-select
-    cluster,
-    node_name,
-    source,
-    state,
-    false as is_claim,
-    '' as namespace,
-    '' as pod,
-    '' as pod_uid,
-    start_at,
-    end_at,
-    gpu_count
-from step
+    told.*,
+    count(*) filter (where least(device.free_core_percent, device.free_memory_ratio_percent) >= 100) as whole_count,
+    max(least(device.free_core_percent, device.free_memory_ratio_percent)) / 100 as largest_part_gpus,
+    coalesce(any_value(node.gpu_model), '') as gpu_model,
+    coalesce(any_value(node.resources), '') as resources,
+    any_value(node.taints) as taints
+from told
+left join day.gpu_node as node
+    using (cluster, node_name)
+left join facts.device_capacity as device
+    on
+        told.cluster = device.cluster
+        and told.node_name = device.node_name
+        and told.state = 'free'
+        and device.device_type = 'gpu'
+        and told.end_at > device.start_at
+        and told.end_at <= device.end_at
+group by all

@@ -3,14 +3,14 @@
 -- Kubernetes gives these times in whole seconds; the first scrape at which a pod runs is none of them. A pod that requests several resources at
 -- once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.claim_request, day.gpu_request, day.kube_request, day.kube_series, day.snapshot_request, facts.node_day, lake.device_label, lake.pod, lake.sample
+-- reads:  day.claim_request, day.gpu_node, day.gpu_request, day.kube_request, day.kube_series, day.placement, day.snapshot_request, lake.pod, lake.sample
 -- params:
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
 --         kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
---          waiting_until_at, is_refused, source, start_at, end_at
+--          waiting_until_at, is_refused, wanted_model, refusal, source, start_at, end_at
 --   resource          what it requested; of several the one that says most
 --   requested_gpus    GPUs under all its names (day.gpu_request); null of units without a size in GPUs
 --   node_name         node that it was given, '' while none
@@ -18,6 +18,8 @@
 --   scheduled_at      UTC, when it was given a place; null while it waits
 --   running_at        UTC, when the first of its containers ran; null where it did not, or unknown
 --   waiting_until_at  UTC, until when it was seen waiting for a place; null where it never was
+--   wanted_model      models whose nodes its node selector and affinity allow; any, or unknown without a snapshot of the pod
+--   refusal           what the scheduler said beside GPUs: affinity, cpu, gate, memory, other, quota, taint with its key; '' where nothing
 --   end_at            UTC, its end, as far as it is known
 with ask as (
     select
@@ -87,7 +89,13 @@ looked as (
         pod_uid,
         min(created_at)::timestamp as created_at,
         max(scheduled_at)::timestamp as scheduled_at,
-        min(running_at)::timestamp as running_at
+        min(running_at)::timestamp as running_at,
+        arg_max(placement, observed_at) as placement,
+        coalesce(arg_max(unschedulable_message, observed_at) filter (where unschedulable_message != ''), '') as message,
+        case
+            when arg_max(unschedulable_reason, observed_at) = 'SchedulingGated'
+                then if(arg_max(labels, observed_at)['kueue.x-k8s.io/queue-name'] is null, 'gate', 'quota')
+        end as gate
     from lake.pod
     group by all
 ),
@@ -116,25 +124,6 @@ staged as (
     group by all
 ),
 
-model as (
-    select
-        cluster,
-        node_name,
-        max(gpu_model) as gpu_model
-    from lake.device_label
-    where node_name != '' and gpu_model != ''
-    group by all
-),
-
-labelled as (
-    select
-        cluster,
-        node_name,
-        max(gpu_model) as gpu_model
-    from facts.node_day
-    group by all
-),
-
 timed as (
     select
         pod.cluster,
@@ -148,7 +137,7 @@ timed as (
             when not contains(pod.resource, 'mig') then sized.requested_units
         end as requested_gpus,
         pod.node_name,
-        coalesce(model.gpu_model, labelled.gpu_model, '') as gpu_model,
+        coalesce(node.gpu_model, '') as gpu_model,
         coalesce(looked.created_at, told.created_at) as created_at,
         coalesce(
             looked.scheduled_at, told.scheduled_at, if(staged.was_unscheduled, staged.seen_bound_at, null)
@@ -156,6 +145,12 @@ timed as (
         coalesce(looked.running_at, told.running_at) as running_at,
         pod.waiting_until_at,
         pod.is_refused,
+        case
+            when looked.pod_uid is null then 'unknown'
+            when looked.placement = '' then 'any'
+            else coalesce(placement.wanted_model, 'unknown')
+        end as wanted_model,
+        coalesce(looked.gate, array_to_string(refusals(looked.message, coalesce(placement.is_selective, true)), ', '), '') as refusal,
         pod.source
     from pod
     inner join sized
@@ -168,10 +163,10 @@ timed as (
         using (cluster, pod_uid)
     left join staged
         using (cluster, pod_uid)
-    left join model
+    left join day.gpu_node as node
         using (cluster, node_name)
-    left join labelled
-        using (cluster, node_name)
+    left join day.placement as placement
+        using (cluster, placement)
     where coalesce(looked.created_at, told.created_at) is not null
 )
 

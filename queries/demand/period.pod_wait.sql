@@ -16,6 +16,11 @@
 --   placing_seconds    s from created to placed; null where it is not known to have been
 --   starting_seconds   s from placed to running; null likewise
 --   waiting_seconds    s from created until it was last seen waiting, or until the window's end; null where is_waiting is not
+--   wanted_model       models whose nodes it allows (facts.pod_wait); unknown on days computed before
+--   refusal            what the scheduler said beside GPUs; '' where nothing, or unknown
+--   source             snapshot or kube-state-metrics
+--   pending_from_at    UTC, start of its wait within the window
+--   pending_until_at   UTC, its end there; null where it is not known to have waited
 --   pending_gpu_hours  requested_gpus x h of the window from created to placed; null where the units have no size
 with last_told as (
     select
@@ -59,9 +64,14 @@ select
     is_started,
     is_waiting,
     is_refused,
+    coalesce(wanted_model, 'unknown') as wanted_model,
+    coalesce(refusal, '') as refusal,
+    source,
+    greatest(created_at, $since_at::timestamp) as pending_from_at,
+    pending_until_at,
     if(is_waiting, null, epoch_ms(scheduled_at - created_at) / 1000) as placing_seconds,
     epoch_ms(first_running_at - scheduled_at) / 1000 as starting_seconds,
     if(is_waiting, epoch_ms(pending_until_at - created_at) / 1000, null) as waiting_seconds,
-    requested_gpus * greatest(0, epoch_ms(pending_until_at - greatest(created_at, $since_at::timestamp))) / 3600000 as pending_gpu_hours
+    requested_gpus * greatest(0, epoch_ms(pending_until_at - pending_from_at)) / 3600000 as pending_gpu_hours
 from judged
 where is_placed or is_started or is_waiting

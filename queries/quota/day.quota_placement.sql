@@ -42,13 +42,7 @@ judged as (
         known.placement,
         list_bool_or(list_transform(known.alternatives, lambda term: list_bool_and([true] || list_transform(
             list_filter(term, lambda rule: list_contains(flavor.label_names, rule.key)),
-            lambda rule: case rule.operator
-                when 'In' then coalesce(list_contains(rule.values, flavor.labels[rule.key]), false)
-                when 'NotIn' then not coalesce(list_contains(rule.values, flavor.labels[rule.key]), false)
-                when 'Exists' then flavor.labels[rule.key] is not null
-                when 'DoesNotExist' then flavor.labels[rule.key] is null
-                else true
-            end
+            lambda rule: rule_holds(rule, flavor.labels)
         )))) as is_allowed
     from day.quota_flavor as flavor
     inner join known

@@ -10,6 +10,7 @@ import polars as pl
 from gpureport.query import Query
 from gpureport.report.page.embedded import Column, packed
 from gpureport.report.page.own_grids import OWN
+from gpureport.report.page.supply import supply_sentence
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Words, kind_of, own_columns, tables_of_page
 from gpureport.text import formats
@@ -95,6 +96,8 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
     order = words.order or ", ".join(query.grain)
     frame = tables.frame(f"select * from {query.table} order by {order} limit {_OTHER_ROWS_MAX}") if count else None
     name = query.table.removeprefix("report.")
+    if name == "supply_demand":
+        words = words._replace(sentence=words.sentence + supply_sentence(tables))
     return None if frame is None else Grid(name, words, _columns(query, frame), frame, count, query)
 
 

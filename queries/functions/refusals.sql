@@ -1,0 +1,23 @@
+-- Reasons beside GPUs for which a scheduler found no node, sorted: affinity, cpu, memory, other, quota, taint with its key.
+--
+-- GPUs that are short, and nodes that take no pods, are left out: both are known from the nodes.
+--
+-- parameters:
+--   message       the scheduler's words (lake.pod unschedulable_message)
+--   is_selective  the pod allows only some of the nodes with its models; else its node affinity refuses none of them
+-- source: Kubernetes scheduler plugins; scheduler-plugins, Koordinator and Volcano for quotas
+create macro refusals(message, is_selective) as if(
+    regexp_matches(message, '(?i)quota'),
+    ['quota'],
+    list_sort(list_distinct(list_filter(list_transform(
+        string_split(regexp_replace(message, '^.*? available: |[.]? *(no new claims|still not|preemption:).*$', '', 'g'), ', '),
+        lambda said: case
+            when contains(said, 'Insufficient cpu') then 'cpu'
+            when contains(said, 'Insufficient memory') then 'memory'
+            when contains(said, ' taint') then trim('taint ' || regexp_extract(said, '\{([^:}]+)', 1))
+            when contains(said, 'anti-affinity') or is_selective and regexp_matches(said, 'node (affinity|selector)') then 'affinity'
+            when regexp_matches(said, '^$|Insufficient \S+/|node (affinity|selector)|unschedulable|allocate all claims') then ''
+            else 'other'
+        end
+    ), lambda reason: reason != '')))
+)

@@ -1,0 +1,216 @@
+-- Free GPUs against waiting ones: for each class of pods that waited, all free GPUs by model and by the reason why the pods do not use them.
+--
+-- Now is the last minute of the window that is known; hours are those in which pods of the class waited. Where pods of one class meet
+-- different reasons on a node, its free GPUs are divided by the GPUs for which they wait. First by what is counted (model, size, share), then by
+-- the scheduler's words: a node that has the GPUs lacks something else that it named, one of several where it named several. On nodes whose
+-- requests are not known, free GPUs are those that the ledger has, on average over each hour.
+--
+-- grain:  cluster, wanted_model, size, gpu_model, reason
+-- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.pod_wait
+-- params: since_at, until_at
+-- source: facts.node_allocation, else facts.ledger_hour; period.pod_wait
+-- columns: cluster, wanted_model, size, gpu_model, reason, waiting_gpus, free_gpus, waiting_pod_count, waiting_gpu_hours, free_gpu_hours,
+--          unknown_reasons
+--   wanted_model       models that pods of the class may use: any, none of the cluster, or unknown without snapshots of them
+--   size               GPUs of a pod's request: share, 1, 2-4, 5-8, more, unknown
+--   gpu_model          model of the free GPUs; '' where unknown
+--   reason             model, size, share, affinity, taint, cpu, memory, quota, gate, other (in the scheduler's words), fits, unknown;
+--                      none_free where none of the model was free
+--   waiting_gpus       GPUs for which pods of the class wait now; the same in each of its rows
+--   free_gpus          free GPUs of the model now that they do not use for the reason
+--   waiting_pod_count  pods of the class that wait now; the same in each of its rows
+--   waiting_gpu_hours  h x GPUs for which pods of the class waited in the window; the same in each of its rows
+--   free_gpu_hours     h x free GPUs in the hours in which they waited
+with told as (
+    select
+        cluster,
+        greatest(start_at, $since_at::timestamp) as start_at,
+        least(end_at, $until_at::timestamp) as end_at,
+        coalesce(gpu_model, '') as gpu_model,
+        coalesce(resources, '') as resources,
+        taints,
+        if(state = 'free', gpu_count, 0) as free_gpus,
+        if(largest_part_gpus is null, free_gpus, whole_count) as whole_gpus,
+        largest_part_gpus
+    from facts.node_allocation
+    where start_at < $until_at and end_at > $since_at
+    union all by name
+    select
+        hour.cluster,
+        hour.hour_start_at as start_at,
+        least(hour.hour_start_at + interval 1 hour, $until_at::timestamp) as end_at,
+        capacity.gpu_model,
+        '' as resources,
+        sum(hour.gpu_seconds) / 3600 as free_gpus,
+        sum(hour.gpu_seconds) / 3600 as whole_gpus
+    from facts.ledger_hour as hour
+    inner join period.capacity as capacity
+        on
+            hour.cluster = capacity.cluster
+            and hour.device_uuid = capacity.device_uuid
+            and hour.hour_start_at::date = capacity.day
+            and hour.hour_start_at < $until_at
+            and hour.hour_start_at + interval 1 hour > $since_at
+    anti join facts.node_allocation as node
+        on
+            capacity.cluster = node.cluster
+            and capacity.node_name = node.node_name
+    anti join period.holder_day as unlabelled
+        on
+            unlabelled.cause != ''
+            and capacity.cluster = unlabelled.cluster
+            and capacity.device_uuid = unlabelled.device_uuid
+            and capacity.day = unlabelled.day
+    where
+        hour.pod = '' and not hour.is_reserved and hour.outage = ''
+        and hour.activity not in ('unseen', 'effective', 'ineffective', 'busy')
+    group by hour.cluster, hour.hour_start_at, capacity.node_name, capacity.gpu_model
+    union all by name
+    select
+        cluster,
+        pending_from_at as start_at,
+        pending_until_at as end_at,
+        wanted_model,
+        size,
+        requested_gpus,
+        regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
+        if(refusal = '' and (is_refused or source != 'snapshot'), 'unknown', refusal) as refusal
+    from period.pod_wait
+    where pending_from_at < pending_until_at
+),
+
+-- Now is at infinity, and its amounts are GPUs; those of an hour are GPU-hours.
+timed as (
+    select
+        *,
+        unnest(generate_series(date_trunc('hour', start_at), end_at - interval 1 millisecond, interval 1 hour)) as hour_start_at,
+        overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour) / 3600000 as amount
+    from told
+    union all
+    select
+        *,
+        'infinity'::timestamp as hour_start_at,
+        1 as amount
+    from told
+    qualify
+        coalesce(max(end_at) filter (where size is null) over (partition by cluster), $until_at::timestamp) - interval 1 minute
+        between start_at and end_at - interval 1 millisecond
+),
+
+supply as (
+    select
+        cluster,
+        hour_start_at,
+        gpu_model,
+        resources,
+        taints,
+        free_gpus,
+        whole_gpus,
+        largest_part_gpus,
+        sum(free_gpus * amount) as free_amount
+    from timed
+    where size is null
+    group by all
+),
+
+waiting as (
+    select
+        cluster,
+        hour_start_at,
+        wanted_model,
+        size,
+        requested_gpus,
+        resource,
+        refusal,
+        count(*) as pod_count,
+        sum(requested_gpus * amount) as gpu_amount,
+        sum(coalesce(requested_gpus, 1) * amount) as weight
+    from timed
+    where size is not null
+    group by all
+),
+
+demand as (
+    select
+        cluster,
+        wanted_model,
+        size,
+        coalesce(sum(pod_count) filter (where hour_start_at = 'infinity'), 0)::bigint as waiting_pod_count,
+        if(waiting_pod_count = 0, 0, sum(gpu_amount) filter (where hour_start_at = 'infinity')) as waiting_gpus,
+        sum(gpu_amount) filter (where hour_start_at != 'infinity') as waiting_gpu_hours
+    from waiting
+    group by all
+),
+
+pair as (
+    select
+        waiting.*,
+        coalesce(supply.gpu_model, '') as gpu_model,
+        supply.free_amount * waiting.weight
+        / sum(waiting.weight) over (
+            partition by
+                waiting.cluster, waiting.hour_start_at, waiting.wanted_model, waiting.size,
+                supply.gpu_model, supply.resources, supply.taints, supply.free_gpus, supply.whole_gpus, supply.largest_part_gpus
+        ) as free_amount,
+        case
+            when supply.cluster is null then 'unknown'
+            when supply.free_gpus = 0 then 'none_free'
+            when waiting.requested_gpus is null then 'unknown'
+            when waiting.wanted_model = 'none' then 'affinity'
+            when
+                waiting.wanted_model not in ('any', 'unknown')
+                and not list_contains(string_split(waiting.wanted_model, ', '), coalesce(nullif(supply.gpu_model, ''), 'unknown'))
+                then 'model'
+            when
+                supply.resources != ''
+                and not regexp_matches(waiting.resource, '^koordinator|_deviceclass_')
+                and not contains(', ' || supply.resources || ', ', ', ' || waiting.resource || ', ')
+                then if(starts_with(supply.resources, regexp_extract(waiting.resource, '^[a-z]+')), 'share', 'model')
+            when waiting.requested_gpus > supply.free_gpus + 1e-9 then if(waiting.requested_gpus < 1, 'share', 'size')
+            when waiting.requested_gpus > if(waiting.requested_gpus < 1, supply.largest_part_gpus, supply.whole_gpus) + 1e-9 then 'share'
+            when waiting.refusal = '' and not (contains(waiting.resource, '_mig_') and contains(supply.resources, ', ')) then 'fits'
+            else coalesce(nullif(array_to_string(list_sort(list_distinct([
+                regexp_extract(said, '^\w+') for said in string_split(waiting.refusal, ', ')
+                if not starts_with(said, 'taint')
+                or supply.taints is null
+                or list_contains(string_split(supply.taints, ', '), substring(said, 7))
+                or said = 'taint' and supply.taints != ''
+            ])), ' or '), ''), 'unknown')
+        end as reason
+    from waiting
+    left join supply
+        using (cluster, hour_start_at)
+),
+
+cell as (
+    select
+        cluster,
+        wanted_model,
+        size,
+        gpu_model,
+        reason,
+        sum(free_amount) filter (where hour_start_at = 'infinity') as now_free_gpus,
+        sum(free_amount) filter (where hour_start_at != 'infinity') as free_gpu_hours
+    from pair
+    group by all
+)
+
+select
+    cell.* exclude (now_free_gpus, free_gpu_hours),
+    demand.waiting_gpus,
+    coalesce(cell.now_free_gpus, if(bool_or(cell.now_free_gpus is not null) over same_class, 0, null)) as free_gpus,
+    demand.waiting_pod_count,
+    demand.waiting_gpu_hours,
+    cell.free_gpu_hours,
+    unknown_reasons([
+        ('waiting_gpus', if(demand.waiting_gpus is null, 'not_collected', null)),
+        ('waiting_gpu_hours', if(demand.waiting_gpu_hours is null, 'not_collected', null)),
+        ('free_gpus', if(free_gpus is null, if(demand.waiting_pod_count > 0, 'not_collected', 'no_pod'), null)),
+        ('free_gpu_hours', if(cell.free_gpu_hours is null, 'not_collected', null))
+    ]) as unknown_reasons
+from cell
+inner join demand
+    using (cluster, wanted_model, size)
+window same_class as (partition by cell.cluster, cell.wanted_model, cell.size)
+-- That a model had none free for a while says nothing beside what of it was.
+qualify cell.reason != 'none_free' or count(*) over (partition by cell.cluster, cell.wanted_model, cell.size, cell.gpu_model) = 1
