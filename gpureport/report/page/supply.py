@@ -18,7 +18,7 @@ _WAITING = """
         select cluster, wanted_model, size, max(waiting_gpus) as gpus from report.supply_demand group by all
     ) group by wanted_model
 """
-_WANTED = {"any": "take any model", "unknown": "are for an unknown model", "none": "are for nodes that are not there"}
+_WANTED = {"any": "may be of any model", "unknown": "are requested without a known model", "none": "fit no node of the cluster"}
 
 
 def supply_sentence(tables: Tables) -> str:
@@ -27,7 +27,7 @@ def supply_sentence(tables: Tables) -> str:
     if waiting is None or not waiting[1]:
         return ""
     wanted, gpus = waiting
-    parts = [f"{gpus} waiting GPUs {_WANTED.get(wanted, f'ask for {wanted}')}"]
+    parts = [f"{gpus} pending GPUs {_WANTED.get(wanted, f'are requested as {wanted}')}"]
     if free is not None:
         parts.insert(0, f"{free[1]} free GPUs are {free[0] or 'of an unknown model'}" if free[1] else "no GPU is free")
     said = "; ".join(parts)

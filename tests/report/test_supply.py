@@ -1,0 +1,42 @@
+"""Supply against demand in a sentence, from the rows of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+import pytest
+
+from gpureport.report.page.supply import supply_sentence
+from gpureport.report.page.tables import Tables
+
+MANY = [
+    ("T4", "share", "G2", 926.0, 1161.0, 1000),
+    ("T4", "share", "P100", 926.0, 47.0, 1000),
+    ("any", "1", "G2", 236.0, 1161.0, 236),
+    ("any", "1", "P100", 236.0, 47.0, 236),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (MANY, " At the window's end: 1,161 of 1,208 free GPUs are G2; 926 of 1,162 pending GPUs are requested as T4."),
+        ([("unknown", "share", "", 0.5, 0.0, 1)], " At the window's end: no GPU is free; 0.5 of 0.5 pending GPUs are requested without a known model."),
+        ([("any", "1", "", 2.0, None, 2)], " At the window's end: 2 of 2 pending GPUs may be of any model."),
+        ([("any", "1", "A10", 0.0, None, 0)], ""),
+    ],
+)  # fmt: skip
+def test_the_models_of_most_free_and_most_pending_gpus(rows: Sequence[tuple[object, ...]], sentence: str) -> None:
+    with duckdb.connect() as con:
+        con.execute("create schema report")
+        con.execute(
+            "create table report.supply_demand (cluster text default 'c', wanted_model text, size text, gpu_model text, "
+            "waiting_gpus double, free_gpus double, waiting_pod_count bigint)"
+        )
+        con.executemany(
+            "insert into report.supply_demand (wanted_model, size, gpu_model, waiting_gpus, free_gpus, waiting_pod_count) "
+            "values (?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+        assert supply_sentence(Tables(con)) == sentence
