@@ -18,7 +18,7 @@ _WAITING = """
         select cluster, wanted_model, size, max(waiting_gpus) as gpus from report.supply_demand group by all
     ) group by wanted_model
 """
-_WANTED = {"any": "may be of any model", "unknown": "are requested without a known model", "none": "fit no node of the cluster"}
+_WANTED = {"any": "may be of any model", "unknown": "are of no known model", "none": "fit no node of the cluster"}
 
 
 def supply_sentence(tables: Tables) -> str:
