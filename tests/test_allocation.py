@@ -86,8 +86,9 @@ def test_percent_is_a_hundredth_of_a_gpu(report: duckdb.DuckDBPyConnection) -> N
     waited = """select round(sum(unscheduled_units_avg * demand_observed_seconds) / 3600, 6)
                 from report.scheduler_pressure where resource = 'gpu'"""
     assert rows(report, waited) == [(1.0,)]
-    free = "select free_units_avg, fits_1_ratio from report.fragmentation where resource = 'nvidia.com/gpu'"
-    assert rows(report, free) == [(0, 0)]
+    found = "select size, reason, waiting_gpus, waiting_gpu_hours, free_gpus, free_gpu_hours from report.supply_demand"
+    assert rows(report, found) == [("share", "none_free", 0.5, pytest.approx(1.0), 0, 0)]
+    assert rows(report, "from report.fragmentation") == []
 
 
 def test_the_page_says_so(out: Path) -> None:

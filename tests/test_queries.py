@@ -181,6 +181,8 @@ KINDS = {
     "rule": 'struct("key" varchar, operator varchar, "values" varchar[])',
     "labels": "map(varchar, varchar)",
     "message": "varchar",
+    "wanted_model": "varchar",
+    "resources": "varchar",
     "is_selective": "boolean",
     "resource": "varchar",
     "pod": "varchar",

@@ -125,9 +125,7 @@ def test_free_gpus_that_nobody_who_waits_can_have_are_stranded(report: duckdb.Du
     assert report.execute(statement).fetchall() == [("fragmented", "refused", 0.5), ("unavailable", "cordoned", 0.5)]
 
 
-def test_what_was_left_is_told_by_looks(report: duckdb.DuckDBPyConnection) -> None:
-    statement = """select source, look_count, schedulable_units_avg, free_units_avg, largest_request_units_avg, fits_4_ratio,
-                          fits_8_ratio
-                   from report.fragmentation"""
-    # c has all of n1 (with b more than all); n2's four are left at six of twelve looks.
-    assert report.execute(statement).fetchall() == [("kube-state-metrics", 12, 6, 2, 2, 0.5, 0)]
+def test_what_is_free_does_not_fit_the_requests(report: duckdb.DuckDBPyConnection) -> None:
+    statement = """select reason, free_gpu_hours, free_ratio, largest_request_gpus, request_count from report.fragmentation"""
+    # c has all of n1 (with b more than all); n2's four are free for half an hour. a's request of 2 and b's of 1 fit there.
+    assert report.execute(statement).fetchall() == [("fits", 2, 1, 4, 2)]

@@ -12,9 +12,8 @@ from gpureport.compute.lake_days import open_lake_days
 from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, needed
 
-_STEPS = ("day.demand_step", "day.node_capacity")
-_COUNTED = ("facts.free_capacity", "facts.scheduler_hour")
-"""What is counted from ``_STEPS`` when these are cut to the day; they themselves are not needed any more then."""
+_STEP, _COUNTED = "day.demand_step", "facts.scheduler_hour"
+"""What is counted from steps when these are cut to the day; they themselves are not needed any more then."""
 _KEPT = (
     "facts.claim_device",
     "facts.claim_hour",
@@ -63,17 +62,15 @@ def state_around_day(
 ) -> dict[str, pa.Table]:
     """By table what is known by looks, as far as it is of the partition's day."""
     day, one_day = partition.date, timedelta(days=1)
-    _build(con, lake, partition, queries, (*_AROUND_THE_DAY, *_COUNTED), [day - one_day, day, day + one_day])
+    _build(con, lake, partition, queries, (*_AROUND_THE_DAY, _COUNTED), [day - one_day, day, day + one_day])
     return {table: _of_day(con, table, day) for table in _AROUND_THE_DAY} | _counted(con, queries, day)
 
 
 def _counted(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], day: date) -> dict[str, pa.Table]:
-    for table in _STEPS:
-        con.register("_cut", _of_day(con, table, day))
-        con.execute(f"create or replace table {table} as from _cut")
-    for table in _COUNTED:
-        build(con, queries[table], {})
-    return {table: con.sql(f"from {table}").to_arrow_table() for table in _COUNTED}
+    con.register("_cut", _of_day(con, _STEP, day))
+    con.execute(f"create or replace table {_STEP} as from _cut")
+    build(con, queries[_COUNTED], {})
+    return {_COUNTED: con.sql(f"from {_COUNTED}").to_arrow_table()}
 
 
 def _build(

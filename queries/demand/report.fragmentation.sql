@@ -1,54 +1,92 @@
--- Free units of each accelerator resource, and the largest request that still fitted, every five minutes.
+-- Free GPUs of each model that a request drawn from the window's own mix cannot use, by reason; the rest is usable.
 --
--- A request is placed on one node. From snapshots, else from kube-state-metrics. Never add resources: a device may be offered
--- under several names.
+-- The FGD measure: of each node, all that is free for requests that do not fit there, else the parts that are too small for them; over
+-- time, and over the requests of pods that waited, were placed or began to run in the window, each as one. Of shares no more is known than
+-- the largest free part, so parts too small for them count only where they do not fit. CPU, memory and taints are
+-- not in it, nor nodes whose requests are unknown.
 --
--- grain:  cluster, resource
--- reads:  facts.free_capacity
+-- grain:  cluster, gpu_model, reason
+-- reads:  facts.node_allocation, period.pod_wait
 -- params: since_at, until_at
--- source: facts.free_capacity
--- columns:
---   cluster                    cluster name
---   resource                   extended resource, or <class>.deviceclass.resource.k8s.io/devices
---   source                     snapshot or kube-state-metrics
---   look_count                 looks
---   schedulable_units_avg      units of nodes that take pods
---   free_units_avg             what was left of them on all nodes together
---   free_units_min             the same, the least
---   largest_request_units_avg  units that one node had left, the most of any node
---   largest_request_units_min  the same, the least
---   largest_request_units_max  the same, the most
---   fragmentation_ratio        share of what was left that lay on other nodes than the one with the most; null where nothing was left
---   fits_1_ratio               share of looks at which a pod of 1 unit would have fitted
---   fits_2_ratio               the same, of 2 units
---   fits_4_ratio               the same, of 4 units
---   fits_8_ratio               the same, of 8 units
---   fitting_8_pod_count_avg    pods of 8 units that would have fitted at once
-with look as (
+-- source: facts.node_allocation; period.pod_wait; Weng et al., Beware of Fragmentation, USENIX ATC 2023
+-- columns: cluster, gpu_model, reason, free_gpu_hours, free_ratio, largest_request_gpus, request_count
+--   gpu_model             model; '' where unknown
+--   reason                model, size, share or affinity; unknown where a request has no size or none was seen; fits for what is usable
+--   free_gpu_hours        h x free GPUs, by the share of the requests that meets the reason
+--   free_ratio            the same ÷ all free hours of the model
+--   largest_request_gpus  largest request of whole GPUs that fitted on one node at some time; the same in each row of the model
+--   request_count         requests of the cluster that the mix is made of
+with free as (
+    select
+        cluster,
+        coalesce(gpu_model, '') as gpu_model,
+        coalesce(resources, '') as resources,
+        gpu_count as free_gpus,
+        if(largest_part_gpus is null, floor(gpu_count + 1e-9), whole_count) as whole_gpus,
+        largest_part_gpus,
+        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp) / 3600000) as node_hours
+    from facts.node_allocation
+    where state = 'free' and start_at < $until_at and end_at > $since_at
+    group by all
+),
+
+mix as (
+    select
+        cluster,
+        wanted_model,
+        regexp_replace(pod.resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
+        requested_gpus,
+        count(*) as pod_count,
+        sum(count(*)) over (partition by cluster)::bigint as request_count
+    from period.pod_wait as pod
+    group by cluster, wanted_model, pod.resource, requested_gpus
+),
+
+pair as (
+    select
+        free.*,
+        coalesce(mix.request_count, 0) as request_count,
+        coalesce(mix.pod_count / mix.request_count, 1) * free.node_hours as weight,
+        misfit(
+            mix.requested_gpus, coalesce(mix.wanted_model, 'unknown'), mix.resource,
+            free.gpu_model, free.resources, free.free_gpus, free.whole_gpus, free.largest_part_gpus
+        ) as misfit,
+        if(misfit = '' and mix.requested_gpus >= 1, free.free_gpus - free.whole_gpus, 0) as leftover_gpus
+    from free
+    left join mix
+        using (cluster)
+),
+
+part as (
     select
         *,
-        dense_rank() over (partition by cluster, resource order by source desc) as source_number
-    from facts.free_capacity
-    where looked_at >= $since_at and looked_at < $until_at
+        unnest([
+            { 'reason': if(misfit = '', 'fits', misfit), 'gpu_hours': weight * (free_gpus - leftover_gpus) },
+            { 'reason': 'share', 'gpu_hours': weight * leftover_gpus }
+        ], recursive := true)
+    from pair
+),
+
+summed as (
+    select
+        cluster,
+        gpu_model,
+        reason,
+        sum(gpu_hours) as free_gpu_hours,
+        max(whole_gpus) as whole_gpus,
+        any_value(request_count) as request_count
+    from part
+    where gpu_hours > 0
+    group by cluster, gpu_model, reason
 )
 
 select
     cluster,
-    resource,
-    any_value(source) as source,
-    count(*) as look_count,
-    avg(schedulable_units) as schedulable_units_avg,
-    avg(free_units) as free_units_avg,
-    min(free_units) as free_units_min,
-    avg(largest_request_units) as largest_request_units_avg,
-    min(largest_request_units) as largest_request_units_min,
-    max(largest_request_units) as largest_request_units_max,
-    1 - sum(largest_request_units) / nullif(sum(free_units), 0) as fragmentation_ratio,
-    avg((largest_request_units >= 1)::bigint) as fits_1_ratio,
-    avg((largest_request_units >= 2)::bigint) as fits_2_ratio,
-    avg((largest_request_units >= 4)::bigint) as fits_4_ratio,
-    avg((largest_request_units >= 8)::bigint) as fits_8_ratio,
-    avg(fitting_8_pod_count) as fitting_8_pod_count_avg
-from look
-where source_number = 1
-group by cluster, resource
+    gpu_model,
+    reason,
+    free_gpu_hours,
+    free_gpu_hours / sum(free_gpu_hours) over same_model as free_ratio,
+    max(whole_gpus) over same_model as largest_request_gpus,
+    request_count
+from summed
+window same_model as (partition by cluster, gpu_model)

@@ -152,23 +152,15 @@ pair as (
                 waiting.cluster, waiting.hour_start_at, waiting.wanted_model, waiting.size,
                 supply.gpu_model, supply.resources, supply.taints, supply.free_gpus, supply.whole_gpus, supply.largest_part_gpus
         ) as free_amount,
+        misfit(
+            waiting.requested_gpus, waiting.wanted_model, waiting.resource,
+            supply.gpu_model, supply.resources, supply.free_gpus, supply.whole_gpus, supply.largest_part_gpus
+        ) as misfit,
         case
             when supply.cluster is null then 'unknown'
             when supply.free_gpus = 0 then 'none_free'
-            when waiting.requested_gpus is null then 'unknown'
-            when waiting.wanted_model = 'none' then 'affinity'
-            when
-                waiting.wanted_model not in ('any', 'unknown')
-                and not list_contains(string_split(waiting.wanted_model, ', '), coalesce(nullif(supply.gpu_model, ''), 'unknown'))
-                then 'model'
-            when
-                supply.resources != ''
-                and not regexp_matches(waiting.resource, '^koordinator|_deviceclass_')
-                and not contains(', ' || supply.resources || ', ', ', ' || waiting.resource || ', ')
-                then if(starts_with(supply.resources, regexp_extract(waiting.resource, '^[a-z]+')), 'share', 'model')
-            when waiting.requested_gpus > supply.free_gpus + 1e-9 then if(waiting.requested_gpus < 1, 'share', 'size')
-            when waiting.requested_gpus > if(waiting.requested_gpus < 1, supply.largest_part_gpus, supply.whole_gpus) + 1e-9 then 'share'
-            when waiting.refusal = '' and not (contains(waiting.resource, '_mig_') and contains(supply.resources, ', ')) then 'fits'
+            when misfit != '' then misfit
+            when waiting.refusal = '' then 'fits'
             else coalesce(nullif(array_to_string(list_sort(list_distinct([
                 regexp_extract(said, '^\w+') for said in string_split(waiting.refusal, ', ')
                 if not starts_with(said, 'taint')

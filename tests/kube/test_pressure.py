@@ -88,11 +88,11 @@ def test_pods_waited_as_long_as_their_times_say(report: duckdb.DuckDBPyConnectio
 
 
 def test_what_is_left_fits_no_pod_that_waits(report: duckdb.DuckDBPyConnection) -> None:
-    statement = f"""select resource, free_units_avg, largest_request_units_max, fragmentation_ratio from report.fragmentation
-                    where resource in ('{CLASS}', 'nvidia.com/gpu') order by resource"""
-    # gpu-6 and gpu-7 of gpu-node-1. gpu-node-0's four replicas are allocated; of gpu-node-3's four devices none is whole by its
-    # Device object: one is broken, of one koord-half-0 has half, koord-two-0 has two.
-    assert rows(report, statement) == [(CLASS, 2, 2, 0), ("nvidia.com/gpu", 0, 0, None)]
+    statement = """select wanted_model, waiting_gpus, reason, free_gpus from report.supply_demand
+                   where reason != 'none_free' order by wanted_model"""
+    # gpu-6 and gpu-7 of gpu-node-1, an H100's node, are free. gpu-node-0's four replicas are allocated; of gpu-node-3's four devices
+    # none is whole by its Device object: one is broken, of one koord-half-0 has half, koord-two-0 has two.
+    assert rows(report, statement) == [("NVIDIA-A100-SXM4-40GB", 3, "model", 2), ("any", 16, "size", 2)]
 
 
 def test_koordinators_devices_say_what_is_free_of_them(report: duckdb.DuckDBPyConnection) -> None:
