@@ -1,10 +1,1 @@
-"""The documents that are generated: schema, figures, metrics, findings, and the index of the queries."""
-
-from __future__ import annotations
-
-import re
-
-
-def anchor(heading: str) -> str:
-    """The name in a link to a heading, as forges make it: lower case, no punctuation, hyphens for spaces."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+"""The documents that are generated: schema, figures, metrics, findings, conformance, and the index of the queries."""

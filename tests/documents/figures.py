@@ -6,7 +6,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from documents import anchor
 from gpureport.catalog.figures import FIGURES, GROUPS, REASONS, Figure
 from gpureport.pipeline.schema import markdown_table
 from gpureport.tables import DROP_REASONS
@@ -57,10 +56,9 @@ def render_figures() -> str:
     counts = Counter(clause for figure in FIGURES.values() for clause in _clauses(figure))
     common = [clause for clause, count in counts.items() if count >= _FEW and len(clause) > _SHORT]
     numbered = "".join(f"{number}. {text}\n" for number, text in enumerate(common, 1))
-    contents = " · ".join(f"[{title}](#{anchor(title)})" for title in (_REASONS_TITLE, *GROUPS))
     reasons = markdown_table(("reason", "meaning"), (REASONS | DROP_REASONS).items())
     tables = [f"## {title}\n\n{_group(group, common)}" for title, group in GROUPS.items()]
-    return "\n".join([f"{_INTRO}{numbered}\n{contents}\n", f"## {_REASONS_TITLE}\n", reasons, *tables])
+    return "\n".join([f"{_INTRO}{numbered}", f"## {_REASONS_TITLE}\n", reasons, *tables])
 
 
 def _group(group: Mapping[str, Figure], common: list[str]) -> str:

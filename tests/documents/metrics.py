@@ -10,8 +10,8 @@ from gpureport.tables import SIGNALS
 
 _INTRO = """# Metrics
 
-The metrics that carry each signal, with their exporters and versions, the preferred one first. Generated from
-`queries/catalog/signal.csv`, which also has the source of each row.
+The metrics that carry each signal, with their exporters (dcgm is dcgm-exporter, and so on) and versions, the preferred one
+first. Generated from `queries/catalog/signal.csv`, which also has the source of each row.
 
 - The first one that is there serves, and the next ones only while it is silent. `lake.device_signal` and `source_metrics` say
   which one served. Your own rows (`[[signals]]` in the configuration) come before these.
@@ -42,7 +42,7 @@ def _metrics(rows: Iterable[Meaning], usual: str) -> str:
     def line(row: Meaning) -> str:
         grown = f"growth per {row.per}" if row.per == "second" else f"growth over that of {row.per}"
         read = f"{grown if row.per else row.kind}, {row.scope}"
-        said = ("" if read == usual else read, f"{row.exporter} {row.versions}", row.needs)
+        said = ("" if read == usual else read, f"{row.exporter.removesuffix('-exporter')} {row.versions}", row.needs)
         return f"{'' if row.factor == 1 else f' × {row.factor:g}'}: {'; '.join(filter(None, said))}"
 
     runs = (
