@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -20,12 +21,15 @@ first. Generated from `queries/catalog/signal.csv`, which also has the source of
   (grows), rate (a gauge that calls itself a counter), bitmask, bit (a flag worth one bit of the mask), code, info (only its
   labels count), growth per second or over another counter's growth (a gauge made from counters). Then its scope: board (the
   whole GPU, even if every MIG instance repeats it), instance, detail (a device's value split further), pod, cluster.
-- `{name=*}` means that the series must have this label. device-metrics-exporter has each of its metrics also with `amd_` in
-  front.
+- `{name=value}` is a label that the series must have; besides, the one that names the device (AMD `gpu_partition_id`, xpumd
+  `hw_id`, GKE `accelerator_id`, cAdvisor `acc_id`, Kepler `gpu_uuid`, HAMi to 2.8 `deviceuuid`, Neuron `neuroncore`).
+- AMD's device-metrics-exporter has each of its metrics also with `amd_` in front.
 
 Not read, though an exporter has it: `xpum_memory_ratio` (XPU Manager 1.x), a percentage of a total that the exporter does
 not publish. With `xpum_memory_used_bytes` alone, the bytes are known and the share of the memory is not.
 """
+_ANY = re.compile(r"\w+=\* ?")
+"""A label that may have any value: the one that names the device."""
 
 
 def render_metrics(catalog: Catalog) -> str:
@@ -46,7 +50,7 @@ def _metrics(rows: Iterable[Meaning], usual: str) -> str:
         return f"{'' if row.factor == 1 else f' × {row.factor:g}'}: {'; '.join(filter(None, said))}"
 
     runs = (
-        (said, [f"`{row.metric}{{{row.labels}}}`" if row.labels else f"`{row.metric}`" for row in run])
+        (said, [f"`{row.metric}{{{labels}}}`" if (labels := _ANY.sub("", row.labels)) else f"`{row.metric}`" for row in run])
         for said, run in groupby(rows, line)
     )
     return "".join(

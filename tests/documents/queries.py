@@ -16,7 +16,7 @@ def render_index(queries: Mapping[str, Query]) -> str:
     """The page with its table of subjects as the queries are now."""
     files = [query for query in queries.values() if query.life != "previous"]
     rows = [(f"[{name}]({name})", *_entry(name, files)) for name in SUBJECTS]
-    table = markdown_table(("subject", "files", "reads from", "tables that later subjects read"), rows)
+    table = markdown_table(("subject", "files", "reads from", "tables that later subjects read"), rows, is_code=False)
     page = (QUERIES / "README.md").read_text(encoding="utf-8")
     return _TABLE.sub(lambda _: f"\n{table}\n", page)
 
