@@ -52,14 +52,9 @@ def render_schema(queries: Mapping[str, Query]) -> str:
     parts = [_INTRO]
     for floor, title in _FLOORS.items():
         parts += [f"## {title}\n"]
-        parts += [
-            f"### {name}\n\n{text}\n{_lines(_own(name, columns[name], shared))}"
-            for name, text in texts.items()
-            if name.startswith(f"{floor}.")
-        ]
-    return "\n".join(
-        [*parts, "## Shared columns\n", _lines({name: text for name, text in shared.items() if name not in _FIGURES})]
-    )
+        parts += [f"### {name}\n\n{texts[name]}\n{_own(name, columns, shared)}" for name in texts if name.startswith(f"{floor}.")]
+    rest = {name: text for name, text in shared.items() if name not in _FIGURES}
+    return "\n".join([*parts, "## Shared columns\n", _lines(rest)])
 
 
 def markdown_table(names: Iterable[str], rows: Iterable[tuple[Any, ...]], is_code: bool = True) -> str:
@@ -81,10 +76,11 @@ def _shared(tables: Iterable[Columns]) -> Columns:
     return {name: most[name][0] for name in sorted(most) if most[name][1] > 1}
 
 
-def _own(table: str, columns: Columns, shared: Columns) -> Columns:
-    """The columns that mean something particular in this table."""
+def _own(table: str, columns: Mapping[str, Columns], shared: Columns) -> str:
+    """The columns that mean something particular in this table; of a day's table, in its hours' one neither."""
     figures = _FIGURES if table.startswith("report.") else set()
-    return {name: text for name, text in columns.items() if name not in figures and shared.get(name) != text}
+    known = {**shared, **columns.get(f"{table.removesuffix('_day')}_hour", {})}
+    return _lines({name: text for name, text in columns[table].items() if name not in figures and known.get(name) != text})
 
 
 def _lines(columns: Columns) -> str:

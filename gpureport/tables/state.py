@@ -110,8 +110,8 @@ POD_CONTAINER = Table(
         Column(
             "claims",
             CONTAINER_CLAIMS,
-            "claims that it uses: claim's name ('' not made yet), the pod's name for it, the one request ('' all); resource: the "
-            "extended resource that the claim stands for, so that requests[resource] and the claim are the same devices",
+            "claims that it uses: name ('' not made yet), the pod's name for it, the one request ('' all), the extended resource "
+            "that it stands for: requests[resource] and the claim are the same devices",
         ),
         Column("allocated_devices", ALLOCATED_DEVICES, "devices that the kubelet says it was given, and their health"),
         Column("state", pa.string(), "waiting, running or terminated; '' before the kubelet has said anything"),

@@ -42,7 +42,8 @@ pod = "server-*"
 _XIDS = """
 ## XID errors
 
-What `report.finding` says of an XID error, with NVIDIA's names and actions. Any other code has no known class.
+What `report.finding` says of an XID error, with NVIDIA's names and its first action (the second is in its catalog, and in
+`queries/catalog/xid.csv`). Any other code has no known class.
 
 """
 
@@ -52,7 +53,7 @@ def render_findings() -> str:
     codes = [(code, rule["title"], rule["severity"], rule["rule"], rule["action"]) for code, rule in rules().items()]
     thresholds = [(name, f"{field.default:g}", field.description) for name, field in Thresholds.model_fields.items()]
     actions = {row["immediate_action"]: row["action"] for row in xid_classes() if row["action"]}
-    columns = ("class", "severity", "meaning", "immediate_action", "investigatory_action")
+    columns = ("class", "severity", "meaning", "immediate_action")
     named: dict[tuple[str, ...], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for row in xid_classes():
         named[tuple(row[column] for column in columns)][row["name"]].append(f"`{row['code']}`")
@@ -64,7 +65,7 @@ def render_findings() -> str:
         + markdown_table(("threshold", "default", "meaning"), thresholds)
         + _SUPPRESSIONS
         + _XIDS
-        + markdown_table(("XID and name", "class", "severity", "meaning", "action", "second step"), xids, is_code=False)
+        + markdown_table(("XID and name", "class", "severity", "meaning", "action"), xids, is_code=False)
         + "\n"
         + markdown_table(("action", "what to do"), actions.items())
     )
