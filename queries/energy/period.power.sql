@@ -11,6 +11,8 @@
 --   idle_watts        the whole GPU's power at idle, mean over the time held
 --   idle_source       where that comes from; several are listed
 --   method            how the energy was shared; several are listed
+--   allocated_gpu_hours  h of whole GPUs held, shared as hours_method says
+--   used_gpu_hours    allocated_gpu_hours x activity of what was held
 --   hours_method      how idle_joules and hours are shared out: exclusive, granted_share, equal_share; several are listed
 with made as (
     select
@@ -42,6 +44,8 @@ select
     held.device_uuid,
     held.gpu_instance_id,
     sum(columns('^(observed|measured|active|held|activity|equal)_.*(seconds|joules|unweighted|kepler)$')),
+    sum(held.gpu_seconds) / 3600 as allocated_gpu_hours,
+    sum(held.used_gpu_seconds) / 3600 as used_gpu_hours,
     if(sum(held.idle_known_count) = sum(held.active_known_count), sum(held.idle_joules), null) as idle_joules,
     max(held.active_watts_max) as active_watts_max,
     sum(held.clamped_count)::bigint as clamped_count,

@@ -4,7 +4,7 @@
 -- that a node offers in several ways is one device here. Never add use over containers that share a device.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device
--- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, facts.power_day, period.figure, period.sum
+-- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, period.figure, period.power
 -- params: since_at, until_at
 -- source: facts.container_request, facts.claim_use, facts.ownership; use: period.figure
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device, asked_by, requested, claims, granted_by,
@@ -18,7 +18,47 @@
 --   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
 --   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
 --   memory_used_bytes      mean memory in use
-with owned as (
+with span as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id,
+        source,
+        sharing_mode,
+        max(case certainty when 'certain' then 0 when 'inferred' then 1 else 2 end) as doubt,
+        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 1000 as allocated_seconds
+    from facts.ownership
+    where start_at < $until_at and end_at > $since_at
+    group by all
+),
+
+-- Most are known by one source in one mode: only of the others these are listed, for lists take much memory.
+several as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        container,
+        device_uuid,
+        gpu_instance_id
+    from span
+    group by all
+    having count(*) > 1
+),
+
+owned as (
+    select
+        * exclude (source),
+        array_to_string(list_sort(list_distinct(string_split(source, ', '))), ', ') as granted_by
+    from span
+    anti join several
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    union all by name
     select
         cluster,
         namespace,
@@ -28,12 +68,13 @@ with owned as (
         device_uuid,
         gpu_instance_id,
         array_to_string(list_sort(list_distinct(flatten(list(string_split(source, ', '))))), ', ') as granted_by,
-        max(case certainty when 'certain' then 0 when 'inferred' then 1 else 2 end) as doubt,
+        max(doubt) as doubt,
         string_agg(distinct sharing_mode, ', ' order by sharing_mode) as sharing_mode,
-        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 1000 as allocated_seconds
-    from facts.ownership
-    where start_at < $until_at and end_at > $since_at
-    group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+        sum(allocated_seconds) as allocated_seconds
+    from span
+    semi join several
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    group by all
 ),
 
 -- A claim that labels alone name is that of the pod which they made own the device meanwhile.
@@ -208,27 +249,6 @@ granted as (
         using (cluster, pod_uid, container)
 ),
 
-hour as (
-    select
-        power.cluster,
-        power.namespace,
-        power.pod,
-        power.pod_uid,
-        power.container,
-        power.device_uuid,
-        power.gpu_instance_id,
-        sum(power.gpu_seconds) / 3600 as allocated_gpu_hours,
-        concat_ws(
-            ', ',
-            if(bool_or(contains(power.hours_method, 'equal_share')), 'equal_share', null),
-            if(bool_or(contains(power.hours_method, 'exclusive')), 'exclusive', null),
-            if(bool_or(contains(power.hours_method, 'granted_share')), 'granted_share', null)
-        ) as hours_method,
-        sum(power.used_gpu_seconds) / 3600 as used_gpu_hours
-    from facts.power_day as power
-    group by all
-),
-
 place as (
     select
         cluster,
@@ -245,10 +265,12 @@ figure as (
     where subject = 'container_device'
 ),
 
-total as (
-    select *
-    from period.sum
-    where subject = 'container_device'
+-- Few for many rows.
+said as (
+    select distinct
+        reasons_code,
+        unknown_reasons
+    from period.figure
 ),
 
 joined as (
@@ -259,14 +281,14 @@ joined as (
         coalesce(place.node_name, '') as node_name,
         coalesce(place.gpu_model, '') as gpu_model,
         if(granted.is_found, coalesce(figure.observed_seconds, 0), null) as observed_seconds,
-        hour.allocated_gpu_hours,
-        coalesce(hour.hours_method, '') as hours_method,
-        hour.used_gpu_hours,
+        power.allocated_gpu_hours,
+        coalesce(power.hours_method, '') as hours_method,
+        power.used_gpu_hours,
         figure.gpu_usage_avg,
         figure.sm_active_avg,
         figure.memory_used_ratio_avg,
-        total.fb_used_byte_seconds / total.fb_used_seen_seconds as memory_used_bytes,
-        coalesce(figure.unknown_reasons, map_from_entries([])) as figure_reasons,
+        figure.memory_used_bytes,
+        coalesce(said.unknown_reasons, map_from_entries([])) as figure_reasons,
         if(granted.is_admin_access, 'admin_access', 'device_unknown') as reason
     from granted
     left join ask
@@ -280,12 +302,12 @@ joined as (
             and granted.container = named_ask.container
     left join place
         using (cluster, device_uuid)
-    left join hour
+    left join period.power as power
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     left join figure
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
-    left join total
-        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+    left join said
+        using (reasons_code)
 )
 
 select

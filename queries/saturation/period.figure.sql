@@ -11,6 +11,7 @@
 --   device_seconds    the same, added over devices
 --   lifetime_seconds  s of the holder's life; null for a device, and where unknown
 --   sharing_mode      as in facts.ownership; '' for a device
+--   memory_used_bytes  mean memory in use
 --   reasons_code    of those with the same unknown_reasons
 with split as (
     select distinct
@@ -215,6 +216,7 @@ select
     device_seconds,
     lifetime_seconds,
     columns('^f_(.*)$') as "\1",
+    fb_used_byte_seconds / fb_used_seen_seconds as memory_used_bytes,
     gpu_device,
     gpu_model,
     node_name,
