@@ -11,50 +11,38 @@
 --   resources     names of its accelerators, as kube-state-metrics writes them
 --   labels        labels by snapshots; null without one
 --   taints        keys of taints that keep pods away, sorted; null without a snapshot
-with exported as (
+with told as (
     select
         cluster,
         node_name,
-        max(gpu_model) as gpu_model
+        nullif(gpu_model, '') as exported_model
     from lake.device_label
-    where node_name != '' and gpu_model != ''
-    group by all
-),
-
-labelled as (
+    where node_name != ''
+    union all by name
     select
-        cluster,
-        node_name,
-        max(gpu_model) as gpu_model,
-        coalesce(arg_max(accelerator_resources, day), '') as resources,
-        min(if(contains(accelerator_resources, '_mig_'), 1, least(1, coalesce(device_count / accelerator_count, 1))))
-        filter (where accelerator_count > 0) as replica_gpus
+        * exclude (gpu_model, start_at, end_at),
+        nullif(gpu_model, '') as label_model
     from facts.node_day
-    group by all
-),
-
-looked as (
+    union all by name
     select
         cluster,
         node_name,
-        arg_max(labels, observed_at) as labels,
-        arg_max(taints, observed_at) as taints
+        observed_at,
+        labels,
+        taints
     from lake.node
-    group by all
 )
 
 select
     cluster,
     node_name,
-    coalesce(exported.gpu_model, labelled.gpu_model, '') as gpu_model,
-    coalesce(labelled.resources, '') as resources,
-    labelled.replica_gpus,
-    looked.labels,
+    coalesce(max(exported_model), max(label_model), '') as gpu_model,
+    coalesce(arg_max(accelerator_resources, day), '') as resources,
+    min(if(contains(accelerator_resources, '_mig_'), 1, least(1, coalesce(device_count / accelerator_count, 1))))
+    filter (where accelerator_count > 0) as replica_gpus,
+    arg_max(labels, observed_at) as labels,
     array_to_string(list_sort([
-        split_part(taint, '=', 1) for taint in looked.taints if not ends_with(taint, ':PreferNoSchedule')
+        split_part(taint, '=', 1) for taint in arg_max(taints, observed_at) if not ends_with(taint, ':PreferNoSchedule')
     ]), ', ') as taints
-from labelled
-full join exported
-    using (cluster, node_name)
-left join looked
-    using (cluster, node_name)
+from told
+group by cluster, node_name

@@ -65,28 +65,16 @@ part as (
             { 'reason': 'share', 'gpu_hours': weight * leftover_gpus }
         ], recursive := true)
     from pair
-),
-
-summed as (
-    select
-        cluster,
-        gpu_model,
-        reason,
-        sum(gpu_hours) as free_gpu_hours,
-        max(whole_gpus) as whole_gpus,
-        any_value(request_count) as request_count
-    from part
-    where gpu_hours > 0
-    group by cluster, gpu_model, reason
 )
 
 select
     cluster,
     gpu_model,
     reason,
-    free_gpu_hours,
-    free_gpu_hours / sum(free_gpu_hours) over same_model as free_ratio,
-    max(whole_gpus) over same_model as largest_request_gpus,
-    request_count
-from summed
-window same_model as (partition by cluster, gpu_model)
+    sum(gpu_hours) as free_gpu_hours,
+    sum(gpu_hours) / sum(sum(gpu_hours)) over (partition by cluster, gpu_model) as free_ratio,
+    max(max(whole_gpus)) over (partition by cluster, gpu_model) as largest_request_gpus,
+    any_value(request_count) as request_count
+from part
+where gpu_hours > 0
+group by cluster, gpu_model, reason

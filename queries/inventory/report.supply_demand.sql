@@ -26,12 +26,11 @@ with told as (
         cluster,
         greatest(start_at, $since_at::timestamp) as start_at,
         least(end_at, $until_at::timestamp) as end_at,
-        coalesce(gpu_model, '') as gpu_model,
-        coalesce(resources, '') as resources,
-        taints,
         if(state = 'free', gpu_count, 0) as free_gpus,
-        if(largest_part_gpus is null, free_gpus, whole_count) as whole_gpus,
-        largest_part_gpus
+        {
+            'gpu_model': coalesce(gpu_model, ''), 'resources': coalesce(resources, ''), 'taints': taints, 'free_gpus': free_gpus,
+            'whole_gpus': if(largest_part_gpus is null, free_gpus, whole_count), 'largest_part_gpus': largest_part_gpus
+        } as place
     from facts.node_allocation
     where start_at < $until_at and end_at > $since_at
     union all by name
@@ -39,10 +38,11 @@ with told as (
         hour.cluster,
         hour.hour_start_at as start_at,
         least(hour.hour_start_at + interval 1 hour, $until_at::timestamp) as end_at,
-        capacity.gpu_model,
-        '' as resources,
         sum(hour.gpu_seconds) / 3600 as free_gpus,
-        sum(hour.gpu_seconds) / 3600 as whole_gpus
+        {
+            'gpu_model': capacity.gpu_model, 'resources': '', 'taints': null, 'free_gpus': sum(hour.gpu_seconds) / 3600,
+            'whole_gpus': sum(hour.gpu_seconds) / 3600, 'largest_part_gpus': null
+        } as place
     from facts.ledger_hour as hour
     inner join period.capacity as capacity
         on
@@ -101,12 +101,7 @@ supply as (
     select
         cluster,
         hour_start_at,
-        gpu_model,
-        resources,
-        taints,
-        free_gpus,
-        whole_gpus,
-        largest_part_gpus,
+        place,
         sum(free_gpus * amount) as free_amount
     from timed
     where size is null
@@ -145,28 +140,26 @@ demand as (
 pair as (
     select
         waiting.*,
-        coalesce(supply.gpu_model, '') as gpu_model,
+        coalesce(supply.place.gpu_model, '') as gpu_model,
         supply.free_amount * waiting.weight
         / sum(waiting.weight) over (
-            partition by
-                waiting.cluster, waiting.hour_start_at, waiting.wanted_model, waiting.size,
-                supply.gpu_model, supply.resources, supply.taints, supply.free_gpus, supply.whole_gpus, supply.largest_part_gpus
+            partition by waiting.cluster, waiting.hour_start_at, waiting.wanted_model, waiting.size, supply.place
         ) as free_amount,
         misfit(
             waiting.requested_gpus, waiting.wanted_model, waiting.resource,
-            supply.gpu_model, supply.resources, supply.free_gpus, supply.whole_gpus, supply.largest_part_gpus
+            supply.place.gpu_model, supply.place.resources, supply.place.free_gpus, supply.place.whole_gpus, supply.place.largest_part_gpus
         ) as misfit,
         case
             when supply.cluster is null then 'unknown'
-            when supply.free_gpus = 0 then 'none_free'
+            when supply.place.free_gpus = 0 then 'none_free'
             when misfit != '' then misfit
             when waiting.refusal = '' then 'fits'
             else coalesce(nullif(array_to_string(list_sort(list_distinct([
                 regexp_extract(said, '^\w+') for said in string_split(waiting.refusal, ', ')
                 if not starts_with(said, 'taint')
-                or supply.taints is null
-                or list_contains(string_split(supply.taints, ', '), substring(said, 7))
-                or said = 'taint' and supply.taints != ''
+                or supply.place.taints is null
+                or list_contains(string_split(supply.place.taints, ', '), substring(said, 7))
+                or said = 'taint' and supply.place.taints != ''
             ])), ' or '), ''), 'unknown')
         end as reason
     from waiting

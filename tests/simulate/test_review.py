@@ -49,7 +49,7 @@ def found(review: SimulationPlan, tmp_path_factory: pytest.TempPathFactory) -> d
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
         report_tables(con, lake, review.window, ReportSettings())
-        tables = ("finding", "gpu_hour_balance")
+        tables = ("finding", "gpu_hour_balance", "pod_wait", "supply_demand")
         return {name: con.sql(f"from report.{name}").to_arrow_table().to_pylist() for name in tables}
 
 
@@ -143,3 +143,10 @@ def test_every_gpu_hour_is_accounted_for(found: dict[str, list[Row]], review: Si
     [total] = [row for row in found["gpu_hour_balance"] if row["dimension"] == "cluster"]
     assert total["difference_gpu_hours"] == 0
     assert total["capacity_gpu_hours"] == pytest.approx(review.gpus * 24 * review.days, rel=1e-4)
+
+
+def test_classes_of_waiting_pods_have_the_hours_of_their_size(found: dict[str, list[Row]]) -> None:
+    rows = found["supply_demand"]
+    waits = {(row["size"], row["wanted_model"]): row["waiting_gpu_hours"] for row in rows}
+    sizes = {size: sum(hours for (of, _), hours in waits.items() if of == size) for size, _ in waits}
+    assert sizes == {row["size"]: pytest.approx(row["pending_gpu_hours"]) for row in found["pod_wait"]}
