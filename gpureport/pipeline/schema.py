@@ -36,6 +36,8 @@ _SAID = re.compile(
     r"|[;,] '' (?:where|while)[^;]*$|; null (?:where|while)[^;]*(?:not|no|none|un\w+)\b[^;]*$"
 )
 """What the introduction says of all columns."""
+_SMALL = ("at", "by", "for", "its", "it", "name", "names", "of", "pods", "the", "that", "was", "when", "workload")
+"""Words that say no more than a column's name."""
 
 Columns = Mapping[str, str]
 """What each column means."""
@@ -88,7 +90,7 @@ def _lines(columns: Columns) -> str:
     names: dict[str, list[str]] = defaultdict(list)
     for name, meaning in columns.items():
         text = _SAID.sub("", meaning)
-        if not {*re.findall(r"[a-z]{2,}", text.lower())} <= {*name.split("_")}:
+        if not {*re.findall(r"[a-z]{2,}", text.lower())} <= {*name.split("_"), *_SMALL}:
             names[text].append(name)
     return "".join(f"- {_listed(found)}: {text}\n" for text, found in names.items())
 

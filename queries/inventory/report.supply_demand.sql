@@ -14,8 +14,7 @@
 --   wanted_model       models that pods of the class may use: any, none of the cluster, or unknown without snapshots of them
 --   size               GPUs of a pod's request: share, 1, 2-4, 5-8, more, unknown
 --   gpu_model          model of the free GPUs; '' where unknown
---   reason             model, size, share, affinity, taint, cpu, memory, quota, gate, other (in the scheduler's words), fits, unknown;
---                      none_free where none of the model was free
+--   reason             model, size, share, affinity, taint, cpu, memory, quota, gate, other (in the scheduler's words), fits, unknown; none_free where none of the model was free
 --   waiting_gpus       GPUs for which pods of the class wait now; the same in each of its rows
 --   free_gpus          free GPUs of the model now that they do not use for the reason
 --   waiting_pod_count  pods of the class that wait now; the same in each of its rows

@@ -16,6 +16,8 @@ Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpu
 - `gpureport report --fail-on warning` ends with exit code 3 if there is a warning or worse; a code (`GR101`) works too, and so
   does `report.fail_on` in the configuration.
 - Words such as `idle_ratio` are [thresholds](#thresholds).
+- A known finding can be suppressed until a day ([`[[suppressions]]`](operations.md#configuration)): it is still listed, but does
+  not fail a run.
 
 """
 _THRESHOLDS = """
@@ -23,21 +25,6 @@ _THRESHOLDS = """
 
 Set them under `[thresholds]` in the configuration. Those in force are beside each finding.
 
-"""
-_SUPPRESSIONS = """
-## Suppressions
-
-A known finding can be suppressed until a day: it is still listed, but does not fail a run. `*` and `?` are wildcards; what is
-left out matches everything.
-
-```toml
-[[suppressions]]
-code = "GR101"
-until = 2026-12-31
-reason = "kept warm for the launch"
-namespace = "ml-prod"
-pod = "server-*"
-```
 """
 _XIDS = """
 ## XID errors
@@ -63,7 +50,6 @@ def render_findings() -> str:
         + markdown_table(("code", "finding", "severity", "reported when", "what to do"), codes)
         + _THRESHOLDS
         + markdown_table(("threshold", "default", "meaning"), thresholds)
-        + _SUPPRESSIONS
         + _XIDS
         + markdown_table(("XID and name", "class", "severity", "meaning", "action"), xids, is_code=False)
         + "\n"
