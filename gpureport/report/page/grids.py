@@ -84,9 +84,11 @@ def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
     sql = OWN[name](tables)
     if not tables.can(sql):
         return None
-    frame = tables.frame(sql, **({"hours": hours} if "$hours" in sql else {}))
+    params = {"hours": hours} if "$hours" in sql else {}
+    frame = tables.frame(f"{sql} limit {ROWS_MAX}", **params)
     columns = [each for each in own_columns()[name] if _has_data(frame, each.name)]
-    return Grid(name, words, columns, frame.head(ROWS_MAX), frame.height) if frame.height else None
+    count = frame.height if frame.height < ROWS_MAX else tables.row(f"select count(*) as count from ({sql})", **params)["count"]
+    return Grid(name, words, columns, frame, count) if count else None
 
 
 def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None:
