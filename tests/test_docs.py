@@ -119,6 +119,10 @@ def heading_anchors(page: Path) -> set[str]:
 PAGES = sorted([*DOCS.glob("*.md"), *ROOT.glob("*.md"), ROOT / "queries/README.md", ROOT / "data/fixtures/README.md"])
 
 
+def test_all_documents_together_are_at_most_300_kilobytes() -> None:
+    assert sum(len(page.read_bytes()) for page in PAGES) <= 300 * 1024
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text())

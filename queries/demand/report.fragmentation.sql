@@ -61,8 +61,8 @@ part as (
     select
         *,
         unnest([
-            { 'reason': if(misfit = '', 'fits', misfit), 'gpu_hours': weight * (free_gpus - leftover_gpus) },
-            { 'reason': 'share', 'gpu_hours': weight * leftover_gpus }
+            struct_pack(reason := if(misfit = '', 'fits', misfit), gpu_hours := weight * (free_gpus - leftover_gpus)),
+            struct_pack(reason := 'share', gpu_hours := weight * leftover_gpus)
         ], recursive := true)
     from pair
 )
