@@ -138,7 +138,7 @@ def top(
 
 @click.command()
 def schema() -> None:
-    """Print every table, column and unit, as Markdown."""
+    """Print every table and what its columns mean, as Markdown."""
     from gpureport.pipeline.schema import render_schema
     from gpureport.query import load
 
