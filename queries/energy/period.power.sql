@@ -23,16 +23,10 @@ with made as (
 
 method as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         string_agg(distinct each_method, ', ' order by each_method) as method
     from made
-    group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+    group by all
 )
 
 select

@@ -76,6 +76,11 @@ charged as (
             and device.gpu_model = pool.gpu_model
 ),
 
+total as (
+    from period.sum
+    where subject = 'container_device'
+),
+
 judged as (
     select
         charged.*,
@@ -97,16 +102,8 @@ judged as (
             when total.sm_active_ratio_seconds = 0 then 'not_active'
         end as sm_reason
     from charged
-    left join period.sum as total
-        on
-            charged.cluster = total.cluster
-            and charged.namespace = total.namespace
-            and charged.pod = total.pod
-            and charged.pod_uid = total.pod_uid
-            and charged.container = total.container
-            and charged.device_uuid = total.device_uuid
-            and charged.gpu_instance_id = total.gpu_instance_id
-            and total.subject = 'container_device'
+    left join total
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 )
 
 select

@@ -20,13 +20,7 @@
 --   memory_used_bytes      mean memory in use
 with span as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         source,
         sharing_mode,
         max(case certainty when 'certain' then 0 when 'inferred' then 1 else 2 end) as doubt,
@@ -38,14 +32,7 @@ with span as (
 
 -- Most are known by one source in one mode: only of the others these are listed, for lists take much memory.
 several as (
-    select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id
+    select columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
     from span
     group by all
     having count(*) > 1
@@ -60,13 +47,7 @@ owned as (
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     union all by name
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         array_to_string(list_sort(list_distinct(flatten(list(string_split(source, ', '))))), ', ') as granted_by,
         max(doubt) as doubt,
         string_agg(distinct sharing_mode, ', ' order by sharing_mode) as sharing_mode,
@@ -260,7 +241,6 @@ place as (
 ),
 
 figure as (
-    select *
     from period.figure
     where subject = 'container_device'
 ),

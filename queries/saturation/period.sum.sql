@@ -35,11 +35,7 @@ with daily as (
 -- A container is seen while any of its devices is: the union of its spans, within the hours that count.
 owned as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         greatest(start_at, date_trunc('hour', $since_at)) as start_at,
         least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
     from facts.ownership
@@ -59,11 +55,7 @@ followed as (
 
 united as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         sum(epoch_ms(end_at) - epoch_ms(greatest(start_at, coalesce(covered_until_at, start_at)))) / 1000 as observed_seconds
     from followed
     where covered_until_at is null or end_at > covered_until_at
@@ -73,13 +65,7 @@ united as (
 -- The holder's life within the same hours. One stretch, also over days: a uid lives once.
 held as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         -- The day on which it was seen to begin knows best; later ones know its creation.
         least(max(life_start_at), min(start_at)) as start_at,
         greatest(max(life_end_at), max(end_at)) as end_at
@@ -96,11 +82,7 @@ life as (
     union all by name
     select
         'container' as subject,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         '' as device_uuid,
         '' as gpu_instance_id,
         min(start_at) as start_at,
@@ -154,15 +136,7 @@ labelled as (
 
 -- Most pods live on one day and hold one device: only the others are added up, for a hundred sums take much memory.
 several_days as (
-    select
-        subject,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id
+    select columns('^(subject|cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
     from daily
     group by all
     having count(*) > 1
@@ -170,14 +144,7 @@ several_days as (
 
 of_device as (
     select
-        subject,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(subject|cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         sum(observed_seconds) as device_seconds,
         sum(columns('^[^o].*_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$')) as "\0",
         sum(columns('sample_count$'))::bigint as "\0",
@@ -193,14 +160,7 @@ of_device as (
     group by all
     union all by name
     select
-        subject,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(subject|cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         observed_seconds as device_seconds,
         columns('^[^o].*_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$'),
         columns('sample_count$'),
@@ -216,12 +176,7 @@ of_device as (
 ),
 
 several_devices as (
-    select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container
+    select columns('^(cluster|namespace|pod|pod_uid|container)$')
     from of_device
     where subject = 'container_device'
     group by all
