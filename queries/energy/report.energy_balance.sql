@@ -120,7 +120,8 @@ holder as (
             ) = 0,
             held.held_joules + coalesce(held.idle_joules, 0), 0
         ) as never_active_joules,
-        held.known_gpu_seconds,
+        -- Facts of older revisions lack it.
+        coalesce(held.known_gpu_seconds, held.gpu_seconds) as known_gpu_seconds,
         held.sm_active_gpu_seconds,
         held.sm_active_joules,
         rated.accuracy_ratio
