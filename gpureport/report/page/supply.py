@@ -27,7 +27,7 @@ def supply_sentence(tables: Tables) -> str:
     if waiting is None or not waiting[1]:
         return ""
     wanted, gpus = waiting
-    parts = [f"{gpus} pending GPUs {_WANTED.get(wanted, f'are requested as {wanted}')}"]
+    parts = [f"{gpus} pending GPUs {_WANTED.get(wanted, f'are for {wanted}')}"]
     if free is not None:
         parts.insert(0, f"{free[1]} free GPUs are {free[0] or 'of an unknown model'}" if free[1] else "no GPU is free")
     said = "; ".join(parts)
