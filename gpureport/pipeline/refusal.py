@@ -18,6 +18,6 @@ def out_errors(out: Path) -> Iterator[None]:
         raise OutputError(f"{out} is a file; give a folder with --out")
     try:
         yield
-    except (OSError, duckdb.IOException, duckdb.FatalException) as error:
+    except (OSError, duckdb.IOException, duckdb.FatalException, duckdb.TransactionException) as error:
         reason = getattr(error, "strerror", None) or first_line(error)
         raise OutputError(f"{out} cannot be written ({reason}); free space, or give another --out") from error

@@ -136,7 +136,8 @@ class WindowTables:
         ]
         for query, over in in_turn(needed(self.queries, [*tables, *checks], there)):
             if query.life == "checks":
-                hold_to_checks(self._con, {query.table: query}, query.reads, self.params)
+                if hold_to_checks(self._con, {query.table: query}, query.reads, self.params):
+                    self._passing -= {*query.reads}  # what was found is told from them
             else:
                 build(self._con, query, self.params)
             for table in self._passing.intersection(over):
