@@ -25,8 +25,8 @@ Times are UTC without a zone. Null means unknown or none, never zero; in a text 
 nodes, models or methods lists them. `cluster` is part of each key of facts and report, `observed_at` of the cluster's state.
 
 A column is described once: in its table where it means something particular there; else in [figures](figures.md) if it is a
-figure; else under [shared columns](#shared-columns); not where its name says all. The whole sentences, with when a column is
-null, are comments in `gpureport.duckdb` (`from duckdb_columns()`). How a table is made is in its SQL,
+figure; else under [shared columns](#shared-columns); not where its name says all. The table `meaning` of `gpureport.duckdb`
+has the whole sentences of the report's tables, with when a column is null. How a table is made is in its SQL,
 `queries/<subject>/<table>.sql`. The reasons in `dropped` are [those of figures](figures.md#why-a-figure-is-absent).
 """
 _FLOORS = {"lake": "Lake", "facts": "Facts", "report": "Report"}
