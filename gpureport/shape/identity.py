@@ -75,9 +75,12 @@ class Identity:
         return self.workload.pod != ""
 
     @property
-    def is_node_scraped(self) -> bool:
-        """Whether no label names the node, and its name is the address that was scraped."""
-        return self.device_labels.node_name == names.scraped_host(self.labels) != ""
+    def node_name_rank(self) -> int:
+        """How much its node's name counts: 0 DCGM's, 1 another exporter's, 2 the address that was scraped, 3 none."""
+        if not self.device_labels.node_name:
+            return 3
+        is_scraped = self.device_labels.node_name == names.scraped_host(self.labels)
+        return 2 if is_scraped else int(self.meaning.exporter != "dcgm-exporter")
 
 
 def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Identity | None:

@@ -16,9 +16,10 @@ DEVICE_LABELS = (*UUID, "serial_number")
 """The labels that can identify a device, in the order in which they are looked for."""
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
 COMPUTE_INSTANCE_ID = "GPU_CI_ID"
-POD = ("pod", "pod_name", "kube_pod", "podname", "podName")
-NAMESPACE = ("namespace", "pod_namespace", "kube_namespace", "podnamespace")
-CONTAINER = ("container", "container_name", "kube_container", "ctrname", "containerName")
+# Names that a scrape never adds go first: beside them pod, namespace and container may be the exporter's own.
+POD = ("podname", "podName", "kube_pod", "pod_name", "pod")
+NAMESPACE = ("podnamespace", "kube_namespace", "pod_namespace", "exported_namespace", "namespace")
+CONTAINER = ("ctrname", "containerName", "kube_container", "container_name", "exported_container", "container")
 POD_UID = ("pod_uid", "uid", "pod_uuid", "pod_id")
 HOST = ("Hostname", "hostname", "host_name", "node", "node_name", "nodename", "k8s_node_name")
 REPLICA = ("prometheus_replica", "replica", "__replica__")
@@ -45,7 +46,8 @@ _BARE_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _EXPORTER = re.compile(r"(dcgm|gpu|device-metrics|xpumd?|xpu-manager)[-_]?exporter|^xpumd?(-|$)|^kepler(-|$)")
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
 _PORT = re.compile(r":\d+$")
-_WHOLE_CARD = ("", "spx", "na")
+_UNPARTITIONED = ("", "na", "n/a")
+"""Modes of cards that cannot be partitioned; a card that can is whole in spx."""
 
 
 def first(labels: Labels, candidates: tuple[str, ...]) -> str:
@@ -59,8 +61,10 @@ def first(labels: Labels, candidates: tuple[str, ...]) -> str:
 def device_uuid(labels: Labels, meaning: Meaning) -> str:
     """What identifies the physical device; NVIDIA's with the prefix that the driver prints and some exporters leave out."""
     uuid = first(labels, UUID)
-    if meaning.vendor == "amd":
-        return uuid or labels.get("serial_number") or _card_of_node(labels)
+    if meaning.vendor == "amd":  # whose partitions have a UUID each, and the serial number of their card
+        serial = labels.get("serial_number", "")
+        is_partitioned = labels.get("gpu_compute_partition_type", "").lower() not in _UNPARTITIONED
+        return (serial if is_partitioned else uuid) or uuid or serial or _card_of_node(labels)
     if meaning.vendor == "aws" and not uuid:  # a core has a number on its instance, and no name of its own
         return f"{labels.get('instance_id') or node_name(labels)}/{labels['neuroncore']}"
     if meaning.vendor in ("nvidia", "") and _BARE_UUID.fullmatch(uuid):
@@ -77,7 +81,7 @@ def _card_of_node(labels: Labels) -> str:
 def instance_id(labels: Labels, meaning: Meaning) -> str:
     """Which part of the device: MIG GPU instance (of several in it ``1/0``), AMD partition, Intel tile; '' for the whole."""
     if meaning.vendor == "amd":
-        is_whole = labels.get("gpu_compute_partition_type", "").lower() in _WHOLE_CARD
+        is_whole = labels.get("gpu_compute_partition_type", "").lower() in (*_UNPARTITIONED, "spx")
         return "" if is_whole else labels.get("gpu_partition_id", "")
     instance, inner = first(labels, INSTANCE_ID), labels.get(COMPUTE_INSTANCE_ID)
     return f"{instance}/{inner}" if instance and inner and _COMPUTE_INSTANCE.match(first(labels, PROFILE)) else instance
@@ -107,4 +111,5 @@ def is_exporter(labels: Labels, pod: str) -> bool:
     container = first(labels, CONTAINER)
     if _EXPORTER.search(pod) or _EXPORTER.search(container) or pod in (labels.get("Hostname"), labels.get("hostname")):
         return True
-    return any(name and pod.startswith(f"{name}-") for name in (labels.get("service"), labels.get("job")))
+    # A PodMonitor's job is its namespace and name.
+    return any(name and pod.startswith(f"{name}-") for name in (labels.get("service"), labels.get("job", "").rpartition("/")[2]))

@@ -45,12 +45,11 @@ def owner_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: W
 def label_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[DeviceLabels, Run]:
     """For each set of device labels, from when to when it stood, within the window."""
     found_series = list(series)
-    is_named = any(not each.identity.is_node_scraped and each.identity.device_labels.node_name for each in found_series)
+    best = min((each.identity.node_name_rank for each in found_series), default=0)
     by_labels: dict[DeviceLabels, list[Seen]] = defaultdict(list)
     for each in found_series:
         labels = each.identity.device_labels
-        # The address that was scraped is a name only where no exporter gives one.
-        by_labels[labels._replace(node_name="") if is_named and each.identity.is_node_scraped else labels].append(each)
+        by_labels[labels._replace(node_name="") if each.identity.node_name_rank > best else labels].append(each)
     found = {}
     for labels, group in by_labels.items():
         grids = [_grid(signal, fallback_step_ms) for signal in _distinct_signals(group)]

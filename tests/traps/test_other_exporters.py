@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traps.notation import SMI_UUID
 from traps.telling import Said, about, samples
 
 
@@ -207,6 +208,26 @@ def test_the_scraped_address_is_a_nodes_name_only_where_no_exporter_names_it(sai
     assert said.device()["node_name"] == "n1"
 
 
+@samples(f"""
+    DCGM_FI_DEV_POWER_USAGE{{UUID="{SMI_UUID}",gpu="0",Hostname="n1"}} 300x9
+    kepler_node_gpu_watts{{gpu_uuid="{SMI_UUID}",node_name="n1.example.com"}} 305x19
+""")
+def test_a_node_is_called_as_dcgm_calls_it(said: Said) -> None:
+    assert said.device(SMI_UUID)["node_name"] == "n1"
+
+
+PLUGIN = 'deviceuuid="GPU-a",node="n1",namespace="kube-system",pod="hami-device-plugin-x1"'
+
+
+@samples(f"""
+    HostCoreUtilization{{{PLUGIN}}} 50x9
+    Device_utilization_desc_of_container{{{PLUGIN},podnamespace="ns",podname="p",ctrname="c"}} 40x9
+""")
+def test_the_workload_of_a_container_series_goes_before_the_scraped_pod(said: Said) -> None:
+    assert said.pods() == ["p"]
+    assert said.container()["observed_seconds"] == about(600)
+
+
 @samples("""
     DCGM_FI_DEV_FB_USED{$gpu,$p,modelName="NVIDIA A100-SXM4-80GB"} 20480x9
 """)
@@ -230,6 +251,15 @@ CPX = 'serial_number="S1",gpu_id="0",card_series="AMD Instinct MI300X OAM",gpu_c
 def test_eight_partitions_of_an_mi300x_are_eighths(said: Said) -> None:
     hours = {row["pod"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if row["pod"]}
     assert hours == {f"p{n}": about(600 / 8 / 3600) for n in range(8)}
+
+
+@samples(
+    "\n".join(f'gpu_used_vram{{{CPX},gpu_partition_id="{n}",gpu_uuid="u{n}"}} 100x9' for n in range(8))
+    + "".join(f'\ngpu_package_power{{{CPX},gpu_partition_id="{n}",gpu_uuid="u{n}"}} {300 if n == 0 else 0}x9' for n in range(8))
+)
+def test_partitions_with_a_uuid_each_are_of_one_card(said: Said) -> None:
+    assert {row["device_uuid"] for row in said.rows("report.device")} == {"S1"}
+    assert said.device("S1")["energy_joules"] == about(300 * 600)
 
 
 @samples("""

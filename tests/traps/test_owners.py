@@ -164,3 +164,13 @@ def test_a_uuid_with_and_without_its_prefix_is_one_device(said: Said) -> None:
 )
 def test_a_pod_whose_address_is_scraped_is_the_exporter_whatever_its_name(said: Said) -> None:
     assert said.pods() == []
+
+
+@samples(
+    """
+    DCGM_FI_DEV_GPU_UTIL{$gpu,job="monitoring/gpu-metrics",namespace="monitoring",pod="gpu-metrics-x7k2p",container="main"} 50x9
+    """.replace("$gpu", 'UUID="GPU-a",gpu="0",Hostname="n1"'),
+    is_alone=True,
+)
+def test_a_pod_monitors_job_names_the_exporter_behind_its_namespace(said: Said) -> None:
+    assert said.pods() == []
