@@ -13,11 +13,7 @@
 --   end_at     UTC, when the pod was done, else end of the last look
 with series as (
     select
-        cluster,
-        series_id,
-        namespace,
-        pod,
-        pod_uid,
+        * exclude (signal),
         labels['resourceclaim_name'] as claim
     from lake.series
     where
@@ -28,11 +24,7 @@ with series as (
 ),
 
 time_series as (
-    select
-        cluster,
-        series_id,
-        pod_uid,
-        signal
+    select *
     from day.kube_series
     where
         (

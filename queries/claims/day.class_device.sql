@@ -12,9 +12,7 @@
 --   is_tainted    the scheduler gives it to no one, or to those who tolerate it
 with class as (
     select
-        cluster,
-        observed_at,
-        device_class,
+        *,
         regexp_extract(
             list_aggregate(selectors, 'string_agg', ' && '),
             '^\s*device\.driver\s*==\s*[''"]([^''"]+)[''"]\s*(?:&&\s*device\.attributes\[[''"][^''"]+[''"]\]\.type\s*==\s*[''"](\w+)[''"]\s*)?$',

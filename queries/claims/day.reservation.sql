@@ -11,16 +11,7 @@
 --   pod          pod that reserved it; '' where none did, or a group of pods
 --   share_ratio  0..1, part of the GPU or instance that the claim has; null where its size is unknown
 with allocated as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        claim,
-        claim_uid,
-        share_ratio,
-        start_at,
-        end_at
+    select *
     from facts.claim_device as held
     where
         claim_uid != '' and device_uuid != '' and gpu_instance_id is not null and not is_admin_access

@@ -73,13 +73,7 @@ pod as (
 )
 
 select
-    stretch.cluster,
-    stretch.namespace,
-    stretch.claim,
-    stretch.claim_uid,
-    stretch.consumer_resource,
-    stretch.consumer,
-    stretch.consumer_uid,
+    stretch.* exclude (first_at, last_at, previous_at, stands_until_at, before_until_at),
     if(
         pod.scheduled_at >= coalesce(stretch.previous_at, stretch.before_until_at, pod.scheduled_at),
         least(stretch.first_at, pod.scheduled_at),

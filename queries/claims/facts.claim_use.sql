@@ -48,24 +48,15 @@ where
     and held.matched_by != 'labels'
 union all by name
 select
-    label.cluster,
-    label.namespace,
-    label.pod,
-    label.pod_uid,
-    label.container,
-    label.claim,
+    label.* exclude (driver, pool, device, node_name, profile, gpu_model),
     held.claim_uid,
     held.driver,
     held.pool,
     held.device,
     held.share_id,
     held.request,
-    label.device_uuid,
-    label.gpu_instance_id,
     false as is_ambiguous,
     false as is_admin_access,
-    label.start_at,
-    label.end_at,
     null as end_uncertainty_seconds
 from day.claim_label as label
 inner join facts.claim_device as held

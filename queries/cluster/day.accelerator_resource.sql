@@ -56,8 +56,7 @@ split as (
 
 named as (
     select
-        cluster,
-        written_as,
+        *,
         contains(written_as, '/') as is_as_kubernetes_writes_it,
         -- Koordinator's names before version 1.2 were kubernetes.io/gpu-core and so on.
         if(replace(part.domain, '_', '.') = 'kubernetes.io', 'koordinator.sh', part.domain) as domain,

@@ -44,14 +44,8 @@ asking as (
 
 seen as (
     select
-        container.cluster,
-        container.namespace,
-        container.pod,
-        container.pod_uid,
-        container.container,
+        container.* exclude (observed_at, finished_at),
         pod.node_name,
-        container.claims,
-        container.resources,
         container.observed_at::timestamp as observed_at,
         coalesce(container.started_at, pod.running_at, pod.started_at, pod.scheduled_at, container.observed_at)::timestamp as start_at,
         if(container.state = 'terminated', coalesce(container.finished_at, pod.finished_at), null)::timestamp as finished_at,

@@ -16,24 +16,18 @@ with device as (
 
 told as (
     select
-        device.cluster,
-        device.device_uuid,
-        outage.start_at,
-        outage.end_at,
-        outage.cause
+        device.*,
+        outage.* exclude (cluster, node_name, device_uuid)
     from device
     inner join day.outage
         on
             device.cluster = outage.cluster
             and device.node_name = outage.node_name
             and outage.device_uuid = ''
-    union all
+    union all by name
     select
-        device.cluster,
-        device.device_uuid,
-        outage.start_at,
-        outage.end_at,
-        outage.cause
+        device.*,
+        outage.* exclude (cluster, node_name, device_uuid)
     from device
     inner join day.outage
         using (cluster, device_uuid)

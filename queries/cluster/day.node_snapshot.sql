@@ -27,19 +27,15 @@ with look as (
 
 node as (
     select
-        node.cluster,
-        node.node_name,
-        look.day,
-        look.observed_at,
-        look.until_at,
+        node.* exclude (observed_at, capacity),
+        look.* exclude (cluster),
         map_from_entries(list_transform(
             list_filter(
                 map_entries(node.capacity),
                 lambda entry: entry.value > 0 and (gpu_units(entry.key) > 0 or entry.key in ('nvidia.com/gpucores', 'volcano.sh/vgpu-cores'))
             ),
             lambda entry: { 'k': regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
-        )) as capacity,
-        node.labels
+        )) as capacity
     from lake.node
     inner join look
         on

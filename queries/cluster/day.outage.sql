@@ -61,29 +61,23 @@ bad_device as (
 
 looked as (
     select
-        look.cluster,
-        look.node_name,
+        look.*,
         '' as device_uuid,
-        look.observed_at,
         lead(look.observed_at) over (
             partition by look.cluster, look.node_uid
             order by look.observed_at
-        ) as next_at,
-        look.cause
+        ) as next_at
     from node_look as look
     semi join bad_node
         using (cluster, node_uid)
     union all by name
     select
-        look.cluster,
+        look.* exclude (node_name),
         '' as node_name,
-        look.device_uuid,
-        look.observed_at,
         lead(look.observed_at) over (
             partition by look.cluster, look.driver, look.pool, look.device
             order by look.observed_at
-        ) as next_at,
-        look.cause
+        ) as next_at
     from device_look as look
     semi join bad_device
         using (cluster, driver, pool, device)

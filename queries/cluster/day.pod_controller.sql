@@ -9,20 +9,12 @@
 --   maker       its name
 with told as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        owner_kind,
-        owner_name,
+        *,
         epoch_us(observed_at)::hugeint as rank
     from lake.pod
-    union all
+    union all by name
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        *,
         if(labels['created_by_kind'] = '<none>', '', coalesce(labels['created_by_kind'], '')) as owner_kind,
         if(labels['created_by_kind'] = '<none>', '', coalesce(labels['created_by_name'], '')) as owner_name,
         -1 - series_id::hugeint as rank

@@ -12,11 +12,7 @@
 --   started_at       UTC, when it began to run; null where it did not
 --   outcome          running, succeeded, failed, evicted, preempted, out_of_memory or node_shutdown; null before it ran
 with look as (
-    select
-        cluster,
-        observed_at,
-        stands_until_at,
-        is_followed
+    select *
     from day.state_snapshot
     where kind = 'pods'
 ),
@@ -64,20 +60,12 @@ seen as (
 )
 
 select
-    seen.cluster,
-    seen.namespace,
-    seen.pod,
-    seen.pod_uid,
-    seen.created_at,
-    seen.listed_from_at,
-    seen.listed_until_at,
-    seen.started_at,
+    seen.* exclude (finished_at, over_at, deadline_at, last_at, is_followed),
     coalesce(seen.finished_at, seen.over_at, case
         when seen.is_followed or seen.deadline_at is null then look_after.observed_at
         when look_after.observed_at is not null
             then least(look_after.observed_at, greatest(seen.listed_until_at, seen.deadline_at))
-    end) as ended_at,
-    seen.outcome
+    end) as ended_at
 from seen
 asof left join look as look_after
     on

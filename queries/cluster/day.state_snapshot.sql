@@ -36,9 +36,7 @@ beside as (
 )
 
 select
-    cluster,
-    kind,
-    observed_at,
+    * exclude (last_at, next_at),
     if(last_at >= observed_at - interval 15 minute, last_at, null) as previous_at,
     least(coalesce(next_at, 'infinity'::timestamp), observed_at + interval 15 minute) as stands_until_at,
     coalesce(next_at <= observed_at + interval 15 minute, false) as is_followed,

@@ -117,11 +117,7 @@ labelled as (
     from listed
     where metric = 'kube_node_labels'
     union all by name
-    select
-        cluster,
-        day,
-        node_name,
-        labels
+    select * exclude (start_at, end_at, capacity, accelerator_pods)
     from day.node_snapshot
 ),
 
@@ -168,11 +164,7 @@ label as (
 
 told_of as (
     select
-        cluster,
-        day,
-        node_name,
-        start_at,
-        end_at,
+        *,
         if(
             is_accelerator and metric = 'kube_pod_container_resource_requests' and value > 0,
             [labels['namespace'] || '/' || labels['pod']], []
@@ -180,11 +172,7 @@ told_of as (
     from listed
     union all by name
     select
-        cluster,
-        day,
-        node_name,
-        start_at,
-        end_at,
+        * exclude (capacity),
         accelerator_pods as pods
     from day.node_snapshot
 ),

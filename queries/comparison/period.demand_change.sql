@@ -27,9 +27,8 @@ demand as (
 )
 
 select
-    most_offered.cluster,
+    most_offered.*,
     period.name as period,
-    most_offered.resource,
     demand.unscheduled_unit_hours
 from most_offered
 cross join (values ('before'), ('now')) as period (name)

@@ -43,16 +43,12 @@ with capacity as (
 ledger as (
     select
         'before' as period,
-        cluster,
-        bucket,
-        gpu_hours
+        *
     from previous.ledger
     union all by name
     select
         'now' as period,
-        cluster,
-        bucket,
-        gpu_hours
+        *
     from period.ledger
 ),
 

@@ -80,8 +80,7 @@ asked as (
 
 told as (
     select
-        asked.cluster,
-        asked.day,
+        asked.*,
         coalesce(known.day, asked.first_day) as known_day
     from asked
     asof left join known

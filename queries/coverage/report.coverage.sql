@@ -148,18 +148,14 @@ lost as (
         using (cluster, node_name, day)
     where part.unseen_seconds > 0
     group by part.cluster, part.signal, part.node_name, part.day
-    union all
+    union all by name
     select
-        cluster,
+        * exclude (gpu_model, device_count, unknown_seconds),
         'any' as signal,
-        node_name,
-        day,
-        reason,
         true as is_own,
-        unknown_seconds as lost_seconds,
-        evidence
+        unknown_seconds as lost_seconds
     from period.node_gap
-    union all
+    union all by name
     select
         cluster,
         'workload' as signal,
@@ -175,7 +171,7 @@ lost as (
     from period.holder_day
     where cause != ''
     group by cluster, node_name, day, cause
-    union all
+    union all by name
     select
         cluster,
         signal,
@@ -228,10 +224,7 @@ likely as (
 
 entry as (
     select
-        cluster,
-        signal,
-        node_name,
-        day,
+        * exclude (dropped),
         unnest(map_entries(dropped), recursive := true)
     from part
 ),

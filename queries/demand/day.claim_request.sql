@@ -14,12 +14,7 @@
 --   effective_units  devices; null where all that fit are requested
 --   claim_units      the same, what others share with it counted too
 with look as (
-    select
-        cluster,
-        observed_at,
-        stands_until_at,
-        look_number,
-        run_number
+    select *
     from day.state_snapshot
     where kind = 'resourceclaims.resource.k8s.io'
 ),
@@ -91,10 +86,7 @@ device_said as (
 
 device_turn as (
     select
-        cluster,
-        claim_uid,
-        request,
-        subrequest,
+        * exclude (run_number, look_numbers),
         unnest(snapshot_runs(look_numbers)) as turn
     from device_said
 ),
@@ -216,12 +208,7 @@ sized as (
 -- A group of pods that reserved a claim is none of them.
 used as (
     select
-        sized.cluster,
-        sized.namespace,
-        sized.device_class,
-        sized.first_number,
-        sized.last_number,
-        sized.units,
+        sized.*,
         coalesce(pod_turn.pod, '') as pod,
         coalesce(pod_turn.pod_uid, sized.claim_uid) as pod_uid,
         coalesce(pod_turn.node_name, '') as node_name,

@@ -15,35 +15,20 @@
 --   free_units    units that the node has left
 with refused as (
     select
-        cluster,
-        'snapshot' as source,
-        resource,
-        pod_uid,
-        effective_units,
-        start_at,
-        end_at
+        *,
+        'snapshot' as source
     from day.snapshot_request
     where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
     union all by name
     select
-        cluster,
-        'snapshot' as source,
-        resource,
-        pod_uid,
-        effective_units,
-        start_at,
-        end_at
+        *,
+        'snapshot' as source
     from day.claim_request
     where stage = 'refused'
     union all by name
     select
-        cluster,
-        'kube-state-metrics' as source,
-        resource,
-        pod_uid,
-        effective_units,
-        start_at,
-        end_at
+        *,
+        'kube-state-metrics' as source
     from day.kube_request
     where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
 ),
@@ -69,9 +54,7 @@ said as (
 
 bound as (
     select
-        cluster,
-        source,
-        resource,
+        * exclude (start_at, end_at),
         unnest([start_at, end_at]) as changed_at
     from refused
 ),
@@ -131,10 +114,7 @@ largest as (
 )
 
 select
-    room.cluster,
-    room.node_name,
-    room.resource,
-    room.source,
+    room.* exclude (start_at, end_at, schedulable_units, unavailable_units, unavailable_state),
     greatest(room.start_at, wanted.start_at) as start_at,
     least(room.end_at, wanted.end_at) as end_at,
     case
@@ -142,8 +122,7 @@ select
         when wanted.wanted_units > room.free_units then 'fragmented'
         else wanted.cause
     end as cause,
-    wanted.wanted_units,
-    room.free_units
+    wanted.wanted_units
 from day.node_capacity as room
 inner join stretch as wanted
     using (cluster, source, resource)

@@ -17,11 +17,8 @@ with device as (
 
 told as (
     select
-        device.cluster,
-        device.device_uuid,
-        fragmentation.start_at,
-        fragmentation.end_at,
-        fragmentation.cause
+        device.*,
+        fragmentation.* exclude (cluster, node_name)
     from device
     inner join day.fragmentation
         using (cluster, node_name)

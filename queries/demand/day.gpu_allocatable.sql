@@ -42,16 +42,10 @@ unit as (
 
 sized as (
     select
-        offered.cluster,
-        offered.source,
-        offered.node_name,
-        offered.resource,
-        offered.state,
+        offered.* exclude (is_opencosts, allocatable_units),
         unit.name,
         offered.allocatable_units * unit.unit_gpus * if(unit.name = '' and unit.unit_gpus = 1, coalesce(ratio.replica_gpus, 1), 1)
-            as allocatable_units,
-        offered.start_at,
-        offered.end_at
+            as allocatable_units
     from offered
     inner join unit
         using (cluster, resource)

@@ -24,12 +24,7 @@ with told as (
         nullif(gpu_model, '') as label_model
     from facts.node_day
     union all by name
-    select
-        cluster,
-        node_name,
-        observed_at,
-        labels,
-        taints
+    select *
     from lake.node
 )
 

@@ -11,10 +11,7 @@
 --   state  schedulable, cordoned or not_ready; null where unknown
 with told as (
     select
-        series.cluster,
-        series.signal,
-        series.node_name,
-        series.resource,
+        series.*,
         sample.value,
         sample.seen_at::timestamp as start_at,
         held_until(sample.seen_at, sample.held_seconds) as end_at
@@ -26,13 +23,10 @@ with told as (
 
 offered as (
     select
-        told.cluster,
-        told.node_name,
+        told.* exclude (resource),
         name.resource,
         name.is_opencosts,
-        told.value as allocatable_units,
-        told.start_at,
-        told.end_at
+        told.value as allocatable_units
     from told
     inner join day.accelerator_resource as name
         on

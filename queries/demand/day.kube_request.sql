@@ -89,12 +89,7 @@ created as (
 ),
 
 phase as (
-    select
-        cluster,
-        pod_uid,
-        phase,
-        start_at,
-        end_at
+    select * exclude (node_name)
     from told
     where signal = 'kube_pod_status_phase' and value = 1
 ),
@@ -164,12 +159,9 @@ staged as (
 select
     request.* exclude (container_units, effective_units),
     coalesce(staged.node_name, '') as node_name,
-    staged.phase,
-    staged.stage,
+    staged.* exclude (cluster, pod_uid, node_name),
     request.container_units,
-    request.effective_units,
-    staged.start_at,
-    staged.end_at
+    request.effective_units
 from request
 inner join staged
     using (cluster, pod_uid)

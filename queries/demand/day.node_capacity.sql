@@ -88,12 +88,9 @@ asked as (
 -- Devices as Koordinator's objects tell of them, else the GPUs of all pods there.
 touched as (
     select
-        cluster,
+        *,
         'snapshot' as source,
-        node_name,
-        is_healthy and held_core_percent = 0 and coalesce(held_memory_ratio_percent, 0) = 0 as is_whole,
-        start_at,
-        end_at
+        is_healthy and held_core_percent = 0 and coalesce(held_memory_ratio_percent, 0) = 0 as is_whole
     from facts.device_capacity
     where device_type = 'gpu'
 ),
@@ -135,13 +132,8 @@ held as (
     where not touched.is_whole
     union all by name
     select
-        asked.cluster,
-        asked.source,
-        asked.node_name,
-        class.resource,
-        asked.effective_units,
-        asked.start_at,
-        asked.end_at
+        asked.* exclude (resource),
+        class.resource
     from asked
     inner join extended_class as class
         on

@@ -39,9 +39,7 @@ asked as (
 
 entry as (
     select
-        cluster,
-        pod_uid,
-        container,
+        * exclude (claims),
         unnest(map_entries(requests)) as request,
         [claim.resource for claim in claims] as claimed
     from asked
@@ -100,13 +98,7 @@ told as (
 
 ways as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        start_at,
-        end_at,
+        *,
         case
             when is_claimed then 'extended resource'
             when resource like 'koordinator.sh/%' then 'Koordinator'

@@ -74,17 +74,11 @@ told as (
     where stage in ('bound', 'placed') and node_name != '' and effective_units > 0
     union all by name
     select
-        cluster,
-        node_name,
-        source,
-        state,
+        * exclude (resource, schedulable_units, free_units, unavailable_units, unavailable_state),
         false as is_claim,
         '' as namespace,
         '' as pod,
-        '' as pod_uid,
-        start_at,
-        end_at,
-        gpu_count
+        '' as pod_uid
     from step
 )
 

@@ -17,12 +17,7 @@
 --   value_units_max     its largest value
 with step as (
     select
-        cluster,
-        source,
-        resource,
-        is_opencosts,
-        start_at,
-        end_at,
+        * exclude (pending_pod_count, pending_request_units),
         unnest([
             { 'gauge': 'pending_pod_count', 'value': pending_pod_count },
             { 'gauge': 'pending_request_units', 'value': pending_request_units },
@@ -58,8 +53,7 @@ hourly as (
 
 opencost as (
     select
-        cluster,
-        series_id,
+        *,
         labels['resource'] as resource,
         case signal
             when 'cluster_gpu_pending_pod_count' then 'pending_pod_count'
@@ -80,12 +74,10 @@ held as (
     from hourly
     union all by name
     select
-        opencost.cluster,
-        opencost.resource,
+        opencost.*,
         true as is_opencosts,
         date_trunc('hour', sample.seen_at)::timestamp as hour_start_at,
         'opencost' as source,
-        opencost.gauge,
         sample.value,
         sample.held_seconds
     from opencost

@@ -6,13 +6,7 @@
 -- source: workload labels of the device's series (dcgm-exporter: pod, namespace, container, pod_uid)
 with run as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        * exclude (start_at, end_at),
         start_at::timestamp as start_at,
         end_at::timestamp as end_at
     from lake.owner_label

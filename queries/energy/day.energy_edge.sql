@@ -36,10 +36,7 @@ told as (
 ),
 
 doubtful as (
-    select
-        counted.cluster,
-        counted.device_uuid,
-        counted.is_silent
+    select counted.*
     from counted
     left join told
         using (cluster, device_uuid)

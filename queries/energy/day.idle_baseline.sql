@@ -113,9 +113,7 @@ documented as (
 
 found as (
     select
-        wanted.cluster,
-        wanted.device_uuid,
-        wanted.layout,
+        wanted.*,
         coalesce(own.idle_watts, by_model.idle_watts, by_all.idle_watts) as configured_watts,
         observed.idle_watts as observed_watts,
         coalesce(alike.idle_watts, model.idle_watts) as model_watts,

@@ -26,9 +26,7 @@ with instance as (
 
 part as (
     select
-        held.cluster,
-        held.holder_number,
-        held.instance_owner_count,
+        held.* exclude (device_uuid, gpu_instance_id, start_at),
         instance.* exclude (cluster)
     from day.allocated_interval as held
     inner join instance

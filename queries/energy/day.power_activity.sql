@@ -175,11 +175,7 @@ instance as (
 
 reading as (
     select
-        instance.instance_number,
-        instance.piece_number,
-        instance.instance_owner_count,
-        instance.instance_count,
-        instance.slice_count,
+        instance.* exclude (cluster),
         greatest(sample.seen_at::timestamp, instance.start_at) as span_at,
         held_until(sample.seen_at, sample.held_seconds) as until_at,
         case
@@ -236,22 +232,15 @@ other_part as (
     select
         other_span.piece_number,
         other_span.span_at,
-        instance.instance_number,
-        instance.instance_owner_count,
-        instance.slice_count
+        instance.* exclude (cluster, piece_number)
     from other_span
     inner join instance on other_span.piece_number = instance.piece_number
 ),
 
 other_reading as (
     select
-        instance_number,
-        span_at as seen_at,
-        until_at,
-        activity_ratio,
-        is_instance_active,
-        cut_ratio,
-        kepler_ratio
+        * exclude (piece_number, instance_owner_count, slice_count, span_at),
+        span_at as seen_at
     from reading
     where instance_number in (select other_part.instance_number from other_part)
 ),
@@ -301,14 +290,7 @@ whole as not materialized (
 -- What is the same for all instances of a span is worked out once.
 span as (
     select
-        piece_number,
-        span_at,
-        is_scraped,
-        observed_seconds,
-        measured_seconds,
-        above_joules,
-        idle_joules,
-        all_kepler_ratio,
+        *,
         greatest(is_board_active, is_any_active) as is_active,
         coalesce(is_active, true) as counts_active,
         is_known and all_ratio > 0 as is_told,
@@ -341,13 +323,7 @@ piece as (
 
 part as not materialized (
     select
-        reading.instance_number,
-        reading.piece_number,
-        reading.span_at,
-        reading.slice_count,
-        reading.activity_ratio,
-        reading.cut_ratio,
-        reading.kepler_ratio,
+        reading.*,
         true as is_scraped
     from reading
     union all by name

@@ -125,12 +125,7 @@ edged as (
 
 segment as (
     select
-        board.cluster,
-        board.device_uuid,
-        board.hour_start_at,
-        board.start_at,
-        board.end_at,
-        board.observed_seconds,
+        board.* exclude (begun_joules),
         -- Of a GPU with a counter the samples without it are told by day.energy_edge.
         if(edged.device_uuid is null, board.powered_seconds, null) as alone_seconds,
         if(
@@ -150,21 +145,15 @@ segment as (
         coalesce(board.counter_active_joules, 0) + if(alone_seconds is null, 0, coalesce(board.powered_active_joules, 0)) as active_joules,
         coalesce(board.begun_joules, 0) as begun_joules,
         coalesce(board.counter_unknown_seconds, 0)
-        + if(alone_seconds is null, 0, coalesce(board.powered_unknown_seconds, 0)) as activity_unknown_seconds,
-        board.active_watts_max,
-        board.power_watts_min,
-        board.power_watts_max
+        + if(alone_seconds is null, 0, coalesce(board.powered_unknown_seconds, 0)) as activity_unknown_seconds
     from board
     left join edged
         using (cluster, device_uuid)
     union all by name
     -- Seen already: of an edge only the energy counts.
     select
-        cluster,
-        device_uuid,
+        *,
         date_trunc('hour', start_at) as hour_start_at,
-        start_at,
-        end_at,
         0 as observed_seconds,
         epoch_ms(end_at - start_at) / 1000 as measured_seconds,
         told_joules as measured_joules,

@@ -18,13 +18,7 @@
 --   begun_joules      J of that which began within the span, if the span shows no activity
 with piece as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        piece_number,
-        start_at,
-        end_at,
-        idle_watts,
+        * exclude (observed_seconds, measured_seconds, idle_joules),
         measured_seconds is not null as is_measured
     from day.power_interval
     where share in ('util', 'activity')
@@ -60,10 +54,7 @@ board as (
 
 placed as (
     select
-        piece.cluster,
-        piece.piece_number,
-        piece.idle_watts,
-        piece.is_measured,
+        piece.* exclude (device_uuid),
         board.* exclude (cluster, hour_start_at, until_at),
         greatest(board.seen_at, piece.start_at) as span_at,
         if(

@@ -30,14 +30,10 @@ with named as (
 
 sharer as (
     select
-        held.cluster,
-        held.holder_number,
-        held.owner_count,
+        held.*,
         held.hours_ratio * held.instance_owner_count / held.owner_count as idle_ratio,
         piece.piece_number,
-        named.method,
-        named.scope,
-        named.is_watts
+        named.* exclude (device_uuid, start_at)
     from day.allocated_interval as held
     inner join day.power_interval as piece
         using (cluster, device_uuid, start_at)
@@ -49,9 +45,7 @@ sharer as (
 -- Nearly all are scraped together with the GPU: then their readings begin where its spans do.
 reading as (
     select
-        sharer.holder_number,
-        sharer.piece_number,
-        sharer.owner_count,
+        sharer.* exclude (is_watts),
         reading.span_at,
         reading.weight
     from day.util_reading as reading
@@ -81,21 +75,16 @@ other_span as (
 
 other_part as (
     select
-        other_span.piece_number,
-        other_span.span_at,
-        sharer.holder_number,
-        sharer.owner_count,
-        sharer.is_watts
+        other_span.*,
+        sharer.* exclude (piece_number)
     from other_span
     inner join sharer on other_span.piece_number = sharer.piece_number
 ),
 
 other_reading as (
     select
-        holder_number,
-        span_at as seen_at,
-        until_at,
-        weight
+        * exclude (span_at),
+        span_at as seen_at
     from day.util_reading
     where holder_number in (select other_part.holder_number from other_part)
 ),
@@ -145,12 +134,7 @@ shared_piece as (
 -- What is the same for all sharers of a span is worked out once.
 span as (
     select
-        span.piece_number,
-        span.span_at,
-        span.observed_seconds,
-        span.measured_seconds,
-        span.idle_joules,
-        span.above_joules,
+        span.*,
         whole.is_scraped,
         whole.all_weight,
         greatest(span.is_board_active, if(piece.is_watts, null, whole.all_weight > 0)) as is_active,
@@ -191,9 +175,7 @@ part as (
     from reading
     union all by name
     select
-        holder_number,
-        piece_number,
-        span_at,
+        * exclude (weight),
         coalesce(weight, 0) as weight,
         false as is_scraped
     from other

@@ -14,14 +14,7 @@
 --   pod_owner_count  containers of the pod on the GPU or instance: they share a pod's value; 1 for a container's own
 with measured as (
     select
-        cluster,
-        series_id,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        * exclude (scope),
         if(metric ilike 'dcgm%' or container = '', 'pod', 'container') as scope,
         if(metric ilike 'dcgm%', 'sm_util_share', 'process_util_share') as method
     from lake.series
@@ -124,11 +117,7 @@ known as (
 ),
 
 kepler_serves as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at
+    select *
     from known
     where utilisation_count < sharer_count and kepler_count = sharer_count
 )

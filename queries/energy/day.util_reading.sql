@@ -17,8 +17,7 @@ with line as (
 
 reading as (
     select
-        line.holder_number,
-        line.is_alone,
+        line.*,
         greatest(sample.seen_at::timestamp, line.start_at) as span_at,
         held_until(sample.seen_at, sample.held_seconds) as until_at,
         sample.value / line.pod_owner_count as weight

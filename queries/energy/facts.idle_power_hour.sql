@@ -13,9 +13,7 @@
 --   idle_seconds  s at that power
 with owned as (
     select
-        cluster,
-        device_uuid,
-        start_at,
+        * exclude (end_at),
         end_at + interval 1 minute as end_at
     from facts.ownership
 ),
@@ -68,9 +66,7 @@ sampled as (
 
 free as (
     select
-        sampled.cluster,
-        sampled.device_uuid,
-        sampled.hour_start_at,
+        sampled.* exclude (seen_ms, held_seconds, power_watts),
         round(sampled.power_watts)::bigint as bin_watts,
         sampled.held_seconds - coalesce(list_sum([
             greatest(0, least(span.end_ms, sampled.seen_ms + 1000 * sampled.held_seconds) - greatest(span.start_ms, sampled.seen_ms))

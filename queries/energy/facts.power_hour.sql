@@ -24,17 +24,7 @@ with held as (
         held.*,
         -- Of a GPU; beside holders of its instances, of their part.
         held.hours_ratio * held.instance_owner_count / held.owner_count as gpu_ratio,
-        piece.share,
-        piece.idle_watts,
-        piece.idle_source,
-        piece.observed_seconds,
-        piece.measured_seconds,
-        piece.active_joules,
-        piece.held_joules,
-        piece.idle_joules,
-        piece.active_seconds,
-        piece.activity_unknown_seconds,
-        piece.active_watts_max
+        piece.* exclude (cluster, device_uuid, hour_start_at, start_at, end_at, owner_count)
     from day.allocated_interval as held
     inner join day.power_interval as piece
         using (cluster, device_uuid, start_at)

@@ -12,13 +12,8 @@
 --   reserved_seconds  s in which the GPU was seen meanwhile
 with reserved as (
     select
-        reservation.cluster,
-        reservation.device_uuid,
-        reservation.namespace,
-        reservation.claim_uid,
-        piece.hour_start_at,
-        piece.measured_joules,
-        piece.observed_seconds,
+        reservation.* exclude (start_at, end_at),
+        piece.* exclude (cluster, device_uuid),
         count(*) over same_piece as claim_count,
         if(count(reservation.share_ratio) over same_piece = claim_count, nullif(sum(reservation.share_ratio) over same_piece, 0), null)
             as all_share_ratio,

@@ -21,10 +21,7 @@
 --   active_seconds            s of active time of the device
 with device as (
     select
-        power.cluster,
-        power.device_uuid,
-        power.idle_joules,
-        power.energy_method,
+        power.*,
         if(power.is_implausible, 'implausible', 'not_collected') as unmeasured_reason,
         coalesce(total.gpu_model, '') as gpu_model
     from period.device_power as power

@@ -82,13 +82,8 @@ team as (
 
 part as (
     select
-        energy.cluster,
+        energy.*,
         energy.hour_start_at::date as day,
-        energy.namespace,
-        energy.gpu_model,
-        energy.gpu_seconds,
-        energy.used_gpu_seconds,
-        energy.unmeasured_gpu_seconds,
         accuracy.accuracy_ratio,
         energy.energy_joules / 3.6e6 as gpu_kwh,
         energy.energy_joules / 3.6e6 * factor.pue_ratio as whole_kwh,

@@ -52,12 +52,10 @@ part as (
     where energy_joules is not null
     union all by name
     select
-        reserved.cluster,
+        reserved.*,
         reserved.hour_start_at::date as day,
-        reserved.namespace,
         place.node_name,
-        place.gpu_model,
-        reserved.reserved_joules
+        place.gpu_model
     from facts.reserved_power_hour as reserved
     inner join place
         using (cluster, device_uuid, hour_start_at)

@@ -105,14 +105,9 @@ rated as (
 
 holder as (
     select
-        held.cluster,
-        held.namespace,
-        held.pod,
-        held.pod_uid,
+        held.* exclude (measured_seconds, idle_joules, known_gpu_seconds),
         device.energy_method,
         coalesce(held.idle_joules, 0) as idle_joules,
-        held.active_joules,
-        held.held_joules,
         held.active_joules + held.held_joules + coalesce(held.idle_joules, 0) as energy_joules,
         if(
             sum(held.active_seconds) over (
@@ -122,8 +117,6 @@ holder as (
         ) as never_active_joules,
         -- Facts of older revisions lack it.
         coalesce(held.known_gpu_seconds, held.gpu_seconds) as known_gpu_seconds,
-        held.sm_active_gpu_seconds,
-        held.sm_active_joules,
         rated.accuracy_ratio
     from facts.power_day as held
     left join period.device_power as device

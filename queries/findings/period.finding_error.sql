@@ -89,14 +89,12 @@ select
         else 'GR401'
     end as code,
     summed.xid_code::varchar as detail,
-    summed.cluster,
+    summed.* exclude (xid_code, event_count, holders),
     '' as namespace,
     '' as pod,
     '' as pod_uid,
     '' as container,
     coalesce(device.node_name, '') as node_name,
-    summed.device_uuid,
-    summed.gpu_instance_id,
     coalesce(device.gpu_model, '') as gpu_model,
     null::double as gpu_hours,
     if(class.class is null, 'low', 'high') as confidence,
@@ -105,7 +103,6 @@ select
         if(summed.event_count = 1, 'once', summed.event_count || ' times'), '; allocated to ', coalesce(nullif(array_to_string(summed.holders[:3], ', '), ''), 'nobody'),
         if(len(summed.holders) > 3, ' and ' || (len(summed.holders) - 3) || ' more', '')
     ) as evidence,
-    summed.first_seen_at,
     coalesce(class.severity, 'info') as severity
 from summed
 left join class on summed.xid_code = class.xid_code
@@ -115,13 +112,12 @@ union all by name
 select
     'GR404' as code,
     '' as detail,
-    memory.cluster,
+    memory.* exclude (is_beyond_repair, row_count, error_count),
     '' as namespace,
     '' as pod,
     '' as pod_uid,
     '' as container,
     coalesce(device.node_name, '') as node_name,
-    memory.device_uuid,
     '' as gpu_instance_id,
     coalesce(device.gpu_model, '') as gpu_model,
     null::double as gpu_hours,
@@ -132,7 +128,6 @@ select
         'rows remapped for uncorrectable errors: ' || nullif(memory.row_count, 0),
         'uncorrectable errors counted by ECC: ' || nullif(memory.error_count, 0)
     ) as evidence,
-    memory.first_seen_at,
     if(memory.is_beyond_repair, 'critical', 'warning') as severity
 from memory
 left join device

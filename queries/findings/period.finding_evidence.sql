@@ -128,9 +128,8 @@ found as (
 )
 
 select
-    code,
+    * exclude (detail, node_name, gpu_model, namespace, pod, pod_uid),
     coalesce(detail, '') as detail,
-    cluster,
     coalesce(namespace, '') as namespace,
     coalesce(pod, '') as pod,
     coalesce(pod_uid, '') as pod_uid,
@@ -138,9 +137,5 @@ select
     coalesce(node_name, '') as node_name,
     '' as device_uuid,
     '' as gpu_instance_id,
-    coalesce(gpu_model, '') as gpu_model,
-    gpu_hours,
-    confidence,
-    evidence,
-    first_seen_at
+    coalesce(gpu_model, '') as gpu_model
 from found

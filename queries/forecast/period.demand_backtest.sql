@@ -19,9 +19,7 @@ with past as (
 
 weekly as (
     select
-        past.cluster,
-        past.gpu_model,
-        past.day,
+        past.*,
         past.held_gpu_hours - before.held_gpu_hours as change_gpu_hours
     from past
     inner join past as before
@@ -49,11 +47,8 @@ known as (
 )
 
 select
-    past.cluster,
-    past.gpu_model,
-    past.day,
+    past.* exclude (device_count, usable_gpu_hours, is_counted),
     ahead.lead_day_count,
-    past.held_gpu_hours,
     known.held_gpu_hours as carried_gpu_hours,
     greatest(0, before.held_gpu_hours + known.changes[2]) as expected_gpu_hours,
     past.held_gpu_hours between before.held_gpu_hours + known.changes[1] and before.held_gpu_hours + known.changes[3] as is_within

@@ -62,15 +62,9 @@ backtest as (
 
 select
     recent.* exclude (last_day),
-    backtest.weekly_change_gpu_hours,
-    ahead.horizon_day_count,
-    ahead.runway_day_count,
-    ahead.early_runway_day_count,
-    ahead.short_gpu_hours,
-    coalesce(backtest.backtest_day_count, 0) as backtest_day_count,
-    backtest.backtest_error_ratio,
-    backtest.naive_error_ratio,
-    backtest.backtest_within_ratio
+    backtest.* exclude (cluster, gpu_model, backtest_day_count),
+    ahead.* exclude (cluster, gpu_model),
+    coalesce(backtest.backtest_day_count, 0) as backtest_day_count
 from recent
 left join ahead
     using (cluster, gpu_model)

@@ -53,9 +53,7 @@ with total as (
 -- When anybody held it, within the hours that count; holders of a shared device are not added up.
 owned as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        * exclude (start_at, end_at),
         greatest(start_at, date_trunc('hour', $since_at)) as start_at,
         least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
     from facts.ownership

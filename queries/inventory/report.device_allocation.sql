@@ -204,15 +204,10 @@ granted as (
     from unfound
     union all by name
     select
-        ask.cluster,
-        ask.namespace,
-        ask.pod,
-        ask.pod_uid,
-        ask.container,
+        ask.* exclude (asked_by, requested),
         '' as device_uuid,
         '' as gpu_instance_id,
         '' as device,
-        ask.claims,
         '' as granted_by,
         '' as sharing_mode,
         false as is_admin_access,

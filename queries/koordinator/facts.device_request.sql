@@ -54,10 +54,7 @@ container as (
 
 entry as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        * exclude (requests, start_at, end_at),
         '' as container,
         unnest(map_entries(requests)) as asked
     from pod_look

@@ -12,21 +12,14 @@
 --   difference_gpu_hours  h, the first less the second
 with part as (
     select
-        cluster,
-        node_name,
-        device_uuid,
-        day,
+        *,
         capacity_seconds / 3600 as capacity_gpu_hours,
         0 as gpu_hours
     from period.capacity
     union all by name
     select
-        cluster,
-        node_name,
-        device_uuid,
-        day,
-        0 as capacity_gpu_hours,
-        gpu_hours
+        *,
+        0 as capacity_gpu_hours
     from period.ledger
 )
 

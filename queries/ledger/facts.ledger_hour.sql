@@ -149,11 +149,7 @@ rest as (
 
 unit as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        start_at,
+        * exclude (end_at, seen_seconds, share_ratio),
         false as is_unsliced,
         unnest([
             { 'activity': 'inactive', 'seconds': share_ratio * fit_ratio * inactive_seconds },
@@ -167,11 +163,8 @@ unit as (
     union all by name
     -- What is left of a partitioned GPU: what its instances do is theirs, so of this only the time is known.
     select
-        piece.cluster,
-        piece.device_uuid,
+        piece.* exclude (end_at, seen_seconds),
         '' as gpu_instance_id,
-        piece.hour_start_at,
-        piece.start_at,
         true as is_unsliced,
         'inactive' as activity,
         piece.seen_seconds - rest.sliced_seconds as seconds
@@ -180,11 +173,8 @@ unit as (
         using (cluster, device_uuid, start_at)
     union all by name
     select
-        stretch.cluster,
-        stretch.device_uuid,
+        stretch.* exclude (gpu_instance_id, end_at),
         '' as gpu_instance_id,
-        stretch.hour_start_at,
-        stretch.start_at,
         false as is_unsliced,
         unnest([
             { 'activity': 'inactive', 'seconds': stretch.inactive_seconds },
@@ -216,14 +206,8 @@ holder as (
 
 claimant as (
     select
-        piece.cluster,
-        piece.device_uuid,
-        reservation.gpu_instance_id,
-        piece.start_at,
-        reservation.namespace,
-        reservation.pod,
-        reservation.pod_uid,
-        reservation.share_ratio,
+        piece.* exclude (hour_start_at, end_at, seen_seconds),
+        reservation.* exclude (cluster, device_uuid, start_at, end_at),
         count(*) over same_unit as claim_count,
         if(count(reservation.share_ratio) over same_unit = claim_count, nullif(sum(reservation.share_ratio) over same_unit, 0), null)
             as all_share_ratio

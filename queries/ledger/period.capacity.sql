@@ -46,24 +46,14 @@ gpu as (
 )
 
 select
-    cluster,
-    node_name,
-    device_uuid,
-    day,
-    gpu_model,
+    * exclude (expected_seconds, seen_seconds),
     1 as device_count,
-    seen_seconds + unseen_seconds as capacity_seconds,
-    unseen_seconds,
-    unseen_cause
+    seen_seconds + unseen_seconds as capacity_seconds
 from gpu
 union all by name
 select
-    cluster,
-    node_name,
+    * exclude (reason, unknown_seconds, evidence),
     '' as device_uuid,
-    day,
-    gpu_model,
-    device_count,
     unknown_seconds as capacity_seconds,
     unknown_seconds as unseen_seconds,
     reason as unseen_cause

@@ -70,11 +70,8 @@ placed as (
         using (cluster, device_uuid, day)
     union all by name
     select
-        cluster,
-        node_name,
-        device_uuid,
+        *,
         '' as gpu_instance_id,
-        day,
         '' as outage,
         false as is_reserved,
         false as is_unsliced,
@@ -84,18 +81,13 @@ placed as (
         '' as pod,
         '' as pod_uid,
         '' as hours_method,
-        gpu_model,
         '' as label_cause,
-        unseen_cause,
         untold_seconds - lost_seconds as gpu_seconds
     from capacity
     union all by name
     select
-        capacity.cluster,
-        capacity.node_name,
-        capacity.device_uuid,
+        capacity.*,
         '' as gpu_instance_id,
-        capacity.day,
         if(told.state in ('allocated', 'free'), '', told.state) as outage,
         false as is_reserved,
         false as is_unsliced,
@@ -106,9 +98,7 @@ placed as (
         coalesce(nullif(told.pod, ''), told.pod_uid) as pod,
         told.pod_uid,
         if(told.state = 'allocated', 'requests', '') as hours_method,
-        capacity.gpu_model,
         '' as label_cause,
-        capacity.unseen_cause,
         capacity.unseen_seconds * told.unseen_ratio as gpu_seconds
     from capacity
     inner join period.unseen_allocation as told

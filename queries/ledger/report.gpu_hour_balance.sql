@@ -15,25 +15,14 @@
 --   difference_gpu_hours  h, capacity less all of them
 with part as (
     select
-        cluster,
-        node_name,
-        device_uuid,
-        day,
-        gpu_model,
+        * exclude (device_count),
         if(device_uuid = '', device_count, 0) as unseen_count,
         capacity_seconds / 3600 as capacity_gpu_hours,
         null as bucket,
         null as gpu_hours
     from period.capacity
     union all by name
-    select
-        cluster,
-        node_name,
-        device_uuid,
-        day,
-        gpu_model,
-        bucket,
-        gpu_hours
+    select *
     from period.ledger
 ),
 

@@ -24,14 +24,11 @@ with model as (
 
 span as (
     select
-        ledger.cluster,
+        ledger.*,
         coalesce(model.gpu_model, '') as gpu_model,
-        ledger.hour_start_at,
         ledger.pod != '' and not ledger.is_reserved as is_held,
         ledger.activity in ('effective', 'ineffective', 'busy')
-        or (not ledger.is_reserved and coalesce(holder_day.cause, '') != '') as needs_holder,
-        ledger.activity,
-        ledger.gpu_seconds
+        or (not ledger.is_reserved and coalesce(holder_day.cause, '') != '') as needs_holder
     from facts.ledger_hour as ledger
     left join model
         on

@@ -11,11 +11,7 @@
 -- columns:
 --   strategy  time-slicing, mps, none, or shared if the method is unknown
 with label as (
-    select
-        cluster,
-        node_name,
-        sharing_strategy,
-        replicas
+    select * exclude (series_id)
     from day.kube_series
     where signal = 'kube_node_labels'
     union all by name
@@ -29,8 +25,7 @@ with label as (
 
 told as (
     select
-        cluster,
-        node_name,
+        *,
         case
             when sharing_strategy is not null then sharing_strategy
             when try_cast(replicas as integer) > 1 then 'shared'
@@ -51,8 +46,7 @@ labelled as (
 
 amount as (
     select
-        series.cluster,
-        series.node_name,
+        series.*,
         sample.value
     from lake.sample
     inner join day.kube_series as series
@@ -62,8 +56,7 @@ amount as (
         and series.resource = 'nvidia_com_gpu'
     union all by name
     select
-        cluster,
-        node_name,
+        *,
         capacity['nvidia_com_gpu'] as value
     from day.node_snapshot
 ),
@@ -110,8 +103,7 @@ node as (
 )
 
 select
-    node.cluster,
-    node.node_name,
+    node.*,
     coalesce(labelled.strategy, if(offered.offered_count > owned.owned_count, 'shared', 'none')) as strategy,
     case
         when labelled.strategy is not null then 'node label says ' || labelled.strategy

@@ -58,14 +58,10 @@ bearer as (
 matched as (
     select
         run.* exclude (pod_uid, start_at, end_at),
-        bearer.pod_uid,
+        bearer.* exclude (cluster, namespace, pod),
         run.start_at as run_start_at,
-        bearer.named_from_at,
         if(run.pod_uid = '', greatest(run.start_at, bearer.named_from_at), run.start_at) as start_at,
         if(run.pod_uid = '', least(run.end_at, bearer.named_until_at), run.end_at) as end_at,
-        bearer.started_at,
-        bearer.ended_at,
-        bearer.source,
         -- Looks that ended before the labels did do not tell how long it lived. The last look may reach past the next pod of its name,
         -- and its life does not.
         coalesce(

@@ -73,8 +73,7 @@ virtual as (
 
 node as (
     select
-        place.cluster,
-        place.device_uuid,
+        place.*,
         coalesce(sharing.strategy, '') as strategy,
         sharing.evidence,
         virtual.node_name is not null as is_virtual

@@ -44,10 +44,7 @@ made as (
 )
 
 select
-    made.cluster,
-    made.namespace,
-    made.pod,
-    made.pod_uid,
+    made.* exclude (kind, name, is_of_deployment),
     if(made.is_of_deployment, 'Deployment', coalesce(made.kind, '')) as workload_kind,
     if(made.is_of_deployment, regexp_replace(made.name, '-[^-]+$', ''), coalesce(made.name, '')) as workload,
     coalesce(label.labels, map([]::varchar[], []::varchar[])) as namespace_labels

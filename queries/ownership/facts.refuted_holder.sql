@@ -50,32 +50,25 @@ scraped as (
 
 request as (
     select
-        cluster,
-        namespace,
-        pod,
+        *,
         not regexp_full_match(resource, 'cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods') as is_extended
     from day.kube_series
     where signal = 'kube_pod_container_resource_requests' and pod != ''
-    union all
+    union all by name
     select
-        cluster,
-        namespace,
-        pod,
+        *,
         contains(array_to_string(map_keys(effective_requests), ' '), '/') as is_extended
     from lake.pod
-    union all
+    union all by name
     -- A claim stands for whatever it allocates.
     select
-        cluster,
-        namespace,
-        pod,
+        *,
         true as is_extended
     from lake.series
     where signal = 'kube_pod_resourceclaim_info'
-    union all
+    union all by name
     select
-        cluster,
-        namespace,
+        *,
         consumer as pod,
         true as is_extended
     from lake.claim_consumer

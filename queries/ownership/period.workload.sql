@@ -31,15 +31,11 @@ latest as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
+    * exclude (own),
     coalesce(nullif(own.kind, ''), 'by name') as workload_kind,
     case
         when own.name = '' then workload_by_name(pod)
         when own.kind in ('Job', 'Pod') then regexp_replace(own.name, '(-\d+)+$', '')
         else own.name
-    end as workload,
-    team
+    end as workload
 from latest

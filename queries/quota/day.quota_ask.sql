@@ -21,13 +21,8 @@ with counted as (
 
 asked as (
     select
-        run.cluster,
-        run.cluster_queue,
+        run.* exclude (namespace, workload, requests),
         run.workload_uid || '/' || run.attempt as ask,
-        run.queued_at,
-        run.reserved_at,
-        run.ended_at,
-        run.priority,
         unnest(run.requests) as part
     from day.workload_run as run
     where run.ended_at is null or run.ended_at > run.queued_at
@@ -138,13 +133,8 @@ class as (
 -- Each later alternative that is larger than those before it is added to them.
 charged as (
     select
-        part.cluster,
-        part.namespace,
-        part.claim_uid,
+        part.*,
         'requests.' || class.extended_resource as resource,
-        part.created_at,
-        part.allocated_at,
-        part.gone_at,
         coalesce(part.request.device_count, 32) as device_count,
         max(coalesce(part.request.device_count, 32)) over (
             partition by part.cluster, part.claim_uid, part.request.request, class.extended_resource
@@ -202,37 +192,17 @@ object as (
 )
 
 select
-    cluster,
-    system,
-    quota,
-    resource,
-    flavor,
+    * exclude (namespace, pod, pod_uid, amount_gpus, node_name, running_at, end_reason),
     pod_uid as ask,
-    is_own,
-    created_at,
-    bound_at,
-    ended_at,
-    priority,
-    amount_native,
     amount_native as pod_native,
     amount_gpus as pod_gpus
 from day.quota_pod_interval
 where system != 'kueue' or cluster not in (select counted.cluster from counted)
 union all by name
 select
-    object.cluster,
-    object.system,
+    object.* exclude (quota),
     above.above as quota,
-    object.resource,
-    object.flavor,
-    object.ask,
     above.depth_count = 1 as is_own,
-    object.created_at,
-    object.bound_at,
-    object.ended_at,
-    object.priority,
-    object.amount_native,
-    object.pod_native,
     object.pod_native * unit.gpus_per_native as pod_gpus
 from object
 inner join day.quota_above as above

@@ -16,12 +16,8 @@ with system as (
 
 offer as (
     select
-        node.cluster,
-        native.system,
-        native.resource,
-        node.start_at,
-        node.end_at,
-        native.amount_native
+        node.* exclude (resource),
+        native.*
     from day.quota_node as node
     inner join day.quota_native as native
         on map([node.resource], [node.offered_native])::text = native.requests

@@ -31,8 +31,7 @@ size as (
 
 held as (
     select
-        pod.cluster,
-        pod.node_name,
+        pod.*,
         pod.bound_at as start_at,
         pod.ended_at as end_at,
         -gpus.amount as amount
@@ -44,10 +43,7 @@ held as (
 
 offered as (
     select
-        node.cluster,
-        node.node_name,
-        node.start_at,
-        node.end_at,
+        node.* exclude (resource, offered_native),
         node.resource like 'koordinator%' as is_other_name,
         gpus.amount
     from day.quota_node as node
@@ -111,9 +107,7 @@ changed as (
 
 node_free as (
     select
-        cluster,
-        node_name,
-        start_at,
+        * exclude (growth),
         greatest(0, sum(growth) over (
             partition by cluster, node_name
             order by start_at
@@ -124,9 +118,7 @@ node_free as (
 
 fitting as (
     select
-        node_free.cluster,
-        node_free.node_name,
-        node_free.start_at,
+        node_free.*,
         size.request_gpus,
         floor(node_free.free::double / size.request_gpus + 1e-6) * size.request_gpus as fit
     from node_free
@@ -136,9 +128,7 @@ fitting as (
 
 grown as (
     select
-        cluster,
-        request_gpus,
-        start_at,
+        *,
         fit - coalesce(lag(fit) over (
             partition by cluster, node_name, request_gpus
             order by start_at
@@ -161,9 +151,7 @@ instant as (
 )
 
 select
-    cluster,
-    request_gpus,
-    start_at,
+    * exclude (growth),
     coalesce(lead(start_at) over one, 'infinity'::timestamp) as end_at,
     (sum(growth) over one)::double as free_gpus
 from instant

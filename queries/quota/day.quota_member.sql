@@ -31,9 +31,7 @@ composite as (
 
 governed as (
     select
-        quota.cluster,
-        quota.system,
-        quota.quota,
+        quota.*,
         composite.quota is not null as is_composite,
         unnest(namespaces) as namespace
     from quota
@@ -149,17 +147,15 @@ named_in_koordinator as (
 own as (
     select *
     from by_namespace
-    union all
+    union all by name
     select named.*
     from named
     semi join quota
         using (cluster, system, quota)
-    union all
+    union all by name
     select
-        cluster,
-        'koordinator' as system,
-        quota,
-        pod_uid
+        *,
+        'koordinator' as system
     from named_in_koordinator
     where place is not null
     qualify row_number() over (
@@ -180,9 +176,7 @@ node as (
 -- Kueue assigns a flavor to each resource of a workload.
 flavored as (
     select
-        own.cluster,
-        own.quota,
-        own.pod_uid,
+        own.* exclude (system, place),
         flavor.resource,
         flavor.flavor
     from own

@@ -8,9 +8,7 @@
 --   offered_native  how much of it, in base units
 with offer as (
     select
-        offer.cluster,
-        offer.series_id,
-        offer.node_name,
+        offer.* exclude (resource),
         coalesce(name.resource, case
             when offer.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || offer.resource[15:]
             else regexp_replace(offer.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
@@ -25,9 +23,7 @@ with offer as (
 
 told as (
     select
-        offer.cluster,
-        offer.node_name,
-        offer.resource,
+        offer.*,
         sample.seen_at::timestamp as start_at,
         held_until(sample.seen_at, sample.held_seconds) as end_at,
         sample.value as amount
@@ -38,8 +34,7 @@ told as (
 
 looked as (
     select
-        node.cluster,
-        node.node_name,
+        node.*,
         unnest(map_entries(node.allocatable)) as offered,
         look.observed_at as start_at,
         look.stands_until_at as end_at

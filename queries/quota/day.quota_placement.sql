@@ -49,12 +49,7 @@ judged as (
         using (cluster)
 )
 
-select
-    cluster,
-    quota,
-    resource,
-    placement,
-    flavor
+select * exclude (place_count, labels, label_names, is_allowed)
 from judged
 qualify row_number() over (
     partition by cluster, quota, resource, placement

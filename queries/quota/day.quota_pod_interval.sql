@@ -9,16 +9,14 @@
 --   amount_gpus  the same in GPUs; null where the resource is none
 select
     member.* exclude (resources),
-    native.resource,
+    native.* exclude (system, requests),
     pod.node_name,
     pod.created_at,
     if(pod.bound_at < pod.ended_at or pod.ended_at is null, pod.bound_at, null) as bound_at,
     pod.running_at,
     pod.ended_at,
     pod.end_reason,
-    pod.priority,
-    native.amount_native,
-    native.amount_gpus
+    pod.priority
 from day.quota_member as member
 inner join day.quota_pod as pod
     using (cluster, pod_uid)

@@ -63,16 +63,10 @@ select
     * exclude (parent, is_parent),
     'series' as source
 from series
-union all
+union all by name
 select
-    status.cluster,
-    status.system,
-    status.quota,
-    status.resource,
-    status.flavor,
+    status.* exclude (said),
     status.said.field,
-    status.start_at,
-    status.end_at,
     status.said.amount as amount_native,
     'status' as source
 from status

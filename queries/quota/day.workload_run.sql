@@ -194,27 +194,15 @@ run as (
 )
 
 select
-    ended.cluster,
-    ended.namespace,
-    ended.workload,
-    ended.workload_uid,
+    ended.* exclude (created_at, finished_at, inactive_at, gone_at, over_at, over_reason),
     (row_number() over (
         partition by ended.cluster, ended.workload_uid
         order by run.reserved_at nulls last
     ))::uinteger as attempt,
-    ended.owner_kind,
-    ended.owner_name,
-    ended.local_queue,
     coalesce(nullif(run.cluster_queue, ''), local_queue.cluster_queue, '') as cluster_queue,
-    ended.priority,
-    ended.priority_class,
     coalesce(run.queued_at, least(ended.created_at, run.reserved_at)) as queued_at,
-    run.reserved_at,
-    run.admitted_at,
+    run.* exclude (cluster, workload_uid, queued_at, until_at, cluster_queue, requests),
     run.until_at as ended_at,
-    run.end_reason,
-    run.preemption_reason,
-    run.preemptor_uid,
     if(run.reserved_at is null, coalesce(last_request.waiting_message, ''), '') as waiting_message,
     coalesce(run.requests, last_request.requests) as requests
 from run

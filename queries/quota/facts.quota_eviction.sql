@@ -24,15 +24,11 @@ with pod_group as (
 
 grown as (
     select
-        cluster,
-        system,
-        quota,
-        start_at,
+        *,
         amount_native - lag(amount_native) over (
             partition by cluster, system, quota, resource, flavor
             order by start_at
-        ) as growth,
-        amount_native
+        ) as growth
     from day.quota_series
     where field = 'evicted'
     union all by name

@@ -80,18 +80,15 @@ state as (
 -- Only time in which the cluster's pods are known counts, hour by hour.
 hour as (
     select
-        cluster,
-        unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as hour_start_at,
-        start_at,
-        end_at
+        *,
+        unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as hour_start_at
     from day.quota_watch
     where watched = 'pods'
 ),
 
 known as (
     select
-        cluster,
-        hour_start_at,
+        *,
         greatest(start_at, hour_start_at) as from_at,
         least(end_at, hour_start_at + interval 1 hour) as until_at
     from hour
@@ -135,15 +132,7 @@ exposed as (
 
 exposure as (
     select
-        cluster,
-        system,
-        pod_uid,
-        quota,
-        resource,
-        flavor,
-        hour_start_at,
-        what,
-        whose,
+        * exclude (namespace, from_at, until_at),
         greatest(0, epoch_ms(until_at - greatest(from_at, same_until_at))) / 1000 as seconds,
         greatest(0, epoch_ms(until_at - greatest(from_at, any_until_at))) / 1000 as more_seconds
     from exposed

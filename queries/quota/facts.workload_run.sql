@@ -22,9 +22,7 @@ with seen as (
 
 asked as (
     select
-        cluster,
-        workload_uid,
-        attempt,
+        * exclude (namespace, owner_name),
         unnest(requests) as part
     from day.workload_run
 ),

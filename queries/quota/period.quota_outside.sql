@@ -71,9 +71,7 @@ changed as (
 
 summed as (
     select
-        cluster,
-        system,
-        start_at,
+        * exclude (growth),
         coalesce(lead(start_at) over one, 'infinity'::timestamp) as end_at,
         sum(growth) over one as held
     from changed

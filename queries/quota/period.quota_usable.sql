@@ -65,15 +65,11 @@ part as (
 
 change as (
     select
-        cluster,
-        system,
-        resource,
+        * exclude (start_at, end_at, held_native),
         unnest([
             { 'at': start_at, 'sign': 1 },
             { 'at': end_at, 'sign': -1 }
         ]) as event,
-        capacity_native,
-        outside_gpus,
         coalesce(held_native, 0) as held_native
     from part
 ),
@@ -93,10 +89,7 @@ changed as (
 
 summed as (
     select
-        cluster,
-        system,
-        resource,
-        start_at,
+        *,
         lead(start_at) over one as end_at,
         sum(capacity_growth) over one as capacity_native,
         sum(outside_growth) over one as outside_gpus,

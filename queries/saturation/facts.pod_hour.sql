@@ -22,16 +22,7 @@
 --   is_mapped               false where every pod reads 0 while the device was busy: processes were not mapped to pods
 with measured as (
     select
-        cluster,
-        series_id,
-        metric,
-        signal,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        * exclude (scope),
         if(metric ilike 'dcgm%' or container = '', 'pod', 'container') as scope
     from lake.series
     where
@@ -101,17 +92,13 @@ sampled as (
 -- A series does not overlap itself. Of copies each reaches to the next; of those of one instant the last, largest one counts.
 span as (
     select
-        line_number,
-        start_ms,
-        value,
+        * exclude (is_alone),
         end_ms - start_ms as held_ms
     from sampled
     where is_alone
-    union all
+    union all by name
     select
-        line_number,
-        start_ms,
-        value,
+        * exclude (is_alone),
         least(end_ms, lead(start_ms, 1, end_ms) over (partition by line_number order by start_ms, value, end_ms)) - start_ms as held_ms
     from sampled
     where not is_alone

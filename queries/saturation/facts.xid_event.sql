@@ -87,10 +87,7 @@ step as (
 
 rise as (
     select
-        cluster,
-        device_uuid,
-        xid_code,
-        seen_at,
+        *,
         signal as source_signal,
         case
             when previous is null then if(seen_at > device_seen_at, value, 0)

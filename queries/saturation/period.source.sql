@@ -13,11 +13,7 @@
 --   left_out        signal → for what most of its values were left out, copies aside
 with told as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
-        signal,
+        * exclude (source_metric),
         if(sample_count > 0, source_metric, '') as source_metric,
         list_sort([
             { 'fewer': -entry.value, 'reason': entry.key }
@@ -91,8 +87,7 @@ metric_set as (
 numbered as (
     select
         reading.* exclude (metrics),
-        metric_set.number,
-        metric_set.has_left_out
+        metric_set.*
     from reading
     inner join metric_set
         using (metrics)

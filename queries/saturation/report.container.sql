@@ -82,15 +82,14 @@ said as (
 -- the first by letter, and of a sum that lacks some devices a reason of its own.
 explained as (
     select
-        combination.reasons_code,
-        combination.device_reasons,
+        combination.*,
         said.name,
         said.reason
     from combination
     inner join said
         using (reasons_code)
     where said.is_mean
-    union all
+    union all by name
     select
         each_device.reasons_code,
         each_device.device_reasons,
