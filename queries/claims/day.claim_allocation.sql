@@ -125,9 +125,8 @@ bound as (
         min(pod.scheduled_at) as scheduled_at
     from lake.claim_consumer as consumer
     inner join pod
-        on
-            consumer.cluster = pod.cluster
-            and consumer.consumer_uid = pod.pod_uid
+        using (cluster)
+    where consumer.consumer_uid = pod.pod_uid
     group by all
 ),
 

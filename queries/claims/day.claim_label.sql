@@ -68,13 +68,8 @@ named as (
         exporter.device
     from day.owner_run as run
     inner join exporter
-        on
-            run.cluster = exporter.cluster
-            and run.device_uuid = exporter.device_uuid
-            and run.namespace = exporter.namespace
-            and run.pod = exporter.pod
-            and run.container = exporter.container
-            and (run.pod_uid = exporter.pod_uid or '' in (run.pod_uid, exporter.pod_uid))
+        using (cluster, device_uuid, namespace, pod, container)
+    where (run.pod_uid = exporter.pod_uid or '' in (run.pod_uid, exporter.pod_uid))
     union all by name
     select
         run.* replace (

@@ -253,8 +253,4 @@ left join named
 left join ordered_device
     using (cluster, driver, pool, device, device_uuid, profile)
 left join ordered_instance
-    on
-        held.cluster = ordered_instance.cluster
-        and held.device_uuid = ordered_instance.device_uuid
-        and held.profile = ordered_instance.profile
-        and ordered_device.number = ordered_instance.number
+    using (cluster, device_uuid, profile, number)

@@ -20,10 +20,8 @@ told as (
         outage.* exclude (cluster, node_name, device_uuid)
     from device
     inner join day.outage
-        on
-            device.cluster = outage.cluster
-            and device.node_name = outage.node_name
-            and outage.device_uuid = ''
+        using (cluster, node_name)
+    where outage.device_uuid = ''
     union all by name
     select
         device.*,

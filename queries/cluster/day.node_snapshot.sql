@@ -38,10 +38,8 @@ node as (
         )) as capacity
     from lake.node
     inner join look
-        on
-            node.cluster = look.cluster
-            and look.kind = 'nodes'
-            and node.observed_at = look.observed_at
+        using (cluster, observed_at)
+    where look.kind = 'nodes'
 ),
 
 listed as (

@@ -47,10 +47,8 @@ listed as (
         max(sample.seen_at + to_milliseconds((1000 * sample.held_seconds)::bigint))::timestamp as end_at
     from told
     inner join lake.sample
-        on
-            told.cluster = sample.cluster
-            and told.day = sample.date
-            and told.series_id = sample.series_id
+        using (cluster, series_id)
+    where told.day = sample.date
     group by all
 ),
 

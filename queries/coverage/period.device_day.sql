@@ -84,9 +84,7 @@ told as (
         coalesce(known.day, asked.first_day) as known_day
     from asked
     asof left join known
-        on
-            asked.cluster = known.cluster
-            and asked.day >= known.day
+        using (cluster, day)
 ),
 
 filled as (

@@ -46,11 +46,8 @@ named as (
         gpu.node_name
     from gpu
     inner join facts.ownership
-        on
-            gpu.cluster = ownership.cluster
-            and gpu.device_uuid = ownership.device_uuid
-            and ownership.start_at < gpu.day + interval 1 day
-            and ownership.end_at > gpu.day
+        using (cluster, device_uuid)
+    where ownership.start_at < gpu.day + interval 1 day and ownership.end_at > gpu.day
 ),
 
 named_node as (

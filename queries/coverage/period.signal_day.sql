@@ -172,16 +172,9 @@ expected as (
     left join gpu
         using (cluster, device_uuid, day)
     left join peers
-        on
-            device.cluster = peers.cluster
-            and device.day = peers.day
-            and device.gpu_model = peers.gpu_model
-            and gpu.exporter = peers.exporter
+        using (cluster, day, gpu_model, exporter)
     left join others
-        on
-            device.cluster = others.cluster
-            and device.day = others.day
-            and gpu.exporter = others.exporter
+        using (cluster, day, exporter)
 ),
 
 -- What GPUs of a model cannot have, whatever is configured.

@@ -153,10 +153,8 @@ entry as (
         generate_subscripts(claim_turn.requests, 1) as number
     from claim_turn
     inner join stretch
-        on
-            claim_turn.cluster = stretch.cluster
-            and claim_turn.claim_uid = stretch.claim_uid
-            and stretch.first_number between claim_turn.turn.first and claim_turn.turn.last
+        using (cluster, claim_uid)
+    where stretch.first_number between claim_turn.turn.first and claim_turn.turn.last
 ),
 
 given as (
@@ -169,10 +167,8 @@ given as (
         count(*) as device_count
     from device_turn
     inner join stretch
-        on
-            device_turn.cluster = stretch.cluster
-            and device_turn.claim_uid = stretch.claim_uid
-            and stretch.first_number between device_turn.turn.first and device_turn.turn.last
+        using (cluster, claim_uid)
+    where stretch.first_number between device_turn.turn.first and device_turn.turn.last
     group by all
 ),
 
@@ -277,10 +273,9 @@ select
     last_look.stands_until_at as end_at
 from asked
 inner join look as first_look
-    on
-        asked.cluster = first_look.cluster
-        and asked.first_number = first_look.look_number
+    using (cluster)
 inner join look as last_look
     on
         asked.cluster = last_look.cluster
         and asked.last_number = last_look.look_number
+where asked.first_number = first_look.look_number

@@ -154,10 +154,8 @@ change as (
         (not watch.is_of_pods)::bigint as node_watches
     from watch
     inner join resource
-        on
-            watch.cluster = resource.cluster
-            and watch.source = resource.source
-            and watch.is_of_classes = ends_with(resource.resource, '.deviceclass.resource.k8s.io/devices')
+        using (cluster, source)
+    where watch.is_of_classes = ends_with(resource.resource, '.deviceclass.resource.k8s.io/devices')
 ),
 
 summed as (

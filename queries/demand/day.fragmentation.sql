@@ -79,9 +79,7 @@ wanted as (
     inner join refused
         using (cluster, source, resource)
     left join said
-        on
-            refused.cluster = said.cluster
-            and refused.pod_uid = said.pod_uid
+        using (cluster, pod_uid)
     where
         span.start_at >= refused.start_at
         and span.start_at < refused.end_at

@@ -52,10 +52,8 @@ bound as (
         unnest([told.start_at, told.end_at]) as changed_at
     from offered
     inner join told
-        on
-            offered.cluster = told.cluster
-            and offered.node_name = told.node_name
-            and told.signal != 'kube_node_status_allocatable'
+        using (cluster, node_name)
+    where told.signal != 'kube_node_status_allocatable'
 ),
 
 piece as (

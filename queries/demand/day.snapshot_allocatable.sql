@@ -47,19 +47,14 @@ offered as (
         look.look_number
     from node_entry
     inner join day.accelerator_resource as name
-        on
-            node_entry.cluster = name.cluster
-            and node_entry.offered.key = name.written_as
+        using (cluster)
     inner join node_state
-        on
-            node_entry.cluster = node_state.cluster
-            and node_entry.observed_at = node_state.observed_at
-            and node_entry.node_name = node_state.node_name
+        using (cluster, observed_at, node_name)
     inner join look
-        on
-            node_entry.cluster = look.cluster
-            and node_entry.observed_at = look.observed_at
-            and look.kind = 'nodes'
+        using (cluster, observed_at)
+    where
+        node_entry.offered.key = name.written_as
+        and look.kind = 'nodes'
     group by all
     union all by name
     select
@@ -76,10 +71,8 @@ offered as (
     left join node_state
         using (cluster, observed_at, node_name)
     inner join look
-        on
-            device.cluster = look.cluster
-            and device.observed_at = look.observed_at
-            and look.kind = 'resourceslices.resource.k8s.io'
+        using (cluster, observed_at)
+    where look.kind = 'resourceslices.resource.k8s.io'
     group by all
 ),
 
@@ -105,12 +98,9 @@ select
     last_look.stands_until_at as end_at
 from turn
 inner join look as first_look
-    on
-        turn.cluster = first_look.cluster
-        and turn.kind = first_look.kind
-        and turn.turn.first = first_look.look_number
+    using (cluster, kind)
 inner join look as last_look
-    on
-        turn.cluster = last_look.cluster
-        and turn.kind = last_look.kind
-        and turn.turn.last = last_look.look_number
+    using (cluster, kind)
+where
+    turn.turn.first = first_look.look_number
+    and turn.turn.last = last_look.look_number

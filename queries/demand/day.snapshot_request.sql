@@ -35,9 +35,8 @@ container as (
         sum(entry.asked.value) as units
     from entry
     inner join day.accelerator_resource as name
-        on
-            entry.cluster = name.cluster
-            and entry.asked.key = name.written_as
+        using (cluster)
+    where entry.asked.key = name.written_as
     group by all
 ),
 
@@ -69,9 +68,8 @@ effective as (
         sum(pod_entry.asked.value) as effective_units
     from pod_entry
     inner join day.accelerator_resource as name
-        on
-            pod_entry.cluster = name.cluster
-            and pod_entry.asked.key = name.written_as
+        using (cluster)
+    where pod_entry.asked.key = name.written_as
     group by all
     having sum(pod_entry.asked.value) > 0
 ),
@@ -120,8 +118,7 @@ select
     )
 from timed
 inner join born
-    on
-        timed.cluster = born.cluster
-        and timed.pod_uid = born.pod_uid
-        and timed.start_at = born.seen_from_at
-        and born.created_at < if(timed.node_name = '', timed.start_at, born.scheduled_at)
+    using (cluster, pod_uid)
+where
+    timed.start_at = born.seen_from_at
+    and born.created_at < if(timed.node_name = '', timed.start_at, born.scheduled_at)

@@ -78,9 +78,8 @@ told as (
     inner join entry
         using (cluster, pod_uid, container)
     inner join day.accelerator_resource as name
-        on
-            entry.cluster = name.cluster
-            and entry.request.key = name.written_as
+        using (cluster)
+    where entry.request.key = name.written_as
     union all by name
     select
         series.* exclude (container_count),

@@ -45,9 +45,7 @@ measured as (
         if(reading.until_at > part.span_at, reading.weight, null) as weight
     from part
     asof left join their_reading as reading
-        on
-            part.holder_number = reading.holder_number
-            and part.span_at >= reading.span_at
+        using (holder_number, span_at)
 ),
 
 named as (

@@ -150,10 +150,7 @@ placed as (
     left join instance_hour
         using (cluster, device_uuid, gpu_instance_id, hour_start_at)
     left join choice
-        on
-            piece.cluster = choice.cluster
-            and piece.device_uuid = choice.device_uuid
-            and piece.hour_start_at = choice.hour_start_at
+        using (cluster, device_uuid, hour_start_at)
     -- What was there at another time of the hour is none of the piece's.
     where holder.start_at is not null or profiled.piece_number is not null or coalesce(instance_hour.gpu_instance_profile, '') = ''
 ),

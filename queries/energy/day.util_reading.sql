@@ -23,11 +23,8 @@ reading as (
         sample.value / line.pod_owner_count as weight
     from lake.sample
     inner join line
-        on
-            sample.cluster = line.cluster
-            and sample.series_id = line.series_id
-            and sample.seen_at < line.end_at
-            and held_until(sample.seen_at, sample.held_seconds) > line.start_at
+        using (cluster, series_id)
+    where sample.seen_at < line.end_at and held_until(sample.seen_at, sample.held_seconds) > line.start_at
 )
 
 select

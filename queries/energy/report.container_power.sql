@@ -68,9 +68,7 @@ charged as (
     left join device
         using (cluster, device_uuid)
     left join pool
-        on
-            device.cluster = pool.cluster
-            and device.gpu_model = pool.gpu_model
+        using (cluster, gpu_model)
 ),
 
 total as (

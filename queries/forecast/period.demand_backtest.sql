@@ -23,10 +23,8 @@ weekly as (
         past.held_gpu_hours - before.held_gpu_hours as change_gpu_hours
     from past
     inner join past as before
-        on
-            past.cluster = before.cluster
-            and past.gpu_model = before.gpu_model
-            and past.day = before.day + 7
+        using (cluster, gpu_model)
+    where past.day = before.day + 7
 ),
 
 known as (
@@ -38,10 +36,8 @@ known as (
         quantile_cont(weekly.change_gpu_hours, [0.1, 0.5, 0.9]) as changes
     from past as origin
     inner join weekly
-        on
-            origin.cluster = weekly.cluster
-            and origin.gpu_model = weekly.gpu_model
-            and weekly.day <= origin.day
+        using (cluster, gpu_model)
+    where weekly.day <= origin.day
     group by origin.cluster, origin.gpu_model, origin.day, origin.held_gpu_hours
     having count(*) >= 7
 )
@@ -55,12 +51,9 @@ select
 from past
 cross join range(1, 8) as ahead (lead_day_count)
 inner join known
-    on
-        past.cluster = known.cluster
-        and past.gpu_model = known.gpu_model
-        and past.day = known.day + ahead.lead_day_count::integer
+    using (cluster, gpu_model)
 inner join past as before
-    on
-        past.cluster = before.cluster
-        and past.gpu_model = before.gpu_model
-        and past.day = before.day + 7
+    using (cluster, gpu_model)
+where
+    past.day = known.day + ahead.lead_day_count::integer
+    and past.day = before.day + 7

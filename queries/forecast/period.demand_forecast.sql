@@ -52,10 +52,8 @@ change as (
         using (cluster, gpu_model)
     inner join range(1, 14) as ahead (weeks_ahead_count) on ahead.weeks_ahead_count <= extent.horizon_count
     inner join past as before
-        on
-            past.cluster = before.cluster
-            and past.gpu_model = before.gpu_model
-            and past.day = before.day + (7 * ahead.weeks_ahead_count)::integer
+        using (cluster, gpu_model)
+    where past.day = before.day + (7 * ahead.weeks_ahead_count)::integer
     group by past.cluster, past.gpu_model, ahead.weeks_ahead_count
 ),
 
@@ -82,7 +80,5 @@ from centered
 inner join extent
     using (cluster, gpu_model)
 inner join past as base
-    on
-        centered.cluster = base.cluster
-        and centered.gpu_model = base.gpu_model
-        and base.day > extent.last_day - 7
+    using (cluster, gpu_model)
+where base.day > extent.last_day - 7

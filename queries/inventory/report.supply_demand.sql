@@ -44,16 +44,9 @@ with told as (
         } as place
     from facts.ledger_hour as hour
     inner join period.capacity as capacity
-        on
-            hour.cluster = capacity.cluster
-            and hour.device_uuid = capacity.device_uuid
-            and hour.hour_start_at::date = capacity.day
-            and hour.hour_start_at < $until_at
-            and hour.hour_start_at + interval 1 hour > $since_at
-    anti join facts.node_allocation as node
-        on
-            capacity.cluster = node.cluster
-            and capacity.node_name = node.node_name
+        using (cluster, device_uuid)
+    anti join facts.node_allocation
+        using (cluster, node_name)
     anti join period.holder_day as unlabelled
         on
             unlabelled.cause != ''
@@ -63,6 +56,9 @@ with told as (
     where
         hour.pod = '' and not hour.is_reserved and hour.outage = ''
         and hour.activity not in ('unseen', 'effective', 'ineffective', 'busy')
+        and hour.hour_start_at::date = capacity.day
+        and hour.hour_start_at < $until_at
+        and hour.hour_start_at + interval 1 hour > $since_at
     group by hour.cluster, hour.hour_start_at, capacity.node_name, capacity.gpu_model
     union all by name
     select

@@ -33,10 +33,8 @@ with pod_look as (
         max(look.stands_until_at) as end_at
     from lake.pod
     inner join day.state_snapshot as look
-        on
-            pod.cluster = look.cluster
-            and look.kind = 'pods'
-            and pod.observed_at = look.observed_at
+        using (cluster, observed_at)
+    where look.kind = 'pods'
     group by all
 ),
 

@@ -100,12 +100,8 @@ run as (
         sum(overlap_ms(run.start_at, run.end_at, piece.start_at, piece.end_at)) / 1000 as lived_seconds
     from piece
     inner join day.device_run as run
-        on
-            piece.cluster = run.cluster
-            and piece.device_uuid = run.device_uuid
-            and run.gpu_instance_id != ''
-            and run.start_at < piece.end_at
-            and run.end_at > piece.start_at
+        using (cluster, device_uuid)
+    where run.gpu_instance_id != '' and run.start_at < piece.end_at and run.end_at > piece.start_at
     group by all
 ),
 
@@ -121,11 +117,7 @@ instance as (
     inner join run
         using (cluster, device_uuid, start_at)
     left join stretch
-        on
-            piece.cluster = stretch.cluster
-            and piece.device_uuid = stretch.device_uuid
-            and piece.start_at = stretch.start_at
-            and run.gpu_instance_id = stretch.gpu_instance_id
+        using (cluster, device_uuid, start_at, gpu_instance_id)
 ),
 
 fitted as (
@@ -213,17 +205,14 @@ claimant as (
             as all_share_ratio
     from piece
     inner join day.reservation
-        on
-            piece.cluster = reservation.cluster
-            and piece.device_uuid = reservation.device_uuid
-            and reservation.start_at < piece.end_at
-            and reservation.end_at > piece.start_at
+        using (cluster, device_uuid)
     anti join holder
         on
             piece.cluster = holder.cluster
             and piece.device_uuid = holder.device_uuid
             and reservation.gpu_instance_id = holder.gpu_instance_id
             and piece.start_at = holder.start_at
+    where reservation.start_at < piece.end_at and reservation.end_at > piece.start_at
     window same_unit as (partition by piece.cluster, piece.device_uuid, reservation.gpu_instance_id, piece.start_at)
 ),
 

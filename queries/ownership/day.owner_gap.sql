@@ -149,12 +149,11 @@ seen as (
         ) as end_at
     from lake.device_sample as sample
     inner join held
-        on
-            sample.cluster = held.cluster
-            and sample.device_uuid = held.device_uuid
-            and sample.gpu_instance_id in (held.gpu_instance_id, '')
-            and sample.seen_at < held.end_at
-            and held_until(sample.seen_at, sample.held_seconds) > held.start_at
+        using (cluster, device_uuid)
+    where
+        sample.gpu_instance_id in (held.gpu_instance_id, '')
+        and sample.seen_at < held.end_at
+        and held_until(sample.seen_at, sample.held_seconds) > held.start_at
     union
     select
         held.* exclude (start_at, end_at),

@@ -71,18 +71,16 @@ matched as (
         if(bearer.named_until_at < until_at, bearer.named_until_at, until_at) as known_until_at
     from claimed as run
     inner join bearer
-        on
-            run.cluster = bearer.cluster
-            and run.namespace = bearer.namespace
-            and run.pod = bearer.pod
-            and (
-                run.pod_uid = bearer.pod_uid
-                or (
-                    run.pod_uid = ''
-                    and run.end_at > bearer.named_from_at
-                    and run.start_at < coalesce(bearer.named_until_at, 'infinity'::timestamp)
-                )
+        using (cluster, namespace, pod)
+    where
+        (
+            run.pod_uid = bearer.pod_uid
+            or (
+                run.pod_uid = ''
+                and run.end_at > bearer.named_from_at
+                and run.start_at < coalesce(bearer.named_until_at, 'infinity'::timestamp)
             )
+        )
 ),
 
 cut as (

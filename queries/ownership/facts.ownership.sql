@@ -40,14 +40,12 @@ shared as (
         bool_or(list_has_any(run.claims, other.claims)) as is_one_claim
     from hinted as run
     inner join hinted as other
-        on
-            run.cluster = other.cluster
-            and run.device_uuid = other.device_uuid
-            and run.gpu_instance_id = other.gpu_instance_id
-            and run.start_at < other.end_at
-            and run.end_at > other.start_at
-            and (run.namespace, run.pod, run.pod_uid, run.container)
-            != (other.namespace, other.pod, other.pod_uid, other.container)
+        using (cluster, device_uuid, gpu_instance_id)
+    where
+        run.start_at < other.end_at
+        and run.end_at > other.start_at
+        and (run.namespace, run.pod, run.pod_uid, run.container)
+        != (other.namespace, other.pod, other.pod_uid, other.container)
     group by all
 ),
 

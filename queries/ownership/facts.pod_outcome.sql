@@ -39,10 +39,8 @@ select
     max(told.listed_until_at) as seen_at
 from holder
 inner join told
-    on
-        holder.cluster = told.cluster
-        and holder.namespace = told.namespace
-        and holder.pod = told.pod
-        and (holder.pod_uid = told.pod_uid or holder.pod_uid = '')
-where told.outcome is not null and told.listed_until_at is not null
+    using (cluster, namespace, pod)
+where
+    told.outcome is not null and told.listed_until_at is not null
+    and (holder.pod_uid = told.pod_uid or holder.pod_uid = '')
 group by holder.cluster, holder.namespace, holder.pod, holder.pod_uid

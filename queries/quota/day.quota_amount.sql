@@ -139,9 +139,8 @@ told as (
         watch.start_at
     from way
     inner join day.quota_watch as watch
-        on
-            way.cluster = watch.cluster
-            and watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
+        using (cluster)
+    where watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
     union
     select
         cluster,
@@ -215,20 +214,9 @@ summed as (
     inner join known
         using (cluster, system, resource, flavor, scope)
     left join changed
-        on
-            step.cluster = changed.cluster
-            and step.system = changed.system
-            and step.resource = changed.resource
-            and step.flavor = changed.flavor
-            and known.quota = changed.quota
-            and step.start_at = changed.start_at
+        using (cluster, system, resource, flavor, quota, start_at)
     left join before
-        on
-            step.cluster = before.cluster
-            and step.system = before.system
-            and step.resource = before.resource
-            and step.flavor = before.flavor
-            and known.quota = before.quota
+        using (cluster, system, resource, flavor, quota)
     window one as (
         partition by step.cluster, step.system, step.resource, step.flavor, known.quota
         order by step.start_at

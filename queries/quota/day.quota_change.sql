@@ -124,8 +124,5 @@ select
     free.start_at
 from waited
 inner join day.quota_free as free
-    on
-        waited.cluster = free.cluster
-        and waited.request_gpus = free.request_gpus
-        and free.start_at > waited.start_at
-        and free.start_at < waited.end_at
+    using (cluster, request_gpus)
+where free.start_at > waited.start_at and free.start_at < waited.end_at

@@ -134,14 +134,10 @@ named_in_koordinator as (
         end as place
     from day.quota_pod as pod
     inner join quota
-        on
-            pod.cluster = quota.cluster
-            and quota.system = 'koordinator'
+        using (cluster)
     left join home
-        on
-            quota.cluster = home.cluster
-            and quota.quota = home.quota
-            and pod.namespace = home.namespace
+        using (cluster, quota, namespace)
+    where quota.system = 'koordinator'
 ),
 
 own as (
@@ -180,20 +176,14 @@ flavored as (
         flavor.resource,
         flavor.flavor
     from own
-    inner join day.quota_pod as pod
+    inner join day.quota_pod
         using (cluster, pod_uid)
     inner join day.quota_flavor as flavor
         using (cluster, quota)
     left join day.quota_placement as placed
-        on
-            own.cluster = placed.cluster
-            and own.quota = placed.quota
-            and flavor.resource = placed.resource
-            and pod.placement = placed.placement
+        using (cluster, quota, resource, placement)
     left join node
-        on
-            pod.cluster = node.cluster
-            and pod.node_name = node.node_name
+        using (cluster, node_name)
     where own.system = 'kueue'
     qualify row_number() over (
         partition by own.cluster, own.quota, own.pod_uid, flavor.resource

@@ -21,21 +21,13 @@ from day.quota_member as member
 inner join day.quota_pod as pod
     using (cluster, pod_uid)
 inner join day.quota_native as native
-    on
-        member.system = native.system
-        and pod.requests::text = native.requests
-semi join day.quota_unit as unit
-    on
-        native.system = unit.system
-        and native.resource = unit.resource
-semi join day.quota_terms as span
-    on
-        member.cluster = span.cluster
-        and member.system = span.system
-        and member.quota = span.quota
-        and member.flavor = span.flavor
-        and native.resource = span.resource
+    using (system)
+semi join day.quota_unit
+    using (system, resource)
+semi join day.quota_terms
+    using (cluster, system, quota, flavor, resource)
 where
     native.amount_native > 0
     and (member.flavor = '' or list_contains(member.resources, native.resource))
     and (pod.ended_at > pod.created_at or pod.ended_at is null)
+    and pod.requests::text = native.requests

@@ -25,10 +25,8 @@ with seen as (
         look.is_followed
     from lake.workload as workload
     inner join day.state_snapshot as look
-        on
-            workload.cluster = look.cluster
-            and look.kind = 'workloads.kueue.x-k8s.io'
-            and workload.observed_at = look.observed_at
+        using (cluster, observed_at)
+    where look.kind = 'workloads.kueue.x-k8s.io'
 ),
 
 local_queue as (

@@ -41,10 +41,8 @@ state as (
         { 'what': 'observed ' || label.label, 'from_at': label.start_at, 'until_at': label.end_at, 'whose': '' } as span
     from own
     inner join day.quota_label as label
-        on
-            own.cluster = label.cluster
-            and own.system = 'nos'
-            and own.pod_uid = label.pod_uid
+        using (cluster, pod_uid)
+    where own.system = 'nos'
     union all
     select
         own.*,
@@ -56,18 +54,14 @@ state as (
         } as span
     from own
     inner join day.quota_label as observed
-        on
-            own.cluster = observed.cluster
-            and own.system = 'nos'
-            and own.pod_uid = observed.pod_uid
+        using (cluster, pod_uid)
     inner join day.quota_pod_label as ruled
-        on
-            own.cluster = ruled.cluster
-            and own.quota = ruled.quota
-            and own.pod_uid = ruled.pod_uid
-            and observed.label != ruled.label
-            and observed.start_at < ruled.end_at::timestamp
-            and ruled.start_at::timestamp < observed.end_at
+        using (cluster, quota, pod_uid)
+    where
+        own.system = 'nos'
+        and observed.label != ruled.label
+        and observed.start_at < ruled.end_at::timestamp
+        and ruled.start_at::timestamp < observed.end_at
     union all
     select
         own.*,

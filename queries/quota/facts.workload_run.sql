@@ -78,17 +78,9 @@ select
     coalesce(size.request_gpus, 0) as request_gpus
 from day.workload_run as run
 inner join seen
-    on
-        run.cluster = seen.cluster
-        and run.queued_at < seen.until_at
-        and (run.ended_at is null or run.ended_at > seen.since_at)
+    using (cluster)
 left join size
-    on
-        run.cluster = size.cluster
-        and run.workload_uid = size.workload_uid
-        and run.attempt = size.attempt
+    using (cluster, workload_uid, attempt)
 left join ran
-    on
-        run.cluster = ran.cluster
-        and run.workload_uid = ran.workload_uid
-        and run.attempt = ran.attempt
+    using (cluster, workload_uid, attempt)
+where run.queued_at < seen.until_at and (run.ended_at is null or run.ended_at > seen.since_at)

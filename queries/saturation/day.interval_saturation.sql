@@ -40,11 +40,8 @@ event as (
         list(distinct xid_event.xid_code order by xid_event.xid_code) as codes
     from facts.xid_event
     inner join day.ownership_interval
-        on
-            xid_event.cluster = ownership_interval.cluster
-            and xid_event.device_uuid = ownership_interval.device_uuid
-            and xid_event.seen_at >= ownership_interval.start_at
-            and xid_event.seen_at < ownership_interval.end_at
+        using (cluster, device_uuid)
+    where xid_event.seen_at >= ownership_interval.start_at and xid_event.seen_at < ownership_interval.end_at
     group by all
 )
 

@@ -110,11 +110,8 @@ held as (
         span.start_at
     from facts.ownership
     inner join span
-        on
-            ownership.cluster = span.cluster
-            and ownership.device_uuid = span.device_uuid
-            and ownership.start_at < span.end_at
-            and ownership.end_at > span.start_at
+        using (cluster, device_uuid)
+    where ownership.start_at < span.end_at and ownership.end_at > span.start_at
 )
 
 select

@@ -82,11 +82,10 @@ sampled as (
         ) as end_ms
     from lake.sample
     inner join line
-        on
-            sample.cluster = line.cluster
-            and sample.series_id = line.series_id
-            and epoch_ms(sample.seen_at) < epoch_ms(line.end_at)
-            and epoch_ms(sample.seen_at) + 1000 * sample.held_seconds > epoch_ms(line.start_at)
+        using (cluster, series_id)
+    where
+        epoch_ms(sample.seen_at) < epoch_ms(line.end_at)
+        and epoch_ms(sample.seen_at) + 1000 * sample.held_seconds > epoch_ms(line.start_at)
 ),
 
 -- A series does not overlap itself. Of copies each reaches to the next; of those of one instant the last, largest one counts.
