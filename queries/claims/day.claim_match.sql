@@ -213,12 +213,7 @@ partition_device as (
 
 ordered_device as (
     select
-        cluster,
-        driver,
-        pool,
-        device,
-        device_uuid,
-        profile,
+        partition_device.*,
         row_number() over (
             partition by cluster, device_uuid, profile
             order by try_cast(regexp_extract(device, '(\d+)$', 1) as integer), device

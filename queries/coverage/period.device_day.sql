@@ -38,13 +38,7 @@ due as (
     from facts.expected_device
     union all by name
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
-        node_name,
-        gpu_model,
-        driver_version,
+        hourly.* exclude (observed_seconds),
         last_hour_at + interval 1 hour as last_seen_at,
         first_hour_at as due_from_at,
         day + interval 1 day as due_until_at,

@@ -96,14 +96,7 @@ touched as (
 ),
 
 held as (
-    select
-        cluster,
-        source,
-        node_name,
-        resource,
-        effective_units,
-        start_at,
-        end_at
+    select asked.*
     from asked
     anti join doubled
         using (cluster, source, node_name, resource)

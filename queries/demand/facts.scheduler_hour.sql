@@ -51,19 +51,6 @@ hourly as (
     where value is not null
 ),
 
-opencost as (
-    select
-        *,
-        labels['resource'] as resource,
-        case signal
-            when 'cluster_gpu_pending_pod_count' then 'pending_pod_count'
-            when 'cluster_gpu_pending_request_total' then 'pending_request_units'
-            when 'cluster_gpu_requested_allocatable_ratio' then 'requested_allocatable_ratio'
-        end as gauge
-    from lake.series
-    where starts_with(signal, 'cluster_gpu_')
-),
-
 held as (
     select
         * exclude (start_at, end_at, value),
@@ -74,15 +61,22 @@ held as (
     from hourly
     union all by name
     select
-        opencost.*,
+        series.*,
+        labels['resource'] as resource,
+        case signal
+            when 'cluster_gpu_pending_pod_count' then 'pending_pod_count'
+            when 'cluster_gpu_pending_request_total' then 'pending_request_units'
+            when 'cluster_gpu_requested_allocatable_ratio' then 'requested_allocatable_ratio'
+        end as gauge,
         true as is_opencosts,
         date_trunc('hour', sample.seen_at)::timestamp as hour_start_at,
         'opencost' as source,
         sample.value,
         sample.held_seconds
-    from opencost
+    from lake.series
     inner join lake.sample
         using (cluster, series_id)
+    where starts_with(signal, 'cluster_gpu_')
 )
 
 select

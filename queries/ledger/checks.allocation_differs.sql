@@ -45,10 +45,7 @@ requested as (
 ),
 
 told_twice as (
-    select
-        cluster,
-        node_name,
-        day
+    select seen.*
     from seen
     semi join named
         using (cluster, node_name, day)

@@ -105,7 +105,7 @@ placed as (
         using (cluster, node_name, day)
 ),
 
-flagged as (
+bucketed as (
     select
         *,
         outage = '' or pod != '' or is_reserved or activity in ('effective', 'ineffective', 'busy') as is_usable,
@@ -113,22 +113,9 @@ flagged as (
         pod != '' and not is_reserved as is_held,
         activity in ('effective', 'ineffective', 'busy') as is_active,
         activity != 'untold' as is_told,
-        is_unsliced or stranding != '' as is_fragmented
-    from placed
-    where gpu_seconds > 0
-),
-
-judged as (
-    select
-        *,
+        is_unsliced or stranding != '' as is_fragmented,
         -- No one is a holder too: one that is known where the GPU does nothing and labels are not missing.
-        is_held or (not is_active and (is_reserved or label_cause = '')) as is_owner_known
-    from flagged
-),
-
-bucketed as (
-    select
-        *,
+        is_held or (not is_active and (is_reserved or label_cause = '')) as is_owner_known,
         unnest([
             entry.bucket for entry in [
                 { 'bucket': 'unavailable', 'holds': not is_usable },
@@ -158,7 +145,8 @@ bucketed as (
                 }
             ] if entry.holds
         ]) as bucket
-    from judged
+    from placed
+    where gpu_seconds > 0
 )
 
 select

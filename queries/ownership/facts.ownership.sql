@@ -117,7 +117,7 @@ judged as (
         using (cluster, namespace, pod, container)
 ),
 
-told as (
+certain as (
     select
         *,
         case
@@ -142,19 +142,13 @@ told as (
             when is_virtual then 'one owner named; virtual GPUs would name others'
             else shares_evidence || '; without virtual GPUs others may be unnamed'
         end as sharing_evidence,
-        not is_shared and not is_mig and not is_virtual and shares_evidence is not null as is_unsure
-    from judged
-),
-
-certain as (
-    select
-        *,
+        not is_shared and not is_mig and not is_virtual and shares_evidence is not null as is_unsure,
         case
             when is_alternating or is_unsure or is_ambiguous then 'ambiguous'
             when is_absence then 'inferred'
             else 'certain'
         end as certainty
-    from told
+    from judged
 )
 
 select

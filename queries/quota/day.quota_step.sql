@@ -72,10 +72,10 @@ with joined as (
             and moment.start_at >= free.start_at
 ),
 
--- Volcano keeps a guarantee for its queue alone: what is guaranteed and not used is not lent.
-owned as (
+pooled as (
     select
         *,
+        -- Volcano keeps a guarantee for its queue alone: what is guaranteed and not used is not lent.
         case
             when system != 'volcano' then guaranteed_native
             when deserved_native is not null then greatest(deserved_native, guaranteed_native)
@@ -85,13 +85,7 @@ owned as (
             when system = 'volcano' then greatest(deserved_native, guaranteed_native)
             else guaranteed_native
         end as promised_native,
-        if(system = 'volcano', greatest(delivered_native, guaranteed_native), delivered_native) as kept_native
-    from joined
-),
-
-borrowing as (
-    select
-        *,
+        if(system = 'volcano', greatest(delivered_native, guaranteed_native), delivered_native) as kept_native,
         if(own_native is null, null, greatest(0, delivered_native - own_native)) as borrowed_native,
         case
             when own_native is null then null
@@ -102,17 +96,11 @@ borrowing as (
             promised_native is null or demanded_native is null,
             null,
             greatest(0, least(promised_native, demanded_native) - delivered_native)
-        ) as unmet_native
-    from owned
-),
-
-pooled as (
-    select
-        *,
+        ) as unmet_native,
         sum(borrowed_native) filter (where not is_parent) over pool_now as pool_borrowed_native,
         sum(lendable_native) filter (where not is_parent) over pool_now as pool_lendable_native,
         sum(delivered_native) filter (where not is_parent) over system_now as system_delivered_native
-    from borrowing
+    from joined
     window
         pool_now as (partition by cluster, system, resource, flavor, pool, start_at),
         system_now as (partition by cluster, system, resource, flavor, start_at)

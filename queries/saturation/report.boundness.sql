@@ -9,7 +9,7 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, node_name, gpu_model, bound_by, boundness, scope
 --   bound_by   compute, bandwidth, io, latency, ineffective, power, heat, hardware, rejected, memory: those that hold; unclear where none does
 --   boundness  the same as a sentence
-with told as (
+with sentenced as (
     select
         *,
         [entry for entry in [
@@ -24,13 +24,7 @@ with told as (
             if(is_work_rejected, 'rejected', null),
             if(is_memory_pressured and not is_work_rejected, 'memory', null)
         ] if entry is not null] as limits,
-        device_seconds < $boundness_seconds_min as is_short
-    from period.boundness
-),
-
-sentenced as (
-    select
-        *,
+        device_seconds < $boundness_seconds_min as is_short,
         [
             case limit_name
                 when 'compute' then format('Compute-bound: SM activity {:.0f} %.', 100 * sm_active_avg)
@@ -51,7 +45,7 @@ sentenced as (
             end
             for limit_name in limits
         ] as sentences
-    from told
+    from period.boundness
 )
 
 select
