@@ -181,6 +181,7 @@ KINDS = {
     "rule": 'struct("key" varchar, operator varchar, "values" varchar[])',
     "labels": "map(varchar, varchar)",
     "message": "varchar",
+    "method": "varchar",
     "wanted_model": "varchar",
     "resources": "varchar",
     "is_selective": "boolean",

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"_(seconds|joules|watts|ratio|bytes|count|hours|units|gpus|max|min|avg|at_once|index|native)$|^priority$")
 
+_LATER = {"device_sample": ("is_energy_refused",)}
+"""Columns that files of the same schema may lack: older ones."""
+
 
 def views(
     con: duckdb.DuckDBPyConnection,
@@ -48,12 +51,13 @@ def views(
 def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[str], wanted: Mapping[str, Collection[str]]) -> str:
     """The name under which a table of the lake stands now; '' for facts that no day ever had and nobody describes."""
     name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
-    known, schema, columns = TABLE_BY_NAME.get(table), lake.root.schemas.get(table), wanted.get(name, ())
+    known, schema = TABLE_BY_NAME.get(table), lake.root.schemas.get(table)
+    columns = wanted.get(name, _LATER.get(table, ()))
     if files:
         create_view(con, name, files, _doubles(known))
         there = {*con.table(name).columns} if columns else set()
         if lacking := [column for column in columns if column not in there]:
-            create_view(con, name, files, {}, lacking)
+            create_view(con, name, files, _doubles(known), lacking)
     elif known or schema or columns:
         found = known.schema if known else pa.ipc.read_schema(pa.py_buffer(schema)) if schema else pa.schema([])
         lacking = [column for column in columns if column not in (*found.names, "cluster", "date")]

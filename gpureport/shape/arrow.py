@@ -44,7 +44,7 @@ def device_sample_table(devices: Sequence[tuple[DeviceKey, DeviceRows]]) -> pa.T
         "joined_count": pa.array(_join([rows.joined_count for _, rows in devices], np.int16)),
     }
     present = {name for _, rows in devices for name in rows.columns}
-    nothing = {kind: pa.nulls(sum(counts), kind) for kind in (pa.float64(), pa.int32())}
+    nothing = {kind: pa.nulls(sum(counts), kind) for kind in (pa.float64(), pa.int32(), pa.bool_())}
     for field in DEVICE_SAMPLE.schema:
         if field.name in present:
             columns[field.name] = _signal_column(field, devices, counts)

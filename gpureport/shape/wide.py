@@ -105,7 +105,8 @@ def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.
     is_own = np.logical_or.reduce([grid.is_own for grid in grids])[kept]
     guessed = np.logical_or.reduce([grid.spans.is_guessed[grid.sample] & grid.is_held for grid in grids])[kept]
     count = int(kept.sum())
-    return DeviceRows(starts[kept], (ends - starts)[kept], ~is_own, guessed, np.zeros(count, np.int16))
+    columns = {"is_energy_refused": np.zeros(count)}
+    return DeviceRows(starts[kept], (ends - starts)[kept], ~is_own, guessed, np.zeros(count, np.int16), columns)
 
 
 def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kept: NDArray[np.bool_]) -> None:
@@ -124,6 +125,8 @@ def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kep
             grown = growth(each.values, grid.spans.is_linked, each.refused)
             rows.columns[signal.increase_name] = _share(grown, grid, sample, is_held, rows)
             rows.columns[signal.gap_increase_name] = np.where(is_own, grown.gap_increase[sample], np.nan)
+        if name == "energy_joules" and each.refused is not None:
+            rows.columns["is_energy_refused"] = (is_held & ~np.isnan(each.refused)[sample]).astype(np.float64)
 
 
 def _share(grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:

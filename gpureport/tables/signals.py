@@ -137,6 +137,9 @@ def signal_columns(signal: Signal) -> list[Column]:
                 True,
             ),
         ]
+    if signal.name == "energy_joules":
+        doc = "the growth to the next sample is not believed; null in files of older versions"
+        columns.append(Column("is_energy_refused", pa.bool_(), doc, True))
     if signal.kind == "code":
         columns.append(Column("xid_event_code", pa.int32(), "the code, where it changed to a new non-zero one here", True))
     return columns

@@ -1,12 +1,12 @@
 -- Energy of each GPU per UTC day: facts.device_power_hour added over hours.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, day
 -- reads:  facts.device_power_hour
 -- params: since_at, until_at
 -- source: facts.device_power_hour
 -- columns: cluster, device_uuid, day, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, attributed_joules, unattributed_joules,
---          gap_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds, measured_known_count,
+--          gap_joules, corrected_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds, measured_known_count,
 --          idle_known_count
 --   counter_seconds       s of measured_seconds whose energy the counter tells
 --   counter_joules        J, growth of the counter where power is known too

@@ -3,17 +3,18 @@
 -- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error tells of a mistake.
 -- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, device_uuid, hour_start_at
--- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour
+-- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
 -- params:
 -- source: day.power_interval, facts.power_hour, day.energy_gap
 -- columns: cluster, device_uuid, hour_start_at, layout, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, attributed_joules,
---          unattributed_joules, gap_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds,
+--          unattributed_joules, gap_joules, corrected_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds,
 --          idle_watts, idle_source, power_watts_min, power_watts_max
 --   counter_seconds       s of measured_seconds whose energy the counter tells
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
+--   corrected_joules      J by power while the counter's growth was not believed; null in days of older versions
 --   held_seconds          s of them in which somebody held it
 with span as (
     select
@@ -64,6 +65,23 @@ gap as (
     group by cluster, device_uuid, hour_start_at
 ),
 
+refused as (
+    select
+        cluster,
+        device_uuid,
+        date_trunc('hour', seen_at)::timestamp as hour_start_at,
+        sum(power_watts::double * held_seconds) as refused_joules
+    from lake.device_sample
+    where is_energy_refused and gpu_instance_id = ''
+    group by all
+),
+
+judged as (
+    select distinct cluster
+    from lake.device_sample
+    where is_energy_refused is not null
+),
+
 held as (
     select
         cluster,
@@ -100,6 +118,7 @@ split as (
         seen.*,
         if(look.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
         gap.gap_joules,
+        if(judged.cluster is null, null, coalesce(refused.refused_joules, 0)) as refused_joules,
         coalesce(seen.measured_joules, 0) + coalesce(gap.gap_joules, 0) as all_joules,
         coalesce(held.attributed_joules, 0) as attributed_joules,
         coalesce(seen.free_joules, 0) + coalesce(bystander.active_joules, 0) + coalesce(gap.gap_joules, 0) as unattributed_joules,
@@ -107,6 +126,9 @@ split as (
     from seen
     left join gap
         using (cluster, device_uuid, hour_start_at)
+    left join refused
+        using (cluster, device_uuid, hour_start_at)
+    left join judged on seen.cluster = judged.cluster
     left join day.claim_snapshot as look on seen.cluster = look.cluster
     left join reserved
         using (cluster, device_uuid, hour_start_at)
@@ -129,6 +151,7 @@ select
     if(split.is_measured, split.attributed_joules, null) as attributed_joules,
     if(split.is_measured, split.unattributed_joules, null) as unattributed_joules,
     split.gap_joules,
+    if(split.is_measured, least(split.refused_joules, split.all_joules), null) as corrected_joules,
     if(
         split.is_measured,
         round(split.all_joules - coalesce(split.idle_joules, 0) - split.attributed_joules - split.unattributed_joules, 6) + 0,

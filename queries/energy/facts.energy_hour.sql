@@ -3,19 +3,21 @@
 -- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
 -- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds.
 --
--- revision: 1
+-- revision: 2
 -- grain:  cluster, hour_start_at, namespace, is_held, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
 -- source: facts.power_hour, facts.device_power_hour
 -- columns: cluster, hour_start_at, namespace, is_held, node_name, gpu_model, energy_method, active_joules, held_joules, idle_joules,
---          unattributed_joules, never_active_joules, energy_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
+--          unattributed_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
 --          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds
 --   namespace                    workload namespace; '' of the unallocated part
 --   is_held                      false of the unallocated part
 --   energy_joules                J in all: active, held, idle and unattributed; null where none is known
 --   idle_joules                  J of the idle baseline; unknown counts as 0, for then all is above it
 --   never_active_joules          J of containers that were not active on the device in all of the day
+--   corrected_joules             J of energy_joules by power while the counter's growth was not believed; null in days of older versions
+--   share_error_joules           J of active_joules by which sharing may be off
 --   measured_seconds             s whose energy is known, of each holder; of the unallocated part the time without a holder
 --   measured_gpu_seconds         s of them x its part of the GPU; of the unallocated part the time without a holder
 --   device_measured_seconds_max  s of the hour in which energy is known, of the GPU with most
@@ -40,6 +42,7 @@ with place as (
 board as (
     select
         device.*,
+        device.corrected_joules / nullif(device.measured_joules, 0) as corrected_ratio,
         case
             when device.counter_seconds is null then 'unknown'
             when device.counter_seconds > device.measured_seconds - 1e-6 then 'counter'
@@ -64,6 +67,7 @@ holder as (
         board.node_name,
         board.gpu_model,
         board.energy_method,
+        board.corrected_ratio,
         board.measured_seconds as device_measured_seconds,
         coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
@@ -101,6 +105,8 @@ part as (
         if(active_joules is null, null, coalesce(idle_joules, 0)) as idle_joules,
         if(active_joules is null, null, 0) as unattributed_joules,
         if(is_never_active, held_joules + coalesce(idle_joules, 0), active_joules * 0) as never_active_joules,
+        corrected_ratio,
+        active_joules * share_error_ratio(method, equal_seconds, active_seconds) as share_error_joules,
         measured_seconds,
         gpu_seconds as measured_gpu_seconds,
         device_measured_seconds,
@@ -123,6 +129,8 @@ part as (
         greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(held.idle_joules, 0), 6)) as idle_joules,
         board.unattributed_joules,
         0 as never_active_joules,
+        board.corrected_ratio,
+        0 as share_error_joules,
         board.measured_seconds - board.held_seconds as measured_seconds,
         board.measured_seconds - board.held_seconds as measured_gpu_seconds,
         board.measured_seconds as device_measured_seconds,
@@ -137,8 +145,9 @@ part as (
 
 whole as (
     select
-        *,
+        * exclude (corrected_ratio),
         active_joules + held_joules + idle_joules + unattributed_joules as energy_joules,
+        energy_joules * corrected_ratio as corrected_joules,
         if(sm_active_gpu_seconds is null, null, active_joules) as sm_active_joules
     from part
     order by all

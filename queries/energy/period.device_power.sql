@@ -6,6 +6,7 @@
 -- source: facts.device_power_hour
 -- columns:
 --   measured_joules  J, energy
+--   corrected_joules J of them by power while the counter's growth was not believed; null with a day of an older version
 --   is_implausible   counter and power were seen and contradict each other, so that no energy is known
 --   idle_joules      J of the idle baseline, held or not; null where the baseline is unknown at some time
 with corrected as (
@@ -33,6 +34,7 @@ select
     end as energy_method,
     sum(measured_seconds) is null and sum(integral_joules) is not null as is_implausible,
     coalesce(any_value(corrected.corrected_sample_count), 0)::bigint as corrected_sample_count,
+    if(count(corrected_joules) = count(measured_joules), sum(corrected_joules), null) as corrected_joules,
     sum(counter_joules) as counter_joules,
     sum(integral_joules) as integral_joules,
     if(sum(idle_known_count) = sum(measured_known_count), sum(idle_joules), null) as idle_joules,

@@ -3,12 +3,12 @@
 -- Summed over all containers, together with idle and unattributed energy of the devices, it is what the devices measured.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
--- reads:  period.device_power, period.figure, period.power, period.sum
+-- reads:  period.device_power, period.figure, period.power, period.sensor_accuracy, period.sum
 -- params: figure_min_coverage_ratio, idle_policy
 -- source: facts.power_hour; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, else DCGM_FI_DEV_POWER_USAGE
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, active_joules, held_joules, idle_joules,
 --          active_joules_kepler, active_watts_avg, idle_watts, idle_source, observed_seconds, method, hours_method, scope,
---          active_joules_unweighted, charged_joules, active_watts_max, sm_active_watts, measured_seconds, energy_method, active_seconds,
+--          active_joules_unweighted, charged_joules, active_watts_max, sm_active_watts, measured_seconds, energy_method, corrected_joules, energy_accuracy_ratio, active_seconds,
 --          held_seconds, activity_unknown_seconds, equal_seconds, clamped_count, unknown_reasons
 --   active_joules             J above idle in active time: its share of the device's
 --   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
@@ -23,6 +23,8 @@ with device as (
     select
         power.*,
         if(power.is_implausible, 'implausible', 'not_collected') as unmeasured_reason,
+        power.corrected_joules / nullif(power.measured_joules, 0) as corrected_ratio,
+        accuracy.accuracy_ratio,
         coalesce(total.gpu_model, '') as gpu_model
     from period.device_power as power
     left join period.sum as total
@@ -31,6 +33,7 @@ with device as (
             and power.device_uuid = total.device_uuid
             and total.gpu_instance_id = ''
             and total.subject = 'device'
+    left join period.sensor_accuracy as accuracy on total.gpu_model = accuracy.gpu_model
 ),
 
 -- A pool is the devices of one model of a cluster: its holders pay for what was free, in proportion to their own idle energy.
@@ -59,6 +62,10 @@ charged as (
         power.*,
         device.energy_method,
         device.unmeasured_reason,
+        device.corrected_ratio,
+        device.accuracy_ratio,
+        power.active_joules + power.held_joules + coalesce(power.idle_joules, 0) as all_joules,
+        power.active_joules * share_error_ratio(power.method, power.equal_seconds, power.active_seconds) as error_joules,
         case $idle_policy
             when 'holder' then power.active_joules + power.held_joules + if(power.idle_source = 'unknown', 0, power.idle_joules)
             when 'pool' then power.active_joules + power.held_joules + power.idle_joules * pool.pool_ratio
@@ -126,6 +133,8 @@ select
     if(judged.sm_reason is null, judged.active_joules / judged.sm_active_ratio_seconds, null) as sm_active_watts,
     coalesce(judged.measured_seconds, 0) as measured_seconds,
     coalesce(judged.energy_method, 'none') as energy_method,
+    judged.all_joules * judged.corrected_ratio as corrected_joules,
+    judged.accuracy_ratio + judged.error_joules / nullif(judged.all_joules, 0) as energy_accuracy_ratio,
     coalesce(judged.active_seconds, 0) as active_seconds,
     coalesce(judged.held_seconds, 0) as held_seconds,
     coalesce(judged.activity_unknown_seconds, 0) as activity_unknown_seconds,
@@ -144,6 +153,15 @@ select
             when judged.above_reason is not null then judged.above_reason
             when judged.active_joules is null then 'not_collected'
             when judged.active_watts_max is null then if(judged.active_seconds > 0, 'not_collected', 'not_active')
+        end),
+        ('corrected_joules', case
+            when judged.all_joules is null then coalesce(judged.unmeasured_reason, 'not_collected')
+            when judged.corrected_ratio is null then if(judged.all_joules > 0, 'older_facts', 'no_time')
+        end),
+        ('energy_accuracy_ratio', case
+            when judged.all_joules is null then coalesce(judged.unmeasured_reason, 'not_collected')
+            when judged.accuracy_ratio is null then 'accuracy_unknown'
+            when judged.all_joules = 0 then 'no_time'
         end),
         ('sm_active_watts', coalesce(judged.sm_reason, if(judged.active_joules is null, 'not_collected', null)))
     ]) as unknown_reasons

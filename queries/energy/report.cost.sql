@@ -8,7 +8,7 @@
 -- params: prices, carbon
 -- source: facts.energy_hour; prices and carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
---          energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
+--          energy_method, energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
 --   allocated_gpu_hours   GPU-hours held
 --   used_gpu_hours        GPU-hours held x activity of what was held; null where no activity is known
 --   allocated_cost        allocated_gpu_hours x the model's price
@@ -85,6 +85,7 @@ part as (
         energy.*,
         energy.hour_start_at::date as day,
         accuracy.accuracy_ratio,
+        energy.share_error_joules / 3.6e6 as error_kwh,
         energy.energy_joules / 3.6e6 as gpu_kwh,
         energy.energy_joules / 3.6e6 * factor.pue_ratio as whole_kwh,
         location.kwh_grams as location_grams,
@@ -106,7 +107,9 @@ summed as (
         sum(gpu_seconds) / 3600 as allocated_gpu_hours,
         if(count(used_gpu_seconds) = count(*), sum(used_gpu_seconds), null) / 3600 as used_gpu_hours,
         sum(gpu_kwh) as energy_kwh,
-        min(accuracy_ratio) as energy_accuracy_ratio,
+        if(min(energy_method) = max(energy_method), min(energy_method), 'mixed') as energy_method,
+        min(accuracy_ratio) as sensor_ratio,
+        sensor_ratio + if(sum(gpu_kwh) > 0, sum(error_kwh) / sum(gpu_kwh), 0) as energy_accuracy_ratio,
         sum(whole_kwh) as facility_kwh,
         if(count(location_grams) = count(*), sum(whole_kwh * location_grams), null) as co2e_grams,
         if(count(market_grams) = count(*), sum(whole_kwh * market_grams), null) as co2e_market_grams,
@@ -144,6 +147,7 @@ select
     allocated_cost,
     used_cost,
     energy_kwh,
+    coalesce(energy_method, 'none') as energy_method,
     energy_accuracy_ratio,
     facility_kwh,
     energy_cost,
@@ -159,7 +163,9 @@ select
             else 'not_configured'
         end),
         ('energy_kwh', if(energy_kwh is null, 'not_collected', null)),
-        ('energy_accuracy_ratio', if(energy_accuracy_ratio is null, 'accuracy_unknown', null)),
+        ('energy_accuracy_ratio', case
+            when energy_accuracy_ratio is null then if(sensor_ratio is null, 'accuracy_unknown', 'older_facts')
+        end),
         ('facility_kwh', if(energy_kwh is null, 'not_collected', null)),
         ('energy_cost', case
             when energy_cost is not null then null

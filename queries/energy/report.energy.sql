@@ -7,7 +7,7 @@
 -- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.workload
 -- params:
 -- source: facts.energy_hour, facts.reserved_power_hour
--- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, energy_accuracy_ratio, active_joules, held_joules,
+-- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, held_joules,
 --          idle_joules, unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   energy_joules        J in all: active, held, idle and unattributed
 --   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free; unknown counts as 0
@@ -69,7 +69,9 @@ summed as (
         part.node_name,
         part.gpu_model,
         if(min(part.energy_method) = max(part.energy_method), min(part.energy_method), 'mixed') as energy_method,
-        any_value(accuracy.accuracy_ratio) as energy_accuracy_ratio,
+        sum(part.corrected_joules) as corrected_joules,
+        any_value(accuracy.accuracy_ratio) as sensor_ratio,
+        sensor_ratio + if(sum(part.energy_joules) > 0, sum(part.share_error_joules) / sum(part.energy_joules), 0) as energy_accuracy_ratio,
         coalesce(sum(columns('^(energy|active|held|idle|unattributed|never_active)_joules$')), 0) as "\0",
         sum(part.reserved_joules) as seen_reserved_joules,
         coalesce(sum(part.measured_seconds), 0) as measured_seconds
@@ -89,6 +91,7 @@ select
     summed.energy_joules,
     summed.energy_joules / 3.6e6 as energy_kwh,
     coalesce(summed.energy_method, 'none') as energy_method,
+    summed.corrected_joules,
     summed.energy_accuracy_ratio,
     summed.active_joules,
     summed.held_joules,
@@ -99,7 +102,10 @@ select
     summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
     unknown_reasons([
-        ('energy_accuracy_ratio', if(summed.energy_accuracy_ratio is null, 'accuracy_unknown', null)),
+        ('corrected_joules', case when summed.corrected_joules is null then if(summed.energy_joules > 0, 'older_facts', 'not_collected') end),
+        ('energy_accuracy_ratio', case
+            when summed.energy_accuracy_ratio is null then if(summed.sensor_ratio is null, 'accuracy_unknown', 'older_facts')
+        end),
         ('reserved_joules', if(looked.is_looked_at, null, 'not_looked_at')),
         ('power_watts_avg', if(summed.measured_seconds = 0, 'no_time', null))
     ]) as unknown_reasons

@@ -8,7 +8,7 @@
 -- reads:  facts.device_day, facts.energy_hour, facts.power_day, period.device_power, period.sensor_accuracy, period.workload
 -- params:
 -- source: facts.energy_hour, facts.power_day; label of the namespace that owners.team_label names
--- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, energy_accuracy_ratio, active_joules, held_joules, idle_joules,
+-- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, held_joules, idle_joules,
 --          unattributed_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
 --   dimension             cluster, day, node_name, gpu_model, team, namespace or workload: what the row is for
 --   value                 which of them; workloads as namespace/kind/name
@@ -33,7 +33,8 @@ named as (
         energy.hour_start_at::date as day,
         if(energy.is_held, coalesce(team.team, '(no team)'), '(nobody)') as team,
         energy.energy_joules * accuracy.accuracy_ratio as rated_joules,
-        if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count
+        if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count,
+        if(energy.corrected_joules is null and energy.energy_joules > 0, 1, 0) as uncounted_count
     from facts.energy_hour as energy
     left join team
         using (cluster, namespace)
@@ -54,7 +55,7 @@ grouped as (
         bool_or(is_held) as is_held,
         min(energy_method) as least_method,
         max(energy_method) as largest_method,
-        sum(columns('_joules$|^sm_|^unrated_|^measured_gpu_')),
+        sum(columns('_joules$|^sm_|^un(rated|counted)_|^measured_gpu_')),
         max(device_measured_seconds_max) as measured_seconds,
         sum(power_watts) as power_watts
     from named
@@ -107,8 +108,10 @@ holder as (
     select
         held.* exclude (measured_seconds, idle_joules, known_gpu_seconds),
         device.energy_method,
+        held.active_joules * share_error_ratio(held.method, held.equal_seconds, held.active_seconds) as share_error_joules,
         coalesce(held.idle_joules, 0) as idle_joules,
         held.active_joules + held.held_joules + coalesce(held.idle_joules, 0) as energy_joules,
+        energy_joules * device.corrected_joules / nullif(device.measured_joules, 0) as corrected_joules,
         if(
             sum(held.active_seconds) over (
                 partition by held.cluster, held.namespace, held.pod, held.pod_uid, held.container, held.device_uuid, held.gpu_instance_id, held.day
@@ -132,7 +135,7 @@ summed as (
         dimension,
         value,
         if(min(least_method) = max(largest_method), min(least_method), 'mixed') as energy_method,
-        sum(columns('_joules$|^sm_|^unrated_')),
+        sum(columns('_joules$|^sm_|^un(rated|counted)_')),
         sum(measured_gpu_seconds) / 3600 as measured_gpu_hours,
         sum(power_watts * measured_seconds) / nullif(sum(measured_seconds), 0) as power_watts_avg,
         max(power_watts) as hour_power_watts_max
@@ -150,6 +153,7 @@ each_dimension as (
         0 as unattributed_joules,
         sum(holder.energy_joules * holder.accuracy_ratio) as rated_joules,
         count(*) filter (where holder.accuracy_ratio is null and holder.energy_joules > 0) as unrated_count,
+        count(*) filter (where holder.corrected_joules is null and holder.energy_joules > 0) as uncounted_count,
         sum(holder.sm_active_gpu_seconds) as sm_active_gpu_seconds,
         sum(holder.known_gpu_seconds) / 3600 as measured_gpu_hours
     from holder
@@ -167,6 +171,13 @@ each_dimension as (
 judged as (
     select
         *,
+        -- What is measured of whole GPUs is not shared out.
+        if(dimension in ('team', 'namespace', 'workload'), share_error_joules, 0) as range_joules,
+        case
+            when unrated_count > 0 then 'accuracy_unknown'
+            when range_joules is null then 'older_facts'
+            when energy_joules = 0 then 'no_time'
+        end as range_reason,
         case
             when power_watts_avg is not null then null
             when dimension = 'workload' then 'added_by_day'
@@ -186,7 +197,8 @@ select
     energy_joules,
     energy_joules / 3.6e6 as energy_kwh,
     energy_method,
-    if(unrated_count = 0, rated_joules / nullif(energy_joules, 0), null) as energy_accuracy_ratio,
+    if(uncounted_count = 0, corrected_joules, null) as corrected_joules,
+    if(range_reason is null, (rated_joules + range_joules) / energy_joules, null) as energy_accuracy_ratio,
     active_joules,
     held_joules,
     idle_joules,
@@ -197,7 +209,8 @@ select
     if(sm_reason is null, sm_active_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,
     unknown_reasons([
-        ('energy_accuracy_ratio', case when unrated_count > 0 then 'accuracy_unknown' when energy_accuracy_ratio is null then 'no_time' end),
+        ('corrected_joules', if(uncounted_count > 0, 'older_facts', null)),
+        ('energy_accuracy_ratio', range_reason),
         ('power_watts_avg', watts_reason),
         ('hour_power_watts_max', watts_reason),
         ('sm_active_watts', sm_reason)

@@ -14,7 +14,7 @@
 --          memory_pressure_ratio, xid_error_count, xid_codes, dram_active_avg, dram_active_max, sm_active_avg, sm_active_max,
 --          sm_occupancy_avg, tensor_active_avg, pcie_tx_bytes_per_second_avg, pcie_rx_bytes_per_second_avg, nvlink_tx_bytes_per_second_avg,
 --          nvlink_rx_bytes_per_second_avg, pcie_tx_ratio_avg, pcie_rx_ratio_avg, nvlink_tx_ratio_avg, nvlink_rx_ratio_avg, nvlink_source,
---          any_throttle_ratio_min, energy_joules, energy_method, corrected_sample_count, idle_joules, attributed_joules,
+--          any_throttle_ratio_min, energy_joules, energy_method, corrected_sample_count, corrected_joules, idle_joules, attributed_joules,
 --          unattributed_joules, closing_error_joules, counter_joules, integral_joules, counter_difference_joules, power_watts_avg, power_watts_max, power_limit_watts_max, gpu_util_ratio_avg,
 --          gpu_temp_celsius_avg, gpu_temp_celsius_max, memory_temp_celsius_avg, memory_temp_celsius_max, sm_clock_hertz_avg,
 --          sm_clock_hertz_max, memory_clock_hertz_avg, memory_clock_hertz_max, pcie_replay_count, memory_total_bytes, gpu_usage_seen_seconds,
@@ -168,6 +168,7 @@ select
     if(health.energy_reason is null, power.measured_joules, null) as energy_joules,
     coalesce(power.energy_method, 'none') as energy_method,
     power.corrected_sample_count,
+    power.corrected_joules,
     if(health.energy_reason is null, power.idle_joules, null) as idle_joules,
     if(health.energy_reason is null, power.attributed_joules, null) as attributed_joules,
     if(health.energy_reason is null, power.unattributed_joules, null) as unattributed_joules,
@@ -199,6 +200,7 @@ select
         unknown_reasons([
             ('unheld_seconds', if(total.is_split, 'instance_scope', unnamed.cause)),
             ('energy_joules', health.energy_reason),
+            ('corrected_joules', if(power.corrected_joules is null, coalesce(health.energy_reason, 'older_facts'), null)),
             ('idle_joules', coalesce(health.energy_reason, case
                 when power.measured_joules is null then health.board_reason
                 when power.idle_joules is null then 'idle_unknown'
