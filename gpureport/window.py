@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TypeVar
+from zoneinfo import ZoneInfo
 
 from gpureport.errors import UsageError
 
@@ -31,9 +32,27 @@ def plain(instant: datetime) -> datetime:
     return instant.astimezone(UTC).replace(tzinfo=None)
 
 
-def day_start(day: date) -> datetime:
-    """Midnight UTC at which the day begins."""
-    return datetime.combine(day, time(), tzinfo=UTC)
+def local(instant: datetime, zone: str) -> datetime:
+    """The instant on the clocks of a time zone, without the zone."""
+    return instant.astimezone(parse_zone(zone)).replace(tzinfo=None)
+
+
+def day_start(day: date, zone: tzinfo = UTC) -> datetime:
+    """Midnight at which the day begins, as an instant in UTC."""
+    return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
+
+
+def parse_zone(name: str) -> tzinfo:
+    """A time zone by its name, whose hours begin with those of UTC; UsageError for anything else."""
+    try:
+        zone: tzinfo = UTC if name == "UTC" else ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise UsageError(f"{name!r} is not a time zone; write a name such as Europe/Berlin, or UTC") from None
+    offsets = [datetime(2026, month, 1, tzinfo=zone).utcoffset() for month in (1, 7)]
+    if any(offset and offset % timedelta(hours=1) for offset in offsets):
+        text = "Facts are by hours of UTC. Use a time zone that differs from UTC by whole hours."
+        raise UsageError(f"the hours of {name} do not begin with those of UTC. {text}")
+    return zone
 
 
 def full_hour(instant: datetime) -> datetime:
@@ -53,10 +72,10 @@ def parse_date(text: str) -> date:
         raise UsageError(f"{text!r} is not a date; write it as 2026-11-20") from None
 
 
-def parse_instant(text: str) -> datetime:
-    """An RFC 3339 time, or a date for its midnight UTC; a time without a zone is a UsageError."""
+def parse_instant(text: str, zone: tzinfo = UTC) -> datetime:
+    """An RFC 3339 time, or a date for its midnight; a time without a zone is a UsageError."""
     try:
-        return day_start(_in_our_time(date.fromisoformat(text)))
+        return day_start(_in_our_time(date.fromisoformat(text)), zone)
     except ValueError:
         pass
     try:
@@ -141,28 +160,33 @@ class Window:
         return f"{rfc3339(self.start_at)} … {rfc3339(self.end_at)}"
 
 
-def parse_period(text: str, now: datetime) -> Window:
+def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> Window:
     """The period that a text names: 2026-10, 2026-10-07, an RFC 3339 time (a day from there), today, yesterday, 24h, 7d, 4w.
 
-    Days and weeks back are complete ones and end at the last midnight; hours end at the last full hour.
+    Days, weeks and months are the zone's. Those back are complete and end at the last midnight; hours end at the last full hour.
     """
-    midnight = day_start(now.date())
+    today = now.astimezone(zone).date()
     if found := _BACK.fullmatch(text):
         count = int(found[1])
         if found[2] == "h":
-            end = now.replace(minute=0, second=0, microsecond=0)
+            end = full_hour(now)
             return Window(end - timedelta(hours=count), end)
-        return Window(midnight - timedelta(days=count * (7 if found[2] == "w" else 1)), midnight)
+        return _days(today - timedelta(days=count * (7 if found[2] == "w" else 1)), today, zone)
     if text in _NAMED_DAYS:
-        return Window.of_day((midnight - timedelta(days=_NAMED_DAYS[text])).date())
+        day = today - timedelta(days=_NAMED_DAYS[text])
+        return _days(day, day + timedelta(days=1), zone)
     if _MONTH.fullmatch(text):
         try:
             first = parse_date(f"{text}-01")
         except UsageError:
             raise UsageError(f"{text!r} is not a month; write it as 2026-10") from None
-        return Window(day_start(first), day_start((first + timedelta(days=31)).replace(day=1)))
-    start = parse_instant(text)
-    return Window(start, start + timedelta(days=1))
+        return _days(first, (first + timedelta(days=31)).replace(day=1), zone)
+    start = parse_instant(text, zone)
+    return Window(start, (start.astimezone(zone) + timedelta(days=1)).astimezone(UTC))
+
+
+def _days(first: date, end: date, zone: tzinfo) -> Window:
+    return Window(day_start(first, zone), day_start(end, zone))
 
 
 def rfc3339(instant: datetime) -> str:

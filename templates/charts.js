@@ -40,6 +40,10 @@ const summed = (data, keys, at) => {
   return found;
 };
 
+// Times on the clocks of the report's time zone; those of tables are UTC without a zone.
+const ZONE = document.body.dataset.timezone || "UTC";
+const local = (time) => new Date(typeof time === "string" ? `${time.replace(" ", "T").replace("Z", "")}Z` : time).toLocaleString("sv-SE", { timeZone: ZONE }).slice(0, 16);
+
 // Stacked areas: effective, other active, idle, no data, free; pending requests above what there is.
 const drawHours = async (figure, data) => {
   const columns = table(data);
@@ -66,9 +70,9 @@ const drawHours = async (figure, data) => {
     const there = path(upper, x, y), back = path([...lower].reverse(), (index) => x(times.length - 1 - index), y).replace("M", "L");
     svg.append(drawn("path", { d: `${there}${back}Z`, class: css }));
   });
-  times.forEach((time, index) => { if (index % Math.ceil(times.length / 8) === 0) svg.append(drawn("text", { x: x(index), y: height - 4 }, time.slice(5, 16))); });
+  times.forEach((time, index) => { if (index % Math.ceil(times.length / 8) === 0) svg.append(drawn("text", { x: x(index), y: height - 4 }, local(time).slice(5, 16))); });
   const legend = make("ul", { class: "legend" }, ...classes.map((css, index) => make("li", {}, make("i", { class: css === "pending" ? "" : css, style: css === "pending" ? "border:1px dashed var(--bad)" : null }), titles[index])));
-  figure.append(svg, legend, make("p", { class: "soft" }, "Vertical axis: GPUs. Horizontal axis: UTC."));
+  figure.append(svg, legend, make("p", { class: "soft" }, "Vertical axis: GPUs. Horizontal axis: " + ZONE + "."));
 };
 
 const pendingByHour = async () => {
@@ -178,6 +182,5 @@ const drawCourse = (told, found) => {
     return make("div", {}, make("h3", {}, `${COURSE_TITLES[figure]}, %`), svg);
   });
   const since = new Date(new Date(told.since).getTime() + first * 3600e3 * told.hours), until = new Date(since.getTime() + series[0].length * 3600e3 * told.hours);
-  const named = (time) => time.toISOString().slice(0, 16).replace("T", " ");
-  return [...lanes.filter(Boolean), make("p", { class: "soft" }, `${named(since)} to ${named(until)} UTC, one point per ${told.hours === 1 ? "hour" : `${told.hours} hours`}`)];
+  return [...lanes.filter(Boolean), make("p", { class: "soft" }, `${local(since)} to ${local(until)} ${ZONE}, one point per ${told.hours === 1 ? "hour" : `${told.hours} hours`}`)];
 };

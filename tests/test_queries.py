@@ -49,6 +49,7 @@ PARAMS: dict[str, Any] = {
     "prices": "{}",
     "carbon": "{}",
     "team_label": "team",
+    "timezone": "UTC",
     "expected_before": "[]",
     "retired": "[]",
     "added_gpus": 0.0,
@@ -136,7 +137,7 @@ def read_params(case: Path) -> dict[str, Any]:
 def parse(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
-    if re.match(r"[{[a-z]", text):
+    if re.match(r"[{[a-zA-Z]", text):
         return text
     return datetime.fromisoformat(text) if "T" in text else float(text)
 
@@ -182,6 +183,7 @@ KINDS = {
     "labels": "map(varchar, varchar)",
     "message": "varchar",
     "method": "varchar",
+    "zone": "varchar",
     "wanted_model": "varchar",
     "resources": "varchar",
     "is_selective": "boolean",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import UsageError
-from gpureport.window import Window, from_ms, parse_date, parse_instant, parse_period, plain, rfc3339, to_ms
+from gpureport.window import Window, from_ms, parse_date, parse_instant, parse_period, parse_zone, plain, rfc3339, to_ms
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -87,3 +87,33 @@ def test_plain_is_utc_whatever_the_zone() -> None:
 )
 def test_a_period_has_a_name(text: str, expected: str) -> None:
     assert str(parse_period(text, datetime(2026, 11, 22, 5, 42, 7, tzinfo=UTC))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Clocks go back on 25 October: that day has 25 hours.
+        ("2026-10-25", "2026-10-24T22:00:00Z … 2026-10-25T23:00:00Z"),
+        ("2026-10", "2026-09-30T22:00:00Z … 2026-10-31T23:00:00Z"),
+        ("yesterday", "2026-11-20T23:00:00Z … 2026-11-21T23:00:00Z"),
+        ("1w", "2026-11-14T23:00:00Z … 2026-11-21T23:00:00Z"),
+        ("2026-10-24T22:00:00Z", "2026-10-24T22:00:00Z … 2026-10-25T23:00:00Z"),
+    ],
+)
+def test_days_of_a_time_zone_are_its_own(text: str, expected: str) -> None:
+    now = datetime(2026, 11, 22, 5, 42, 7, tzinfo=UTC)
+    assert str(parse_period(text, now, parse_zone("Europe/Berlin"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("Asia/Kolkata", "the hours of Asia/Kolkata do not begin with those of UTC"),
+        ("Australia/Lord_Howe", "whole hours"),
+        ("Berlin", "is not a time zone"),
+        ("../etc/passwd", "is not a time zone"),
+    ],
+)
+def test_a_zone_whose_hours_are_not_those_of_utc_is_refused(name: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        parse_zone(name)

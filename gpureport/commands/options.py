@@ -14,7 +14,7 @@ import click
 from gpureport.errors import UsageError
 from gpureport.store import Place, parse_place
 from gpureport.text.log import Log
-from gpureport.window import Window, parse_date, parse_period
+from gpureport.window import Window, parse_date, parse_period, parse_zone
 
 if TYPE_CHECKING:
     from gpureport.config import Config
@@ -201,8 +201,9 @@ def period(invocation: Invocation, /, config: Config, since: str | None, until: 
         from gpureport.pipeline.reporting import default_window
 
         return default_window(config)
-    named = parse_period(since, invocation.now)
-    return Window(named.start_at, parse_period(until, invocation.now).start_at) if until else named
+    zone = parse_zone(config.report.timezone)
+    named = parse_period(since, invocation.now, zone)
+    return Window(named.start_at, parse_period(until, invocation.now, zone).start_at) if until else named
 
 
 def print_report(invocation: Invocation, reported: Reported) -> None:

@@ -81,6 +81,9 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 @ONE_CLUSTER
 @OUT
 @report_options
+@click.option(
+    "--timezone", "report__timezone", help="Time zone of days, weekdays and hours, as Europe/Berlin (default: UTC); whole hours."
+)
 @click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")
 @click.option(
     "--salt-file",

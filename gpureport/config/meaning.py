@@ -8,9 +8,10 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from gpureport.config.section import Section, formed
+from gpureport.window import parse_zone
 
 DEFAULT_MEMORY_THRESHOLD_RATIO = 0.9
 _LEAST_MB = 50
@@ -127,6 +128,11 @@ class Compute(Section):
         return self
 
 
+def _zone(name: str) -> str:
+    parse_zone(name)
+    return name
+
+
 class Report(Section):
     """When a figure is too thin to print, and a report to succeed."""
 
@@ -137,6 +143,8 @@ class Report(Section):
     by: Annotated[str, formed(r"([a-zA-Z0-9][a-zA-Z0-9_./-]*)?", "the name of a namespace label, or namespace")] = ""
     cluster: str = ""
     csv_rows: int = Field(100_000, ge=0)
+    timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    """Of days, weekdays and hours; samples and facts are in UTC."""
     facts: bool = False
     only: Annotated[tuple[Literal["html", "csv", "parquet", "json", "duckdb"], ...], BeforeValidator(_listed)] = ()
     """Forms to write; all where it is empty."""

@@ -35,7 +35,7 @@ from gpureport.pipeline.settings import (
 from gpureport.query import Query, build, load, needed
 from gpureport.query.database import connection
 from gpureport.store import Place
-from gpureport.window import Window, day_start, full_hour, plain, rfc3339
+from gpureport.window import Window, day_start, full_hour, parse_zone, plain, rfc3339
 
 if TYPE_CHECKING:
     from gpureport.report.header import Header
@@ -260,12 +260,14 @@ def default_window(config: Config) -> Window:
     days = {each.date for each in reported_lake(config).computed_days()}
     if not days:
         raise LakeError(f"The lake at {config.lake} has no facts. Run gpureport export and gpureport compute first.")
-    last = max(days)
+    zone = parse_zone(config.report.timezone)
+    # A day of a zone behind UTC ends on the next day of UTC.
+    last = max(days) - timedelta(days=int(day_start(max(days), zone) > day_start(max(days)) and len(days) > 1))
     monday = last - timedelta(days=(last.weekday() + 1) % 7 + 6)
     if all(monday + timedelta(days=number) in days for number in range(7)):
-        return Window(day_start(monday), day_start(monday + timedelta(days=7)))
+        return Window(day_start(monday, zone), day_start(monday + timedelta(days=7), zone))
     first = min(day for day in days if last - day < timedelta(days=7))
-    return Window(day_start(first), day_start(last + timedelta(days=1)))
+    return Window(day_start(first, zone), day_start(last + timedelta(days=1), zone))
 
 
 def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
@@ -275,6 +277,7 @@ def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
         "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "idle_policy": config.report.idle_policy,
+        **({} if config.report.timezone == "UTC" else {"timezone": config.report.timezone}),
         **{f"price of {name}": value for name, value in settings.prices.items()},
         "currency": config.prices.currency,
         **{f"carbon {name}": value for name, value in carbon.items()},

@@ -66,6 +66,7 @@ def report_settings(config: Config) -> ReportSettings:
         prices=_prices(config),
         carbon=_carbon(config),
         team_label=config.owners.team_label,
+        timezone=config.report.timezone,
         retired=[each.model_dump(mode="json") for each in config.retired],
     )
 

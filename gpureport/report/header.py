@@ -79,6 +79,11 @@ class Header:
         return {"gpureport": self.version, "catalog": list(self.catalog_versions), "lake_schema": SCHEMA_VERSION}
 
     @property
+    def timezone(self) -> str:
+        """Name of the time zone of its days and hours."""
+        return str(self.settings.get("timezone", "UTC"))
+
+    @property
     def coverage_ratio(self) -> float | None:
         """Seen ÷ expected device-seconds; None without a device.
 

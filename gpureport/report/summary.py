@@ -25,7 +25,7 @@ def write_summary(answers: Sequence[Answer], header: Header, path: Path) -> Path
 
 def _lines(answers: Sequence[Answer], header: Header) -> list[str]:
     return [
-        f"# GPU usage report: {escaped(', '.join(header.clusters))}, {since_text(header)} (UTC)",
+        f"# GPU usage report: {escaped(', '.join(header.clusters))}, {since_text(header)} ({header.timezone})",
         "",
         *(f"- **{each.title}**: {escaped(each.line.removeprefix(f'{each.title}: '))}" for each in answers),
         *(f"- **Data missing.** {escaped(line)}" for line in header.lacks),

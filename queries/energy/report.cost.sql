@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, day, namespace, gpu_model
 -- reads:  facts.energy_hour, period.sensor_accuracy, period.workload
--- params: prices, carbon
+-- params: prices, carbon, timezone
 -- source: facts.energy_hour; prices and carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_method, energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
@@ -83,7 +83,7 @@ team as (
 part as (
     select
         energy.*,
-        energy.hour_start_at::date as day,
+        local_time(energy.hour_start_at, $timezone)::date as day,
         accuracy.accuracy_ratio,
         energy.share_error_joules / 3.6e6 as error_kwh,
         energy.energy_joules / 3.6e6 as gpu_kwh,

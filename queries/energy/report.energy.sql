@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, day, namespace, node_name, gpu_model
 -- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.workload
--- params:
+-- params: timezone
 -- source: facts.energy_hour, facts.reserved_power_hour
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, held_joules,
 --          idle_joules, unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
@@ -28,7 +28,7 @@ with place as (
 looked as (
     select
         cluster,
-        hour_start_at::date as day,
+        local_time(hour_start_at, $timezone)::date as day,
         count(reserved_joules) > 0 as is_looked_at
     from facts.device_power_hour
     group by all
@@ -46,14 +46,14 @@ team as (
 part as (
     select
         *,
-        hour_start_at::date as day,
+        local_time(hour_start_at, $timezone)::date as day,
         0 as reserved_joules
     from facts.energy_hour
     where energy_joules is not null
     union all by name
     select
         reserved.*,
-        reserved.hour_start_at::date as day,
+        local_time(reserved.hour_start_at, $timezone)::date as day,
         place.node_name,
         place.gpu_model
     from facts.reserved_power_hour as reserved

@@ -6,7 +6,7 @@
 --
 -- grain:  cluster, dimension, value
 -- reads:  facts.device_day, facts.energy_hour, facts.power_day, period.device_power, period.sensor_accuracy, period.workload
--- params:
+-- params: timezone
 -- source: facts.energy_hour, facts.power_day; label of the namespace that owners.team_label names
 -- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, held_joules, idle_joules,
 --          unattributed_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
@@ -30,7 +30,7 @@ with team as (
 named as (
     select
         energy.*,
-        energy.hour_start_at::date as day,
+        local_time(energy.hour_start_at, $timezone)::date as day,
         if(energy.is_held, coalesce(team.team, '(no team)'), '(nobody)') as team,
         energy.energy_joules * accuracy.accuracy_ratio as rated_joules,
         if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count,

@@ -1,21 +1,21 @@
--- Allocated and idle GPU-hours by weekday and hour of day, in UTC.
+-- Allocated and idle GPU-hours by weekday and hour of day, in the report's time zone.
 --
 -- grain:  cluster, weekday, hour_of_day
 -- reads:  report.gpu_hour_course
--- params:
+-- params: timezone
 -- source: report.gpu_hour_course
 -- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, held_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
 --          held_ratio, held_idle_ratio
 --   weekday           1 Monday to 7 Sunday
---   hour_of_day       0 to 23, UTC
+--   hour_of_day       0 to 23, in the report's time zone
 --   hour_count        hours of the window that are added up here
 --   usable_gpu_hours  h seen in which GPUs could be used
 --   held_ratio        held ÷ usable without unnamed; null where all of it is unnamed
 --   held_idle_ratio   held and not active ÷ the same
 select
     cluster,
-    isodow(hour_start_at)::utinyint as weekday,
-    hour(hour_start_at)::utinyint as hour_of_day,
+    isodow(local_time(hour_start_at, $timezone))::utinyint as weekday,
+    hour(local_time(hour_start_at, $timezone))::utinyint as hour_of_day,
     count(distinct hour_start_at) as hour_count,
     sum(usable_gpu_hours) as usable_gpu_hours,
     sum(held_gpu_hours) as held_gpu_hours,

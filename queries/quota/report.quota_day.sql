@@ -2,7 +2,7 @@
 --
 -- grain:  cluster, scheduler, quota, resource, flavor, day
 -- reads:  facts.quota_hour, facts.quota_pair_hour
--- params: since_at, until_at
+-- params: since_at, timezone, until_at
 -- source: facts.quota_hour, facts.quota_pair_hour
 -- columns: cluster, scheduler, quota, resource, flavor, day, sentence
 --   sentence  means over the time in which it was known, in the resource's own unit, and what stood in the way
@@ -13,7 +13,7 @@ with day as (
         quota,
         resource,
         flavor,
-        hour_start_at::date as day,
+        local_time(hour_start_at, $timezone)::date as day,
         any_value(native_unit) as unit,
         sum(delivered_native_hours) * 3600 / sum(observed_seconds) as delivered,
         sum(demanded_native_hours) * 3600 / nullif(sum(demand_seconds), 0) as demanded,
@@ -35,7 +35,7 @@ borrower as (
         quota,
         resource,
         flavor,
-        hour_start_at::date as day,
+        local_time(hour_start_at, $timezone)::date as day,
         borrower,
         sum(together_seconds) as seconds
     from facts.quota_pair_hour

@@ -55,6 +55,8 @@ class ReportSettings:
     """The label of a namespace whose value is its team."""
     retired: Sequence[Mapping[str, str]] = ()
     """Clusters, nodes and devices that are not expected any more: cluster, node, device and since."""
+    timezone: str = "UTC"
+    """Of days, weekdays and hours in reports."""
     carbon: Mapping[str, Any] = field(default_factory=dict)
     """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
 
@@ -181,6 +183,7 @@ def _report_parameters(window: Window, earlier: Window, settings: ReportSettings
         "prices": json.dumps(settings.prices, sort_keys=True),
         "carbon": json.dumps(settings.carbon, sort_keys=True),
         "team_label": settings.team_label,
+        "timezone": settings.timezone,
         "retired": json.dumps([*settings.retired], sort_keys=True),
         "links": json.dumps(settings.links, sort_keys=True),
         **settings.findings,

@@ -28,8 +28,8 @@ from gpureport.report.page.words import TABS, Money
 FOLDER = "by"
 _NAME_MAX = 60
 CHARTS = {
-    "hours": ("capacity", "gpu_hour_course", "GPUs by use, hour by hour (UTC)"),
-    "week": ("capacity", "hour_of_week", "Idle GPUs by weekday and hour (UTC)"),
+    "hours": ("capacity", "gpu_hour_course", "GPUs by use, hour by hour"),
+    "week": ("capacity", "hour_of_week", "Idle GPUs by weekday and hour"),
     "forecast": ("capacity", "demand_trend", "Demand forecast by GPU model (80 % interval)"),
     "quotas": ("quotas", "quota_fair_share", "Quota: guaranteed and delivered GPU-hours"),
 }

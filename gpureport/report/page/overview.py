@@ -16,7 +16,7 @@ from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Hours, hours_
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money
 from gpureport.text import formats
-from gpureport.window import plain
+from gpureport.window import local, plain
 
 FINDINGS_SHOWN = 12
 _HOURLY_DAYS_MAX = 3
@@ -63,6 +63,7 @@ class Overview:
     reconciled: str
     trend: Markup
     trend_unit: str
+    trend_zone: str
     teams: tuple[Team, ...]
     unallocated: tuple[str, str]
     has_cost: bool
@@ -100,6 +101,7 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         reconciled=_reconciled(tables, team),
         trend=drawn,
         trend_unit=unit,
+        trend_zone="UTC" if team else header.timezone,
         teams=tuple(teams),
         unallocated=(_gpus(free / hours if hours else 0.0), money(spare["cost"]) if spare.get("cost") else ""),
         has_cost=any(each.cost for each in teams),
@@ -174,10 +176,10 @@ def _impact(finding: Mapping[str, Any], money: Money) -> str:
 def _trend(tables: Tables, header: Header, team: str) -> tuple[Markup, str]:
     """By day, or by hour where the window has few days; a team's always by day."""
     is_daily = bool(team) or len(list(header.window.days())) > _HOURLY_DAYS_MAX
-    drawn = _daily(tables, header, team) if is_daily else _hourly(tables)
-    return drawings.trend(
-        drawn, 0.0 if team else max((each.gpus.capacity for each in drawn), default=0.0)
-    ), "day" if is_daily else "hour"
+    is_local = header.timezone != "UTC" and not team  # days of the ledger are UTC's: other days are added from hours
+    unit = "day" if is_daily else "hour"
+    drawn = _daily(tables, header, team) if is_daily and not is_local else _from_hours(tables, header.timezone, unit)
+    return drawings.trend(drawn, 0.0 if team else max((each.gpus.capacity for each in drawn), default=0.0)), unit
 
 
 def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
@@ -206,29 +208,34 @@ def _hours_of(header: Header, day: date) -> float:
     return max(0.0, (min(end, midnight + timedelta(days=1)) - max(start, midnight)).total_seconds() / 3600)
 
 
-def _hourly(tables: Tables) -> list[drawings.Column]:
+def _from_hours(tables: Tables, zone: str, unit: str) -> list[drawings.Column]:
     """From the hours' own table, which tells active and effective hours; what is neither idle nor active is unknown."""
     is_measured = ledger(tables).of("active_unmeasured") <= ledger(tables).of("effective", "underutilized")
-    rows = tables.rows("""
-        select hour_start_at, sum(effective_gpu_hours) as effective, sum(active_gpu_hours - effective_gpu_hours) as other,
+    rows = tables.rows(
+        """
+        select date_trunc($unit, local_time(hour_start_at, $zone)) as at, count(distinct hour_start_at) as hours,
+            sum(effective_gpu_hours) as effective, sum(active_gpu_hours - effective_gpu_hours) as other,
             sum(allocated_idle_gpu_hours) as idle, sum(held_gpu_hours - active_gpu_hours - allocated_idle_gpu_hours)
             + sum(coalesce(unnamed_gpu_hours, 0)) as unknown,
             sum(usable_gpu_hours - held_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as free
         from report.gpu_hour_course group by all order by 1
-    """)
+        """,
+        unit=unit, zone=zone,
+    )  # fmt: skip
     pending = tables.rows(
-        "select hour_start_at, sum(unscheduled_units_avg) as units from report.scheduler_pressure"
-        " where resource = 'gpu' group by all"
-    )
-    above = {row["hour_start_at"]: row["units"] or 0.0 for row in pending}
+        "select date_trunc($unit, local_time(hour_start_at, $zone)) as at, sum(unscheduled_units_avg) as units"
+        " from report.scheduler_pressure where resource = 'gpu' group by all",
+        unit=unit, zone=zone,
+    )  # fmt: skip
+    above = {row["at"]: row["units"] or 0.0 for row in pending}
     other = "underutilized" if is_measured else "active_unmeasured"
     names = {"effective": "effective", "other": other, "idle": "allocated_idle", "unknown": "unknown", "free": "free"}
     return [
         _column(
-            f"{row['hour_start_at']:%-d %b %H:%M}",
+            f"{row['at']:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}",
             {bucket: max(0.0, row[name] or 0.0) for name, bucket in names.items()},
-            above.get(row["hour_start_at"], 0.0),
-            1.0,
+            above.get(row["at"], 0.0),
+            row["hours"],
         )
         for row in rows
     ]
@@ -323,7 +330,7 @@ def _courses(tables: Tables) -> dict[str, list[float]]:
 
 def since_text(header: Header) -> str:
     """The window as people say it: a month, days, or from a time to a time."""
-    start, end = plain(header.window.start_at), plain(header.window.end_at)
+    start, end = local(header.window.start_at, header.timezone), local(header.window.end_at, header.timezone)
     last = end - timedelta(seconds=1)
     if start.day == 1 and (start.hour, start.minute) == (0, 0) and end == (start + timedelta(days=32)).replace(day=1):
         return f"{start:%B %Y}"
