@@ -177,6 +177,13 @@ def test_one_sample_of_a_counter_tells_no_growth(cluster: Cluster) -> None:
     assert cluster.reason("energy_joules")[0] == "single_sample"
 
 
+def test_a_gpu_that_is_shown_only_while_a_container_has_it_needs_no_exporter_that_is_down(cluster: Cluster) -> None:
+    cluster.signal("GPU-a", "gpu_util_ratio", end_at=datetime(2026, 3, 1, 6), source_metric="container_accelerator_duty_cycle")
+    cluster.insert("device_hour", cluster="c", device_uuid="GPU-a", gpu_instance_id="", hour_start_at=START,
+                   observed_seconds=21_600.0, gpu_util_seen_seconds=21_600.0, node_name="n1")  # fmt: skip
+    assert cluster.reason("any")[0] == "container_series"
+
+
 def test_a_node_that_falls_silent_is_an_exporter_that_is_down(cluster: Cluster) -> None:
     for uuid in ("GPU-a", "GPU-b"):
         cluster.signal(uuid, "power_watts", end_at=datetime(2026, 3, 1, 6))

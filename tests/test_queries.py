@@ -183,6 +183,7 @@ KINDS = {
     "labels": "map(varchar, varchar)",
     "message": "varchar",
     "method": "varchar",
+    "metric": "varchar",
     "zone": "varchar",
     "wanted_model": "varchar",
     "resources": "varchar",

@@ -119,6 +119,17 @@ silent as (
     group by cluster, node_name, day
 ),
 
+of_containers as (
+    select
+        cluster,
+        node_name,
+        true as is_of_containers
+    from period.signal_day
+    where source_metric != ''
+    group by all
+    having bool_and(is_of_containers(source_metric))
+),
+
 lost as (
     -- The device itself had no data: so of every signal.
     select
@@ -128,6 +139,7 @@ lost as (
         part.day,
         any_value(case
             when silent.known_day != part.day then 'not_exported'
+            when of_containers.is_of_containers then 'container_series'
             when silent.is_together then 'exporter_down'
             else 'device_unseen'
         end) as reason,
@@ -146,6 +158,8 @@ lost as (
     from part
     inner join silent
         using (cluster, node_name, day)
+    left join of_containers
+        using (cluster, node_name)
     where part.unseen_seconds > 0
     group by part.cluster, part.signal, part.node_name, part.day
     union all by name

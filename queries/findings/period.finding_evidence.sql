@@ -14,6 +14,16 @@ with capacity as (
     group by cluster, node_name
 ),
 
+of_containers as (
+    select
+        cluster,
+        node_name
+    from period.signal_day
+    where source_metric != ''
+    group by all
+    having bool_and(is_of_containers(source_metric))
+),
+
 -- Where there is no one there is no model either.
 unseen as (
     select
@@ -23,6 +33,8 @@ unseen as (
         sum(gpu_hours) as gpu_hours,
         min(day)::timestamp as first_seen_at
     from period.ledger
+    anti join of_containers
+        using (cluster, node_name)
     where
         bucket in ('unknown', 'allocated_unmeasured', 'free')
         and cause in ('unseen', 'not_exported', 'no_exporter', 'no_driver', 'device_unseen')
