@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shape.test_shape import every, gpu, run
+from shape.test_shape import CATALOG, every, gpu, run
 
+from gpureport.catalog import Meaning
 from gpureport.shape import Shaped
+from gpureport.tables import SIGNALS, Signal
+from gpureport.tables.signals import SIGNAL_BY_NAME
 
 WATTS = 300.0
 STEP = 30.0
@@ -207,43 +210,66 @@ def test_a_counter_that_grows_too_fast_all_the_time_is_not_believed() -> None:
     assert joules(shaped) == pytest.approx(TRUTH + (2000 - WATTS) * STEP)
 
 
-SIGNALS: dict[str, tuple[dict[str, str], list[float], str, float]] = {
-    # metric's labels, values, column that is added up, bound per second
-    "energy": (gpu("DEV_TOTAL_ENERGY_CONSUMPTION"), counter(2.6e9), "joules", 1050.0),
-    "young energy": (gpu("DEV_TOTAL_ENERGY_CONSUMPTION"), counter(0), "joules", 1050.0),
-    "power": (gpu("DEV_POWER_USAGE"), [WATTS] * COUNT, "power_watts", 1050.0),
-    "limit": (gpu("DEV_ENFORCED_POWER_LIMIT"), [700.0] * COUNT, "power_watts", 0.0),
-    "use": (gpu("DEV_GPU_UTIL"), [50.0] * COUNT, "gpu_util_ratio", 1.0),
-    "activity": (gpu("PROF_GR_ENGINE_ACTIVE"), [0.5] * COUNT, "gr_engine_active_ratio", 1.0),
-    "violation": (gpu("DEV_POWER_VIOLATION"), [3e9 * n for n in range(COUNT)], "power_violation_seconds_increase", 1.05),
-    "memory": (gpu("DEV_FB_USED"), [1000.0] * COUNT, "fb_used_bytes", 2.0**42),
-    "pcie": (gpu("PROF_PCIE_TX_BYTES"), [1e9] * COUNT, "pcie_tx_bytes_per_second", 4e12),
-}
+CARRIERS: dict[str, Meaning] = {}
+for row in CATALOG.rows:
+    if row.signal in SIGNAL_BY_NAME and row.per in ("", "second") and not (row.labels or row.may_be_percent or row.is_respelled):
+        CARRIERS.setdefault(row.signal, row)
+"""A metric of each signal; some signals are the growth of a counter, per second."""
 
 
-def total(name: str, values: list[float]) -> float:
-    labels, _, column, _ = SIGNALS[name]
-    beside = [(SIGNALS[other][0], every(STEP, SIGNALS[other][1])) for other in ("power", "limit") if other != name]
-    shaped = run((labels, every(STEP, values)), *beside)
-    if column == "joules":
+def usual(signal: Signal) -> list[float]:
+    """What a signal shows all the time, in its own unit; of a counter what it has come to."""
+    if signal.kind == "counter":
+        step = {"joules": WATTS, "seconds": 0.1, "count": 2.0}[signal.unit] * STEP
+        return [1e9 + step * number for number in range(COUNT)]
+    if signal.kind in ("code", "bitmask"):
+        return [4.0] * COUNT
+    if CARRIERS[signal.name].per:
+        return [signal.highest / 2 * STEP * number for number in range(COUNT)]
+    highest = {"power_watts": 2 * WATTS, "power_limit_watts": 1400.0}.get(signal.name, signal.highest)
+    return [highest / 2 if signal.unit in ("watts", "ratio", "celsius", "bytes", "hertz", "second") else 1.0] * COUNT
+
+
+def bound(signal: Signal) -> float:
+    """The most that a second of a signal can add to its total."""
+    if signal.kind == "counter":
+        return {"joules": 1050.0, "seconds": 1.05, "count": 1e6}[signal.unit]
+    return {"power_watts": 1050.0, "power_limit_watts": 1400.0}.get(signal.name, signal.highest)
+
+
+def total(signal: Signal, values: list[float]) -> float:
+    """Its total beside power and its limit: energy by the rule of energy, of other counters growth, of all else value x time."""
+    given = {"power_watts": [WATTS] * COUNT, "power_limit_watts": [700.0] * COUNT, signal.name: values}
+    series = []
+    for name, each in given.items():
+        meaning = CARRIERS[name]
+        labels = {
+            "__name__": meaning.metric,
+            "UUID": "GPU-a",
+            "Hostname": "n1",
+            "job": meaning.exporter,
+            "instance": "10.0.0.1:9400",
+        }
+        series.append((labels, every(STEP, [value / meaning.factor for value in each])))
+    shaped = run(*series)
+    if signal.name == "energy_joules":
         return joules(shaped)
+    column, weighs = (signal.name, True) if signal.kind != "counter" else (signal.increase_name, False)
     found: list[dict[str, Any]] = shaped.device_sample.to_pylist()
-    weight = "_increase" not in column
-    return math.fsum((row[column] or 0.0) * (row["held_seconds"] if weight else 1.0) for row in found)
+    return math.fsum((row[column] or 0.0) * (row["held_seconds"] if weighs else 1.0) for row in found)
 
 
-TOTALS = {name: total(name, values) for name, (_, values, _, _) in SIGNALS.items()}
+TOTALS = {signal.name: total(signal, usual(signal)) for signal in SIGNALS}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(
-    name=st.sampled_from(sorted(SIGNALS)),
+    signal=st.sampled_from(SIGNALS),
     at=st.integers(0, COUNT - 1),
     value=st.one_of(st.floats(width=64), st.floats(0, 1e7), st.integers(0, 2**64).map(float)),
 )
-def test_no_single_value_changes_a_total_by_more_than_its_own_step_at_the_bound(name: str, at: int, value: float) -> None:
+def test_no_single_value_changes_a_total_by_more_than_its_own_step_at_the_bound(signal: Signal, at: int, value: float) -> None:
     """Its step: the time to its neighbours on both sides, and where it is left out that which they then fill, three steps."""
-    _, values, _, bound = SIGNALS[name]
     with np.errstate(all="ignore"):
-        found = total(name, changed(values, at, value))
-    assert abs(found - TOTALS[name]) <= bound * 3 * STEP + 1e-6 * TOTALS[name]
+        found = total(signal, changed(usual(signal), at, value))
+    assert abs(found - TOTALS[signal.name]) <= bound(signal) * 3 * STEP + 1e-6 * TOTALS[signal.name]
