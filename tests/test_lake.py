@@ -29,7 +29,7 @@ def sample_rows(count: int, start: int = 0) -> pa.Table:
     numbers = range(start, start + count)
     return pa.table(
         {
-            "series_id": pa.array(numbers, pa.uint64()),
+            "series_id": pa.array(numbers, pa.int64()),
             "seen_at": pa.array([0] * count, pa.timestamp("ms")),
             "value": pa.array([number * 1.1 for number in numbers], pa.float64()),
             "held_seconds": pa.array([30.0] * count),

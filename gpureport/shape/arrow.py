@@ -73,7 +73,7 @@ def sample_table(series: Sequence[tuple[int, LongRows]]) -> pa.Table:
     """Long rows of many series, by series and time."""
     series = sorted(series, key=lambda each: each[0])
     rows = [each for _, each in series]
-    ids = np.repeat(np.array([key for key, _ in series], np.uint64), np.array([each.starts_ms.size for each in rows], np.int64))
+    ids = np.repeat(np.array([key for key, _ in series], np.int64), np.array([each.starts_ms.size for each in rows], np.int64))
     return _table(
         SAMPLE,
         {
@@ -96,11 +96,11 @@ def raw_sample_table(series: Iterable[Prepared], window: Window) -> pa.Table:
         times.append(each.raw_times_ms[inside])
         values.append(each.raw_values[inside])
         stale.append(is_among(times[-1], each.points.stale_ms))
-        ids.append(np.full(times[-1].size, each.series_id, np.uint64))
+        ids.append(np.full(times[-1].size, each.series_id, np.int64))
     return _table(
         RAW_SAMPLE,
         {
-            "series_id": pa.array(_join(ids, np.uint64)),
+            "series_id": pa.array(_join(ids, np.int64)),
             "seen_at": _instants(_join(times, np.int64)),
             "value": pa.array(_join(values, np.float64), mask=_join(stale, np.bool_)),
         },
@@ -121,7 +121,7 @@ def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mappin
         SERIES,
         {
             **{name: pa.array(column, pa.string()) for name, column in texts.items()},
-            "series_id": pa.array([each.series_id for each, _, _ in found], pa.uint64()),
+            "series_id": pa.array([each.series_id for each, _, _ in found], pa.int64()),
             "labels": _maps(own),
             "external_labels": _maps([sorted(external_labels.items())] * len(found)),
             "sample_count": pa.array([count for _, _, count in found], pa.int64()),

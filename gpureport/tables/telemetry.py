@@ -51,7 +51,7 @@ SAMPLE = Table(
     "Samples of what is not a whole device's: per pod, per queue, Kubernetes state. One row per series and instant.",
     ("series_id", "seen_at"),
     (
-        Column("series_id", pa.uint64(), "hash of the sorted labels; see series"),
+        Column("series_id", pa.int64(), "hash of the sorted labels; see series"),
         Column("seen_at", INSTANT, "UTC, start of the sample's span"),
         Column("value", pa.float64(), "value in the signal's unit"),
         _HELD,
@@ -65,7 +65,7 @@ RAW_SAMPLE = Table(
     "Every raw sample as it was scraped, in the metric's own unit (import, and export --keep-raw).",
     ("series_id", "seen_at"),
     (
-        Column("series_id", pa.uint64(), "hash of the sorted labels; see series"),
+        Column("series_id", pa.int64(), "hash of the sorted labels; see series"),
         Column("seen_at", INSTANT, "UTC"),
         Column("value", pa.float64(), "value as scraped; null marks the end of a series (staleness marker)", True),
     ),
@@ -75,7 +75,7 @@ SERIES = Table(
     "The labels of every series read on the day, and what was made of them.",
     ("series_id",),
     (
-        Column("series_id", pa.uint64(), "hash of the sorted labels, external labels left out; stable over days"),
+        Column("series_id", pa.int64(), "hash of the sorted labels, external labels left out; stable over days"),
         Column("metric", pa.string(), "metric name as scraped"),
         Column("signal", pa.string(), "canonical signal or, for Kubernetes state, the metric's name"),
         Column("scope", pa.string(), "board, instance, pod, detail or cluster"),
