@@ -13,7 +13,7 @@ from itertools import groupby
 import duckdb
 
 from gpureport.lake import Lake, Partition, views
-from gpureport.lake.views import create_view, make_way
+from gpureport.lake.views import create_view, make_way, rows_of
 from gpureport.query import Query
 from gpureport.window import Window, day_start, plain
 
@@ -109,11 +109,11 @@ def _open_rolled_up(
     name = rolled_up.replace("facts.", "day.")
     parts = _rolled_up(con, lake, queries, rolled_up, window, clusters, before, f"{name}_before")
     if partitions:
-        files = [str(file) for each in partitions for file in each.files]
-        create_view(con, f"{name}_kept", files, {})
+        rows = rows_of(partitions)
+        create_view(con, f"{name}_kept", rows, {})
         there = {*con.table(f"{name}_kept").columns}
         if lacking := [column for column in queries[rolled_up].columns if column not in there]:
-            create_view(con, f"{name}_kept", files, {}, lacking)
+            create_view(con, f"{name}_kept", rows, {}, lacking)
         parts.append(f"select * exclude (date) from {name}_kept")
     parts += _rolled_up(con, lake, queries, rolled_up, window, clusters, after, f"{name}_after")
     make_way(con, rolled_up)

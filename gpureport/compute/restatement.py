@@ -14,7 +14,7 @@ import duckdb
 
 from gpureport.compute.freshness import basis_entry
 from gpureport.lake import DamagedError, Lake, Partition
-from gpureport.lake.views import create_view
+from gpureport.lake.views import create_view, rows_of
 from gpureport.window import Window
 
 _TABLE = "facts/ledger_hour"
@@ -53,7 +53,7 @@ def _totals(partition: Partition) -> dict[str, float]:
     """GPU-hours that were seen and that were held, by facts as they stand."""
     with duckdb.connect() as con:
         con.execute("create schema facts")
-        create_view(con, "facts.ledger_hour", [str(file) for file in partition.files], {})
+        create_view(con, "facts.ledger_hour", rows_of([partition]), {})
         found = con.execute(
             """
             select

@@ -16,8 +16,8 @@ import msgspec
 import pyarrow as pa
 
 from gpureport.lake.commit import Edit, LakeBusyError, with_files
-from gpureport.lake.parquet import write_parquet
-from gpureport.lake.paths import day_key, day_of, file_name, partition_folder
+from gpureport.lake.parquet import dated, write_parquet
+from gpureport.lake.paths import FACTS, day_key, day_of, file_name, partition_folder
 from gpureport.lake.root import Root, Stored
 from gpureport.store.folder import sync
 from gpureport.tables import SOURCE, TABLE_BY_NAME
@@ -49,7 +49,7 @@ class Change:
             if first.name.removesuffix(".parquet").rsplit(".", 2)[0] == label:
                 first.unlink()
         if rows.num_rows:
-            self._write(folder, table, rows, label, metadata or {})
+            self._write(folder, table, dated(rows, day) if table.startswith(FACTS) else rows, label, metadata or {})
         else:
             (folder / _SCHEMA).write_bytes(rows.schema.remove_metadata().serialize())
 

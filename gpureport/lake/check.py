@@ -51,8 +51,10 @@ def examined(storage: Storage, table: str, key: str, stored: Stored) -> Damage |
 
 
 def damaged_files(storage: Storage, root: Root) -> list[Damage]:
-    """Every file of a lake that is not as it was written."""
-    return [found for found in storage.each(lambda each: examined(storage, *each), root.each()) if found]
+    """Every file of a lake that is not as it was written, for each of its days."""
+    files = {stored.name: (table, key, stored) for table, key, stored in root.each()}  # a packed one is named under each day
+    found = {each.stored.name: each for each in storage.each(lambda each: examined(storage, *each), files.values()) if each}
+    return [found[each.name]._replace(key=key, stored=each) for _, key, each in root.each() if each.name in found]
 
 
 def damage(path: Path, stored: Stored) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import chain, product
@@ -13,9 +13,9 @@ import msgspec
 
 from gpureport.errors import LakeError, UsageError
 from gpureport.lake.change import Change, Staged, edit_of, staged_files
-from gpureport.lake.check import checked
+from gpureport.lake.check import DamagedError, checked
 from gpureport.lake.commit import LakeBusyError, commit, create_root, new_change, with_files
-from gpureport.lake.pack import joined, without_time
+from gpureport.lake.pack import due_months, joined, packed, without_time
 from gpureport.lake.paths import ROOT, day_key, day_of
 from gpureport.lake.root import Root, Stored, check_version, old_version, read_root
 from gpureport.lake.sweep import GRACE, sweep
@@ -105,8 +105,8 @@ class Lake:
 
     def bring(self, partitions: Iterable[Partition]) -> None:
         """Have files at hand, all at once, and as they were written; DamagedError where one is not."""
-        wanted = [(each, one) for each in partitions for one in each.stored if one.name not in self._checked]
-        self.storage.each(lambda pair: self._check(*pair), wanted)
+        wanted = {one.name: (each, one) for each in partitions for one in each.stored if one.name not in self._checked}
+        self.storage.each(lambda pair: self._check(*pair), wanted.values())
 
     def _check(self, partition: Partition, stored: Stored) -> None:
         checked(self.storage, partition.table, day_key(partition.cluster, partition.date), stored)
@@ -136,6 +136,29 @@ class Lake:
             ]
             self._commit(change, staged)
         return sum(len(each.rewritten) for each in staged)
+
+    def pack_facts(self, before: date, at_most: int | None = None) -> int:
+        """Join the facts of days before this one, a file a table and month; how many files were made.
+
+        What is damaged stays as it is, and so does what somebody else changes meanwhile.
+        """
+        changed: dict[tuple[str, str], tuple[tuple[Stored, ...], Stored]] = {}
+        with self._staging() as staging:
+            months = due_months(self.root, before)[:at_most]
+            for table, days in months:
+                with suppress(DamagedError):
+                    held = {key: self._at_hand(table, key, files) for key, files in days.items()}
+                    made, file = packed(table, held, staging)
+                    self.storage.add({next(iter(made.values())).name: file})
+                    changed |= {(table, key): (days[key], stored) for key, stored in made.items()}
+
+            def edit(latest: Root) -> Root:
+                same = {w: (new,) for w, (old, new) in changed.items() if latest.files.get(w[0], {}).get(w[1]) == old}
+                return with_files(latest, same)
+
+            if changed:
+                self.root = commit(self.storage, new_change(), edit)
+        return len({stored.name for _, stored in changed.values()})
 
     def remove(self, partitions: Iterable[Partition]) -> None:
         """Take partitions out of the lake; their files are removed when no reader needs them any more."""

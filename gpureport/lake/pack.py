@@ -1,22 +1,75 @@
-"""Snapshots of days that are over, joined into one file a table and day: one every five minutes makes 288."""
+"""Few files: snapshots of days that are over in one file a table and day, facts of days that are over in one a table and month.
+
+The root names a packed file under each day of it that counts. A day that is replaced or removed later is not named there any
+more: readers leave its rows out, and they go when the month is packed again.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport.lake.change import Staged, keep, stored
-from gpureport.lake.parquet import ROW_GROUP_ROWS
-from gpureport.lake.paths import day_of, partition_folder
-from gpureport.lake.root import Stored
+from gpureport.lake.commit import new_change
+from gpureport.lake.parquet import ROW_GROUP_ROWS, dated
+from gpureport.lake.paths import FACTS, day_of, packed_name, partition_folder
+from gpureport.lake.root import Root, Stored
 from gpureport.tables import SOURCE
 from gpureport.tables.table import Table
 
 Files = Mapping[Stored, Path]
+_LOOSE_DAYS = 10
+"""As many days of a month that is not over are packed without waiting for its end."""
+_LARGEST_BYTES = 256 << 20
+"""What is larger than this together is in files of a good size already."""
+
+
+def due_months(root: Root, before: date) -> list[tuple[str, dict[str, tuple[Stored, ...]]]]:
+    """The months of tables of facts that are to be packed, with their days before this one; those of most files first."""
+    months: dict[tuple[str, str, date], dict[str, tuple[Stored, ...]]] = {}
+    for table, days in root.files.items():
+        for key, files in sorted(days.items()) if table.startswith(FACTS) else ():
+            cluster, day = day_of(key)
+            if day < before:
+                months.setdefault((table, cluster, day.replace(day=1)), {})[key] = files
+    due = [(table, days) for (table, _, month), days in months.items() if _is_due(days, before >= month + timedelta(days=31))]
+    return sorted(due, key=lambda each: -len(each[1]))
+
+
+def _is_due(days: Mapping[str, tuple[Stored, ...]], is_over: bool) -> bool:
+    files = {each.name: each for held in days.values() for each in held}
+    day_counts = Counter(each.name for held in days.values() for each in held)
+    loose = sum(not held[0].is_packed for held in days.values())
+    is_partial = any(each.is_packed and each.number != day_counts[name] for name, each in files.items())
+    is_small = sum(each.byte_count for each in files.values()) <= _LARGEST_BYTES
+    return is_small and (loose >= _LOOSE_DAYS or is_partial or (is_over and len(files) > 1))
+
+
+def packed(table: str, days: Mapping[str, Files], staging: Path) -> tuple[dict[str, Stored], Path]:
+    """Days of a cluster as one file: what the root says of it for each, and where it lies."""
+    schemas = [pq.read_schema(path).remove_metadata() for files in days.values() for path in files.values()]
+    schema = pa.unify_schemas([pa.schema([pa.field("date", pa.date32())]), *schemas], promote_options="permissive")
+    change = new_change()
+    rows = (_of_day(each, path, day_of(key)[1]) for key, files in days.items() for each, path in files.items())
+    with _writer(staging / f".{change}", schema) as writer:
+        _write_all(writer, (pa.concat_tables([schema.empty_table(), each], promote_options="permissive") for each in rows))
+    file = keep(staging / f".{change}", change, 0)
+    name = packed_name(table, day_of(next(iter(days)))[0], change, len(days))
+    digest = file.name.split(".")[-2]
+    counts = {key: sum(each.row_count for each in files) for key, files in days.items()}
+    return {key: Stored(name, file.stat().st_size, count, digest) for key, count in counts.items()}, file
+
+
+def _of_day(stored: Stored, path: Path, day: date) -> pa.Table:
+    if stored.is_packed:
+        return pq.read_table(path, filters=[("date", "=", day)], partitioning=None)
+    return dated(pq.ParquetFile(path).read(), day)
 
 
 def joined(table: Table, key: str, files: Files, staging: Path, change: str) -> Staged:
@@ -48,15 +101,15 @@ def _rewritten(table: Table, key: str, files: Files, rows: Iterable[pa.Table], n
     folder = staging / partition_folder(table.name, *day_of(key))
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f".{number:04d}"
-    with _writer(draft, table) as writer:
+    with _writer(draft, table.schema) as writer:
         count = _write_all(writer, rows)
     made = keep(draft, f"{number:04d}.{first}.{last}", count)
     return Staged(table.name, key, {stored(table.name, key, made, change): made} if count else {}, rewritten=frozenset(files))
 
 
 @contextmanager
-def _writer(path: Path, table: Table) -> Iterator[pq.ParquetWriter]:
-    with pq.ParquetWriter(path, table.schema, compression="zstd", compression_level=1, write_page_checksum=True) as writer:
+def _writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, write_page_checksum=True) as writer:
         yield writer
 
 

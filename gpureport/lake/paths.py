@@ -1,4 +1,7 @@
-"""Names of a lake's files: ``<table>/cluster=<c>/date=<D>/<change>-NNNN.parquet``, unique and never written twice."""
+"""Names of a lake's files: ``<table>/cluster=<c>/date=<D>/<change>-NNNN.parquet``, unique and never written twice.
+
+A packed file holds several days, has no date in its name, and says how many days it was made of.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from datetime import date
 
 from gpureport.errors import UsageError
 
+FACTS = "facts/"
 ROOT = "gpureport-lake.json.gz"
 """The one object that is ever replaced: it says which files are the lake."""
 _CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/date=\d{4}-\d\d-\d\d/[0-9a-f]{16}-\d{4,}\.parquet")
+_OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/(date=\d{4}-\d\d-\d\d/)?[0-9a-f]{16}-\d{4,}\.parquet")
 
 
 def partition_folder(table: str, cluster: str, day: date) -> str:
@@ -23,6 +27,11 @@ def partition_folder(table: str, cluster: str, day: date) -> str:
 def file_name(table: str, cluster: str, day: date, change: str, number: int) -> str:
     """The name of a change's file."""
     return f"{partition_folder(table, cluster, day)}/{change}-{number:04d}.parquet"
+
+
+def packed_name(table: str, cluster: str, change: str, day_count: int) -> str:
+    """The name of a file of several days."""
+    return f"{table}/cluster={cluster}/{change}-{day_count:04d}.parquet"
 
 
 def is_own(name: str) -> bool:

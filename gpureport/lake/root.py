@@ -40,8 +40,13 @@ class Stored(msgspec.Struct, frozen=True, array_like=True):
         return self.first_ms is not None
 
     @property
+    def is_packed(self) -> bool:
+        """Whether it holds several days: the root names it under each that counts, with that day's rows."""
+        return "/date=" not in self.name
+
+    @property
     def number(self) -> int:
-        """Which part of its day it is: the same number in another table means the same devices."""
+        """Which part of its day it is: the same number in another table means the same devices. Of a packed file: its days."""
         found = _NUMBER.search(self.name)
         return int(found[1]) if found and not self.is_observed else 0
 

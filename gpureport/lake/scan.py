@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport.errors import LakeError
-from gpureport.lake.views import create_view
+from gpureport.lake.views import create_view, rows_in
 from gpureport.tables import DEVICE_SAMPLE
 from gpureport.tables.table import Column
 
@@ -42,7 +42,7 @@ def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path]) -> None:
     """
     footers = [footer(file) for file in files]
     replaced = {column.name: told for column in DEVICE_SAMPLE.columns if (told := _told(column, footers))}
-    create_view(con, "lake.device_sample", [str(file) for file in files], replaced)
+    create_view(con, "lake.device_sample", rows_in(files), replaced)
 
 
 def _told(column: Column, footers: Sequence[pq.FileMetaData]) -> str:

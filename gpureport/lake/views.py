@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import date
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -41,23 +42,20 @@ def views(
     con.execute("create schema if not exists lake; create schema if not exists facts")
     chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
     lake.bring(partition for partitions in chosen.values() for partition in partitions)
-    made = (
-        _open(con, lake, table, [str(file) for each in partitions for file in each.files], wanted)
-        for table, partitions in chosen.items()
-    )
+    made = (_open(con, lake, table, rows_of(partitions), wanted) for table, partitions in chosen.items())
     return [name for name in made if name]
 
 
-def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, files: list[str], wanted: Mapping[str, Collection[str]]) -> str:
+def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wanted: Mapping[str, Collection[str]]) -> str:
     """The name under which a table of the lake stands now; '' for facts that no day ever had and nobody describes."""
     name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
     known, schema = TABLE_BY_NAME.get(table), lake.root.schemas.get(table)
     columns = wanted.get(name, _LATER.get(table, ()))
-    if files:
-        create_view(con, name, files, _doubles(known))
+    if rows:
+        create_view(con, name, rows, _doubles(known))
         there = {*con.table(name).columns} if columns else set()
         if lacking := [column for column in columns if column not in there]:
-            create_view(con, name, files, _doubles(known), lacking)
+            create_view(con, name, rows, _doubles(known), lacking)
     elif known or schema or columns:
         found = known.schema if known else pa.ipc.read_schema(pa.py_buffer(schema)) if schema else pa.schema([])
         lacking = [column for column in columns if column not in (*found.names, "cluster", "date")]
@@ -85,9 +83,9 @@ def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Co
 
 
 def create_view(
-    con: duckdb.DuckDBPyConnection, name: str, files: list[str], replaced: Mapping[str, str], lacking: Collection[str] = ()
+    con: duckdb.DuckDBPyConnection, name: str, rows: str, replaced: Mapping[str, str], lacking: Collection[str] = ()
 ) -> None:
-    """Put a view over files, the columns named in ``replaced`` by an expression each, those that they lack null.
+    """Put a view over rows, the columns named in ``replaced`` by an expression each, those that they lack null.
 
     LakeError where a file is no Parquet.
     """
@@ -96,15 +94,37 @@ def create_view(
     instead = ", ".join(f"{expression} as {column}" for column, expression in replaced.items())
     nulls = "".join(f", null::{_kind(column)} as {column}" for column in lacking)
     columns = (f"* replace ({instead})" if instead else "*") + nulls
-    listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
     make_way(con, name)
     try:
-        con.execute(
-            f"create or replace view {name} as select {columns} from read_parquet([{listed}], "
-            "hive_partitioning = true, hive_types = {'cluster': varchar, 'date': date}, union_by_name = true)"
-        )
+        con.execute(f"create or replace view {name} as select {columns} from {rows}")
     except duckdb.Error as error:
         raise LakeError(f"{name} cannot be read ({first_line(error)}); export or import that day again") from error
+
+
+def rows_of(partitions: Iterable[Partition]) -> str:
+    """The rows of days, as what a statement reads; '' for no files. Of packed files only these days."""
+    own: list[Path] = []
+    packed: dict[Path, None] = {}
+    days: dict[str, list[str]] = {}
+    for each in partitions:
+        for stored, file in zip(each.stored, each.files, strict=True):
+            if stored.is_packed:
+                packed[file] = None
+                days.setdefault(each.cluster, []).append(f"date '{each.date}'")
+            else:
+                own.append(file)
+    if not packed:
+        return rows_in(own) if own else ""
+    chosen = " or ".join(f"cluster = '{cluster}' and date in ({', '.join(dates)})" for cluster, dates in days.items())
+    read = f"from {rows_in(packed, is_packed=True)} where {chosen}"
+    return f"({read} union all by name from {rows_in(own)})" if own else f"({read})"
+
+
+def rows_in(files: Iterable[Path], is_packed: bool = False) -> str:
+    """The rows of files, as what a statement reads."""
+    listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+    types = "'cluster': varchar" if is_packed else "'cluster': varchar, 'date': date"
+    return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
 
 
 def _doubles(table: Table | None) -> dict[str, str]:

@@ -147,12 +147,13 @@ def examine_files(config: Config, is_repairing: bool, output: Output, say: Calla
     if rows:
         print_rows(["table", "cluster", "date", "file", "damage", "repair"], rows, output, sys.stdout)
     damaged = [each for each in found if not each.is_copy]
-    count = sum(1 for _ in lake.root.each())
+    count = len(lake.root.names())
     if not damaged:
         return f"all {count:,} files of the lake at {lake} are as they were written"
     if is_repairing:
         return repair(config, lake, damaged, say)
-    raise IncompleteError(f"{len(damaged):,} of {count:,} files of the lake at {lake} are damaged or missing; see above")
+    file_count = len({each.stored.name for each in damaged})
+    raise IncompleteError(f"{file_count:,} of {count:,} files of the lake at {lake} are damaged or missing; see above")
 
 
 def repair(config: Config, lake: Lake, damaged: Sequence[Damage], say: Callable[[str], None]) -> str:
