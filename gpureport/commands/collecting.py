@@ -53,7 +53,7 @@ def export(invocation: Invocation, /, day: str | None, no_kubernetes: bool, bloc
     """
     from gpureport.pipeline import collecting, observing
 
-    config = invocation.config(**flags)
+    config = invocation.changing(**flags)
     chosen = finished_day(invocation, day)
     if blocks:
         for line in collecting.export_blocks(config, blocks, invocation.environ, chosen):
@@ -85,7 +85,7 @@ def snapshot(invocation: Invocation, /, **flags: Any) -> None:
     """
     from gpureport.pipeline.observing import take_snapshots
 
-    config = invocation.config(**flags)
+    config = invocation.changing(**flags)
     chosen = [each for each in config.each_cluster() if each.kubernetes.enabled]
     if not chosen:
         raise UsageError("no cluster of the configuration has a [kubernetes] section; add kubernetes.kubeconfig to one")
@@ -115,7 +115,7 @@ def import_(
 
     if not files and not kubernetes:
         raise UsageError("nothing to import; name files of OpenMetrics text, or a folder of list replies with --kubernetes")
-    config = invocation.config(**flags)
+    config = invocation.changing(**flags)
     if kubernetes:
         at = parse_instant(observed_at) if observed_at else None
         for line in observing.describe_snapshot(observing.import_state(config, kubernetes, at, invocation.now)):

@@ -67,7 +67,7 @@ def doctor(
     is_past = bool(flags["lake"] or day)
     if is_past and (flags["kubernetes__kubeconfig"] or flags["kubernetes__context"]):
         raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
-    config = invocation.config(cluster=cluster, **flags)
+    config = (invocation.changing if repair else invocation.config)(cluster=cluster, **flags)
     if flags["lake"] and not day:
         invocation.say(examining.examine_files(config, repair, output, invocation.say))
         return

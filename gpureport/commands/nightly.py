@@ -68,7 +68,7 @@ def run(invocation: Invocation, /, day: str | None, no_kubernetes: bool, **flags
     from gpureport.pipeline import nightly
 
     try:
-        config = invocation.config(**flags)
+        config = invocation.changing(**flags)
     except UsageError as error:
         invocation.publish_refusal(flags, error)
         raise
@@ -95,7 +95,7 @@ def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
     from gpureport.lake.retention import describe_pruned
     from gpureport.lake.retention import prune as prune_lake
 
-    config = invocation.config(**flags)
+    config = (invocation.config if dry_run else invocation.changing)(**flags)
     if not (config.retention.keep_samples or config.retention.keep_facts):
         raise UsageError("nothing says for how long to keep what; give --keep-samples 30d, --keep-facts 2y or both")
     lake = open_lake(config.lake)
@@ -120,7 +120,7 @@ def migrate(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
     """
     from gpureport.lake.migrate import migrate as migrate_lake
 
-    config = invocation.config(**flags)
+    config = (invocation.config if dry_run else invocation.changing)(**flags)
     done = migrate_lake(config.lake, dry_run)
     if done.from_version == done.to_version:
         invocation.say(f"the lake has schema {done.to_version} already")

@@ -45,6 +45,15 @@ class Invocation:
             self.log.warn(warning)
         return config
 
+    def changing(self, **flags: Any) -> Config:
+        """The configuration for a command that changes the lake: where wanted, a Delta log follows when it ends."""
+        config = self.config(**flags)
+        if config.lake_delta:
+            from gpureport.lake.delta import bring_level
+
+            click.get_current_context().call_on_close(lambda: [*map(self.log.warn, bring_level(config.lake))])
+        return config
+
     def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:
         """Metrics of a run that a wrong configuration ended, where its part on metrics can be read."""
         from gpureport.config import load_config

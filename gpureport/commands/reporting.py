@@ -68,7 +68,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
     """
     from gpureport.pipeline import reporting
 
-    config = invocation.config(**flags)
+    config = invocation.changing(**flags)
     for line in reporting.compute(config, finished_day(invocation, day)):
         invocation.say(line)
     click.echo(f"{config.lake}/facts")

@@ -34,12 +34,13 @@ def load_config(
 
     UsageError for an unknown key, a value out of range, or a file that is not there or no TOML.
     """
-    values = _read_file(path)
+    values = _with_lake_apart(_read_file(path))
     over: dict[str, Any] = {}
     warnings = _apply_seed_names(over, environ)
     for name, text in sorted(environ.items()):
         if name.startswith(PREFIX):
-            _set(over, name[len(PREFIX) :].lower().split("__"), _parse(text))
+            key = name[len(PREFIX) :].lower()
+            _set(over, [key.replace("__", "_")] if key == "lake__delta" else key.split("__"), _parse(text))
     for dotted, value in flags.items():
         if value is not None:
             _set(over, dotted.split("."), value)
@@ -49,6 +50,15 @@ def load_config(
         return Config.model_validate(values).reached(environ), warnings
     except ValidationError as error:
         raise UsageError(f"configuration: {_first_problem(error)}") from None
+
+
+def _with_lake_apart(values: dict[str, Any]) -> dict[str, Any]:
+    """``lake.place`` and ``lake.delta`` as two settings; ``lake`` alone is the place."""
+    lake = values.get("lake")
+    if not isinstance(lake, dict):
+        return values
+    apart = {"lake" if name == "place" else f"lake_{name}": value for name, value in lake.items()}
+    return {name: value for name, value in values.items() if name != "lake"} | apart
 
 
 def _joined(values: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class Config(Section):
     cluster: str = Field("default", min_length=1)
     log_format: LogFormat = "text"
     lake: ConfiguredPlace = Path("lake")
+    lake_delta: bool = False
     out: ConfiguredPlace = Path("out")
     object_store: ObjectStore = ObjectStore()
     saturation: Saturation = Saturation()

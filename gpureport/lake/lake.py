@@ -137,15 +137,14 @@ class Lake:
             self._commit(change, staged)
         return sum(len(each.rewritten) for each in staged)
 
-    def pack_facts(self, before: date, at_most: int | None = None) -> int:
+    def pack_facts(self, before: date, at_most: int | None = None, is_partial_only: bool = False) -> int:
         """Join the facts of days before this one, a file a table and month; how many files were made.
 
         What is damaged stays as it is, and so does what somebody else changes meanwhile.
         """
         changed: dict[tuple[str, str], tuple[tuple[Stored, ...], Stored]] = {}
         with self._staging() as staging:
-            months = due_months(self.root, before)[:at_most]
-            for table, days in months:
+            for table, days in due_months(self.root, before, is_partial_only)[:at_most]:
                 with suppress(DamagedError):
                     held = {key: self._at_hand(table, key, files) for key, files in days.items()}
                     made, file = packed(table, held, staging)

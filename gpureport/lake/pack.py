@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,25 +30,35 @@ _LARGEST_BYTES = 256 << 20
 """What is larger than this together is in files of a good size already."""
 
 
-def due_months(root: Root, before: date) -> list[tuple[str, dict[str, tuple[Stored, ...]]]]:
-    """The months of tables of facts that are to be packed, with their days before this one; those of most files first."""
+def due_months(root: Root, before: date, is_partial_only: bool) -> list[tuple[str, dict[str, tuple[Stored, ...]]]]:
+    """The months of tables of facts that are to be packed, with their days before this one; those of most files first.
+
+    Packed files of which some days do not count any more come before all, or alone.
+    """
     months: dict[tuple[str, str, date], dict[str, tuple[Stored, ...]]] = {}
+    counts = Counter(each.name for table, _, each in root.each() if table.startswith(FACTS))
+    partial = set[str]()
     for table, days in root.files.items():
         for key, files in sorted(days.items()) if table.startswith(FACTS) else ():
             cluster, day = day_of(key)
-            if day < before:
+            partial |= {each.name for each in files if each.is_packed and each.number != counts[each.name]}
+            if day < before and (files[0].is_packed or not is_partial_only):
                 months.setdefault((table, cluster, day.replace(day=1)), {})[key] = files
-    due = [(table, days) for (table, _, month), days in months.items() if _is_due(days, before >= month + timedelta(days=31))]
-    return sorted(due, key=lambda each: -len(each[1]))
+    first = [(table, days) for (table, _, _), days in months.items() if not partial.isdisjoint(_names(days))]
+    if is_partial_only:
+        return first
+    due = [(where[0], days) for where, days in months.items() if _is_due(days, (before - where[2]).days >= 31)]
+    return first + sorted((each for each in due if each not in first), key=lambda each: -len(each[1]))
+
+
+def _names(days: Mapping[str, tuple[Stored, ...]]) -> dict[str, int]:
+    """The files with their sizes."""
+    return {each.name: each.byte_count for files in days.values() for each in files}
 
 
 def _is_due(days: Mapping[str, tuple[Stored, ...]], is_over: bool) -> bool:
-    files = {each.name: each for held in days.values() for each in held}
-    day_counts = Counter(each.name for held in days.values() for each in held)
-    loose = sum(not held[0].is_packed for held in days.values())
-    is_partial = any(each.is_packed and each.number != day_counts[name] for name, each in files.items())
-    is_small = sum(each.byte_count for each in files.values()) <= _LARGEST_BYTES
-    return is_small and (loose >= _LOOSE_DAYS or is_partial or (is_over and len(files) > 1))
+    files, loose = _names(days), sum(not held[0].is_packed for held in days.values())
+    return sum(files.values()) <= _LARGEST_BYTES and (loose >= _LOOSE_DAYS or (is_over and len(files) > 1))
 
 
 def packed(table: str, days: Mapping[str, Files], staging: Path) -> tuple[dict[str, Stored], Path]:

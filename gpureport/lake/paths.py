@@ -1,6 +1,7 @@
 """Names of a lake's files: ``<table>/cluster=<c>/date=<D>/<change>-NNNN.parquet``, unique and never written twice.
 
-A packed file holds several days, has no date in its name, and says how many days it was made of.
+Facts have the day as a column, and so a folder ``<D>`` that no engine takes for a column too. A packed file of theirs holds
+several days: it is above those folders, and its number says how many.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ FACTS = "facts/"
 ROOT = "gpureport-lake.json.gz"
 """The one object that is ever replaced: it says which files are the lake."""
 _CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/(date=\d{4}-\d\d-\d\d/)?[0-9a-f]{16}-\d{4,}\.parquet")
+_OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/((date=)?\d{4}-\d\d-\d\d/)?[0-9a-f]{16}-\d{4,}\.parquet")
 
 
 def partition_folder(table: str, cluster: str, day: date) -> str:
@@ -26,7 +27,8 @@ def partition_folder(table: str, cluster: str, day: date) -> str:
 
 def file_name(table: str, cluster: str, day: date, change: str, number: int) -> str:
     """The name of a change's file."""
-    return f"{partition_folder(table, cluster, day)}/{change}-{number:04d}.parquet"
+    folder = partition_folder(table, cluster, day)
+    return f"{folder.replace('/date=', '/') if table.startswith(FACTS) else folder}/{change}-{number:04d}.parquet"
 
 
 def packed_name(table: str, cluster: str, change: str, day_count: int) -> str:

@@ -40,9 +40,14 @@ class Stored(msgspec.Struct, frozen=True, array_like=True):
         return self.first_ms is not None
 
     @property
+    def is_dated(self) -> bool:
+        """Whether it has a column with the day of each row; its folder says the day otherwise."""
+        return "/date=" not in self.name
+
+    @property
     def is_packed(self) -> bool:
         """Whether it holds several days: the root names it under each that counts, with that day's rows."""
-        return "/date=" not in self.name
+        return self.name.rsplit("/", 2)[-2].startswith("cluster=")
 
     @property
     def number(self) -> int:

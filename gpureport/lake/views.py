@@ -102,28 +102,28 @@ def create_view(
 
 
 def rows_of(partitions: Iterable[Partition]) -> str:
-    """The rows of days, as what a statement reads; '' for no files. Of packed files only these days."""
+    """The rows of days, as what a statement reads; '' for no files. Of packed files no others."""
     own: list[Path] = []
-    packed: dict[Path, None] = {}
+    dated: dict[Path, None] = {}
     days: dict[str, list[str]] = {}
     for each in partitions:
         for stored, file in zip(each.stored, each.files, strict=True):
-            if stored.is_packed:
-                packed[file] = None
+            if stored.is_dated:
+                dated[file] = None
                 days.setdefault(each.cluster, []).append(f"date '{each.date}'")
             else:
                 own.append(file)
-    if not packed:
+    if not dated:
         return rows_in(own) if own else ""
     chosen = " or ".join(f"cluster = '{cluster}' and date in ({', '.join(dates)})" for cluster, dates in days.items())
-    read = f"from {rows_in(packed, is_packed=True)} where {chosen}"
+    read = f"from {rows_in(dated, is_dated=True)} where {chosen}"
     return f"({read} union all by name from {rows_in(own)})" if own else f"({read})"
 
 
-def rows_in(files: Iterable[Path], is_packed: bool = False) -> str:
+def rows_in(files: Iterable[Path], is_dated: bool = False) -> str:
     """The rows of files, as what a statement reads."""
     listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
-    types = "'cluster': varchar" if is_packed else "'cluster': varchar, 'date': date"
+    types = "'cluster': varchar" if is_dated else "'cluster': varchar, 'date': date"
     return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
 
 

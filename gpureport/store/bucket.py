@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
@@ -29,7 +29,7 @@ from gpureport.store.storage import Found, Item, Listed, Result
 from gpureport.store.turn import in_turn, probe
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig
+    from obstore.store import ClientConfig, S3Config, S3Credential
 
 _CHUNK_BYTES = 8 << 20
 """Larger files go up in parts of this size."""
@@ -186,6 +186,16 @@ class Bucket:
         with left_when_stopped(ThreadPoolExecutor(self.address.reach.max_concurrency)) as pool:
             return list(pool.map(work, items))
 
+    def reached(self, name: str, is_conditional: bool) -> tuple[str, dict[str, str]]:
+        """See ``Storage``; the options' names are those of the library that it shares with others."""
+        settings, provider = _settings(self.address.reach)
+        if provider:
+            given = provider()
+            settings |= {f"aws_{name}": str(given[name]) for name in ("access_key_id", "secret_access_key")}
+            settings |= {"aws_session_token": str(given["token"])} if given.get("token") else {}
+        writing = {"aws_conditional_put": "etag"} if is_conditional else {"aws_s3_allow_unsafe_rename": "true"}
+        return str(self.address / name), {"allow_http": "true", **settings, **writing}
+
     def errors(self) -> AbstractContextManager[None]:
         """See ``Storage``."""
         return store_errors(self.address)
@@ -202,18 +212,23 @@ class Bucket:
         self.__dict__.update(state)
 
 
-def _open(address: ObjectAddress) -> S3Store:
-    reach = address.reach
+def _settings(reach: Reach) -> tuple[dict[str, str], Callable[[], S3Credential] | None]:
+    """The library's settings, and what tells credentials where a command prints them."""
     profile = read_profile(reach.environ)
     process = profile.get("credential_process") if "aws_access_key_id" not in profile else None
-    provider = of_process(process, reach.environ) if process else None
+    return settings_of(reach, profile), of_process(process, reach.environ) if process else None
+
+
+def _open(address: ObjectAddress) -> S3Store:
+    reach = address.reach
+    settings, provider = _settings(reach)
     if provider:
         provider()  # what is wrong with it is said here; within a request it would be any refusal
     with store_errors(address):
         return S3Store(
             address.bucket,
             prefix=address.prefix or None,
-            config=settings_of(reach, profile),
+            config=cast("S3Config", settings),
             client_options=_client_options(reach),
             retry_config={"max_retries": reach.retries, "retry_timeout": _LONGEST_RETRY},
             credential_provider=provider,

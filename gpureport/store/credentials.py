@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from configparser import ConfigParser, Error
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gpureport.errors import StoreError
 from gpureport.store.address import Reach
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config, S3Credential
+    from obstore.store import S3Credential
 
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 """The variables that hold keys themselves."""
@@ -70,7 +70,7 @@ def _section(file: Path, name: str) -> dict[str, str]:
     return dict(parser[name]) if parser.has_section(name) else {}
 
 
-def settings_of(reach: Reach, profile: Mapping[str, str]) -> S3Config:
+def settings_of(reach: Reach, profile: Mapping[str, str]) -> dict[str, str]:
     """The library's settings: the environment's, under them the profile's, over them the configuration's."""
     found = {f"aws_{name.removeprefix('aws_')}": profile[name] for name in _OF_PROFILE if profile.get(name)}
     found |= {name.lower(): reach.environ[name] for name in _OF_ENVIRONMENT if reach.environ.get(name)}
@@ -79,7 +79,7 @@ def settings_of(reach: Reach, profile: Mapping[str, str]) -> S3Config:
     found.pop("aws_endpoint_url_s3", None)
     if endpoint:  # a name per bucket would need a certificate and an entry in the name server for each
         found |= {"aws_endpoint_url": endpoint, "aws_virtual_hosted_style_request": "false"}
-    return cast("S3Config", found)
+    return found
 
 
 def of_process(command: str, environ: Mapping[str, str]) -> Callable[[], S3Credential]:

@@ -100,6 +100,10 @@ class Folder:
                     with suppress(OSError):  # not empty
                         folder.rmdir()
 
+    def reached(self, name: str, is_conditional: bool = True) -> tuple[str, dict[str, str]]:
+        """See ``Storage``."""
+        return str(self.place / name), {}
+
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """See ``Storage``."""
         with left_when_stopped(ThreadPoolExecutor(_THREADS)) as pool:

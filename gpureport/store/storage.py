@@ -68,5 +68,8 @@ class Storage(Protocol):
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do something with every item, several at a time; results in order."""
 
+    def reached(self, name: str, is_conditional: bool) -> tuple[str, dict[str, str]]:
+        """How another library reaches what lies below a name: where it is, and with which options."""
+
     def errors(self) -> AbstractContextManager[None]:
         """Turn what is refused in the block into a sentence."""

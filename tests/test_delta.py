@@ -1,0 +1,139 @@
+"""Other engines read every table of a lake as Delta: the rows that it has, before and after days are replaced and pruned."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+from deltalake import DeltaTable
+from golden_case import NOW
+from kube.lake import RECORDING as STATE
+from lake_rows import files
+from prometheus.programs import SERVERS
+from store.changes import FIRST, NEXT, export, observe
+from store.conftest import address, any_url, elsewhere, moto_url, rclone_url  # noqa: F401
+
+from gpureport.cli import main
+from gpureport.lake import Lake, open_lake, views
+from gpureport.lake.delta import bring_level
+from gpureport.store import ObjectAddress, Place
+
+DELTA = {"GPUREPORT_LAKE__DELTA": "true"}
+DUCKDB = """
+import duckdb, glob, os, sys
+import duckdb_extension_delta
+con = duckdb.connect()
+con.execute(f"load '{glob.glob(os.path.dirname(duckdb_extension_delta.__file__) + '/extensions/*/delta.duckdb_extension')[0]}'")
+for table, out in zip(sys.argv[1::2], sys.argv[2::2]):
+    con.execute(f"copy (from delta_scan('{table}')) to '{out}' (format parquet)")
+"""
+
+
+def differences(lake: Lake, tmp_path: Path, tables: list[str] | None = None) -> list[str]:
+    """The tables of which an engine does not read what the lake's own views show."""
+    chosen = tables or lake.tables()
+    duck = {} if isinstance(lake.storage.place, ObjectAddress) else by_duckdb(lake, chosen, tmp_path)
+    return [name for table in chosen for name in _differences(lake, table, duck.get(table))]
+
+
+def _differences(lake: Lake, table: str, duck: Path | None) -> Iterator[str]:
+    uri, options = lake.storage.reached(table, lake.root.is_conditional)
+    with duckdb.connect() as con:
+        [view] = views(con, lake, [table])
+        columns = ", ".join(sorted(con.table(view).columns))
+        read = {
+            "deltalake": DeltaTable(uri, storage_options=options).to_pyarrow_table(),
+            "polars": pl.scan_delta(uri, storage_options=options).collect().to_arrow(),
+            **({"duckdb": con.read_parquet(str(duck)).to_arrow_table()} if duck else {}),
+        }
+        for engine, rows in read.items():
+            con.register("theirs", rows)
+            own = con.sql(f"select {columns} from {view}").to_arrow_table()
+            con.register("own", own)
+            sides = [f"(select {columns} from {one} except all select {columns} from {other})" for one, other in SIDES]
+            [counts] = con.execute(f"select {', '.join(f'(select count(*) from {side})' for side in sides)}").fetchall()
+            if counts != (0, 0) or own.num_rows != rows.num_rows:
+                yield f"{engine}: {table}"
+
+
+SIDES = (("own", "theirs"), ("theirs", "own"))
+
+
+def by_duckdb(lake: Lake, tables: list[str], tmp_path: Path) -> dict[str, Path]:
+    """What a DuckDB with its extension reads; nothing where there is none."""
+    python = SERVERS / "s3" / "bin" / "python"
+    found = {table: tmp_path / f"{table.replace('/', '.')}.parquet" for table in tables}
+    told = [str(each) for table, file in found.items() for each in (lake.path / table, file)]
+    if subprocess.run([python, "-c", "import duckdb_extension_delta"], capture_output=True, check=False).returncode:
+        return {}
+    subprocess.run([python, "-c", DUCKDB, *told], check=True, timeout=120)
+    return found
+
+
+def command(*arguments: str, lake: Path, **environ: str) -> None:
+    assert main([*arguments, "--lake", str(lake)], environ=environ, now=NOW + timedelta(days=3)) == 0
+
+
+def test_every_table_of_a_folder_is_read_alike_before_and_after_a_day_is_replaced_and_pruned(
+    recorded_cluster: Path, tmp_path: Path
+) -> None:
+    lake, day = shutil.copytree(recorded_cluster / "lake", tmp_path / "lake"), "2026-11-21"
+    command("compute", "--date", day, lake=lake, **DELTA)
+    assert differences(open_lake(lake), tmp_path) == []
+    before = files(lake, "facts/device_hour")
+    command("compute", "--date", day, lake=lake, GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO="0.1")
+    assert set(before).isdisjoint(files(lake, "facts/device_hour"))
+    [left] = DeltaTable(lake / "facts" / "device_hour").file_uris()
+    assert left == str(before[0])  # whoever does not keep the log leaves it as it was: whole
+    command("import", "--kubernetes", str(STATE), "--observed-at", "2026-11-23T00:00:00Z", lake=lake, **DELTA)
+    assert differences(open_lake(lake), tmp_path) == []
+    command("prune", "--keep-samples", "2d", "--keep-facts", "2d", lake=lake, **DELTA)
+    opened = open_lake(lake)
+    assert not opened.partitions("facts/device_hour") and opened.partitions("node")
+    assert differences(opened, tmp_path) == []
+    assert DeltaTable(lake / "facts" / "device_hour").to_pyarrow_table().num_rows == 0
+
+
+def test_a_packed_month_of_which_a_day_is_made_again_is_read_alike(tmp_path: Path) -> None:
+    lake, days = tmp_path / "lake", [date(2026, 10, day) for day in range(1, 32)]
+    for count, day in enumerate(days, 1):
+        export(lake, count, day)
+    assert open_lake(lake).pack_facts(date(2026, 11, 5)) == 1
+    assert list(bring_level(lake)) == []
+    assert differences(open_lake(lake), tmp_path) == []
+    export(lake, 100, days[9])
+    opened = open_lake(lake)
+    opened.remove(each for table in opened.tables() for each in opened.partitions(table) if each.date == days[0])
+    assert list(bring_level(lake)) == []
+    assert differences(open_lake(lake), tmp_path) == []
+    assert DeltaTable(lake / "facts" / "device_hour").to_pyarrow_table().num_rows == sum(range(2, 32)) - 10 + 100
+    version = DeltaTable(lake / "facts" / "device_hour").version()
+    assert list(bring_level(lake)) == []
+    assert DeltaTable(lake / "facts" / "device_hour").version() == version
+
+
+def test_in_a_bucket_it_is_read_alike(address: ObjectAddress, elsewhere: ObjectAddress, tmp_path: Path) -> None:  # noqa: F811
+    def is_alike(place: Place) -> None:
+        assert list(bring_level(place)) == []
+        lake = open_lake(elsewhere)
+        for table in lake.tables():
+            uri, options = lake.storage.reached(table, lake.root.is_conditional)
+            logged = {each.partition(f"{address.prefix}/")[2] for each in DeltaTable(uri, storage_options=options).file_uris()}
+            assert logged == {each.name for held, _, each in lake.root.each() if held == table}
+        if lake.root.is_conditional:  # the other server answers a question for a range with the whole, which readers refuse
+            assert differences(lake, tmp_path) == []
+
+    export(address, 2)
+    observe(address, FIRST)
+    is_alike(address)
+    export(address, 3)
+    export(elsewhere, 1, NEXT)
+    is_alike(elsewhere)
+    opened = open_lake(address)
+    opened.remove(each for table in opened.tables() for each in opened.partitions(table) if each.date == NEXT)
+    is_alike(address)
