@@ -102,22 +102,18 @@ def create_view(
 
 
 def rows_of(partitions: Iterable[Partition]) -> str:
-    """The rows of days, as what a statement reads; '' for no files. Of packed files no others."""
-    own: list[Path] = []
-    dated: dict[Path, None] = {}
-    days: dict[str, list[str]] = {}
+    """The rows of days, as what a statement reads; '' for no files. Of a packed file those of these days alone."""
+    packed: dict[Path, list[str]] = {}
+    whole: dict[bool, list[Path]] = {True: [], False: []}
     for each in partitions:
         for stored, file in zip(each.stored, each.files, strict=True):
-            if stored.is_dated:
-                dated[file] = None
-                days.setdefault(each.cluster, []).append(f"date '{each.date}'")
+            if stored.is_packed:
+                packed.setdefault(file, []).append(f"date '{each.date}'")
             else:
-                own.append(file)
-    if not dated:
-        return rows_in(own) if own else ""
-    chosen = " or ".join(f"cluster = '{cluster}' and date in ({', '.join(dates)})" for cluster, dates in days.items())
-    read = f"from {rows_in(dated, is_dated=True)} where {chosen}"
-    return f"({read} union all by name from {rows_in(own)})" if own else f"({read})"
+                whole[stored.is_dated].append(file)
+    reads = [f"from {rows_in([file], is_dated=True)} where date in ({', '.join(days)})" for file, days in packed.items()]
+    reads += [f"from {rows_in(files, is_dated)}" for is_dated, files in whole.items() if files]
+    return f"({' union all by name '.join(reads)})" if reads else ""
 
 
 def rows_in(files: Iterable[Path], is_dated: bool = False) -> str:

@@ -17,9 +17,12 @@ from gpureport.lake.retention import describe_pruned, prune
 from gpureport.pipeline import collecting, delivering, observing, reporting
 from gpureport.pipeline.job_metrics import Night, publish
 from gpureport.runtime.stopping import EXIT_CODE, is_terminated
+from gpureport.store import ObjectAddress
 from gpureport.window import Window
 
 Say = Callable[[str], None]
+_PACKED_A_NIGHT = 5
+"""So many tables into a bucket, where each is a request to write; ten days of a table wait for each other anyway."""
 
 
 @dataclass
@@ -128,6 +131,8 @@ def _tidy(plan: NightPlan, say: Say, watch: Watch) -> None:
     with watch.stage("housekeeping"):
         lake = open_lake(plan.config.lake)
         lake.pack_observations(plan.now.date())
+        first_to_change = plan.now.date() - timedelta(days=1 + plan.config.export.restate_days)
+        lake.pack_facts(first_to_change, _PACKED_A_NIGHT if isinstance(lake.storage.place, ObjectAddress) else None)
         for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
             say(line)
         lake.tidy()

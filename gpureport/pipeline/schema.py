@@ -18,7 +18,7 @@ The tables that can be read, and what their columns mean. Generated from `gpurep
 `gpureport sql "describe report.cost"` lists a table's columns and types.
 
 - `lake.*` is exported data: `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`. `cluster` and `date` (UTC day) are columns too.
-- `facts.*` are hourly and daily facts that add up: `<lake>/facts/<table>/cluster=<c>/date=<D>/*.parquet`.
+- `facts.*` are hourly and daily facts that add up: `<lake>/facts/<table>/cluster=<c>/…`.
 - `report.*` are the report's tables: `csv/<table>.csv`, `tables/<table>.parquet`, `gpureport.duckdb`.
 
 Times are UTC without a zone. Null means unknown or none, never zero; in a text column that is ''. A report's row about several
