@@ -138,3 +138,13 @@ def test_no_threshold_outside_its_range_ever_gets_in(threshold: float) -> None:
     else:
         with pytest.raises(UsageError):
             load(saturation__memory_threshold_ratio=threshold)
+
+
+def test_the_lake_is_a_place_or_a_section(tmp_path: Path) -> None:
+    assert not load('lake = "a"', None, tmp_path).lake_delta
+    for text, environ in (('lake = {place = "a", delta = true}', {}), ("lake.delta = true", {"GPUREPORT_LAKE": "a"})):
+        found = load(text, environ, tmp_path)
+        assert (found.lake, found.lake_delta) == (Path("a"), True)
+    assert load("", {"GPUREPORT_LAKE__DELTA": "true"}, tmp_path, lake="b").lake_delta
+    with pytest.raises(UsageError, match="unknown key 'lake_form'"):
+        load('lake.form = "iceberg"', None, tmp_path)
