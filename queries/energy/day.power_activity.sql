@@ -71,33 +71,22 @@ holder as (
     group by cluster, device_uuid, gpu_instance_id, start_at
 ),
 
-told as (
-    select distinct
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at
-    from day.sharer_series
-),
-
 named as (
     select
-        piece.cluster,
-        piece.piece_number,
-        holder.gpu_instance_id
-    from day.power_interval as piece
+        piece_number,
+        gpu_instance_id
+    from day.power_interval
     inner join holder
         using (cluster, device_uuid, start_at)
-    where piece.share = 'activity'
+    where share = 'activity'
     union
     select
-        piece.cluster,
-        piece.piece_number,
-        instance_hour.gpu_instance_id
-    from day.power_interval as piece
+        piece_number,
+        gpu_instance_id
+    from day.power_interval
     inner join instance_hour
         using (cluster, device_uuid, hour_start_at)
-    where piece.share = 'activity'
+    where share = 'activity'
 ),
 
 -- An id may be given to another profile within the hour: of a piece the one that was there longest.
@@ -111,39 +100,29 @@ profiled as (
     inner join day.power_interval as piece
         using (piece_number)
     inner join day.device_run as run
-        on
-            piece.cluster = run.cluster
-            and piece.device_uuid = run.device_uuid
-            and named.gpu_instance_id = run.gpu_instance_id
-            and run.start_at < piece.end_at
-            and run.end_at > piece.start_at
-    where run.gpu_instance_profile != ''
+        using (cluster, device_uuid, gpu_instance_id)
+    where run.start_at < piece.end_at and run.end_at > piece.start_at and run.gpu_instance_profile != ''
     group by named.piece_number, named.gpu_instance_id
 ),
 
 -- Every instance of a piece, held or not.
 placed as (
     select
-        piece.cluster,
-        piece.device_uuid,
+        piece.*,
         named.gpu_instance_id,
-        piece.piece_number,
-        piece.start_at,
-        piece.end_at,
-        piece.hour_start_at,
         coalesce(holder.instance_owner_count, 0) as instance_owner_count,
-        told.start_at is not null as has_util,
+        (piece.cluster, piece.device_uuid, named.gpu_instance_id, piece.start_at) in (
+            select (series.cluster, series.device_uuid, series.gpu_instance_id, series.start_at)
+            from day.sharer_series as series
+        ) as has_util,
         coalesce(profiled.gpu_instance_profile, instance_hour.gpu_instance_profile, '') as profile,
         compute_slices(profile) as slice_count,
         partition_ratio(profile, coalesce(profiled.gpu_model, instance_hour.gpu_model, '')) as part_ratio,
-        coalesce(choice.signal, 'none') as signal,
-        piece.owner_count
+        coalesce(choice.signal, 'none') as signal
     from named
     inner join day.power_interval as piece
-        using (cluster, piece_number)
+        using (piece_number)
     left join holder
-        using (cluster, device_uuid, gpu_instance_id, start_at)
-    left join told
         using (cluster, device_uuid, gpu_instance_id, start_at)
     left join profiled
         using (piece_number, gpu_instance_id)
@@ -207,15 +186,6 @@ scraped_whole as (
     having count(*) = any_value(instance_count)
 ),
 
-scraped_span as (
-    select
-        span.* exclude (cluster, seen_at),
-        scraped_whole.* exclude (piece_number, span_at)
-    from day.power_step as span
-    inner join scraped_whole
-        using (piece_number, span_at)
-),
-
 -- Of the other spans the readings in force count.
 other_span as (
     select span.*
@@ -256,7 +226,12 @@ other as (
             and other_part.span_at >= reading.seen_at
 ),
 
-other_whole as (
+whole as not materialized (
+    select
+        *,
+        true as is_scraped
+    from scraped_whole
+    union all by name
     select
         piece_number,
         span_at,
@@ -264,24 +239,10 @@ other_whole as (
         count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
         sum(cut_ratio)::double as all_ratio,
         sum(cut_ratio * slice_count)::double as all_slice_ratio,
-        sum(kepler_ratio)::double as all_kepler_ratio
+        sum(kepler_ratio)::double as all_kepler_ratio,
+        false as is_scraped
     from other
     group by piece_number, span_at
-),
-
-whole as not materialized (
-    select
-        *,
-        true as is_scraped
-    from scraped_span
-    union all by name
-    select
-        other_span.* exclude (cluster, seen_at),
-        other_whole.* exclude (piece_number, span_at),
-        false as is_scraped
-    from other_span
-    inner join other_whole
-        using (piece_number, span_at)
 ),
 
 -- What is the same for all instances of a span is worked out once.
@@ -297,7 +258,9 @@ span as (
         if(all_kepler_ratio > 0, above_joules / all_kepler_ratio, 0 * above_joules) as joules_per_kepler,
         if(counts_active and is_told, above_joules / all_slice_ratio / observed_seconds, null) as watts_per_slice,
         above_joules - active_joules as held_joules
-    from whole
+    from day.power_step
+    inner join whole
+        using (piece_number, span_at)
 ),
 
 -- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
@@ -364,12 +327,10 @@ listed as (
             end
         } order by part.span_at) as spans
     from part
-    inner join instance on part.instance_number = instance.instance_number
+    inner join instance
+        using (instance_number, piece_number)
     inner join span
-        on
-            part.piece_number = span.piece_number
-            and part.span_at = span.span_at
-            and part.is_scraped = span.is_scraped
+        using (piece_number, span_at, is_scraped)
     where instance.has_util
     group by part.instance_number
 )
