@@ -195,20 +195,13 @@ place as (
     group by all
 ),
 
-offer as (
-    select
-        *,
-        count(*) over (partition by cluster, device_uuid, profile) as offered_count
-    from place
-),
-
 -- The end of a device's name is where on the GPU it lies.
 partition_device as (
-    select offer.*
-    from offer
+    select place.*
+    from place
     inner join made
         using (cluster, device_uuid, profile)
-    where offer.offered_count = made.instance_count or offer.is_held
+    qualify count(*) over (partition by cluster, device_uuid, profile) = made.instance_count or place.is_held
 ),
 
 ordered_device as (

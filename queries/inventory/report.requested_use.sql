@@ -26,7 +26,7 @@ with request as (
     qualify row_number() over (partition by cluster, namespace, pod_uid, container order by end_at desc, start_at desc) = 1
 ),
 
-used as (
+matched as (
     select
         use.cluster,
         use.namespace,
@@ -34,16 +34,25 @@ used as (
         use.pod_uid,
         use.container,
         use.device_uuid,
-        use.observed_seconds,
-        use.scope as core_scope,
+        request.asked_as,
+        if(request.container = '', 'pod', 'container') as requested_by,
+        request.problem,
+        request.device_core_percent as requested_core_percent,
         100 * use.sm_active_avg as used_core_percent,
-        use.unknown_reasons['sm_active_avg'] as core_reason,
+        coalesce(
+            request.device_memory_bytes, floor(request.device_memory_ratio_percent * accelerator.memory_total_bytes / 100)
+        ) as requested_memory_bytes,
         accelerator.memory_used_bytes as used_memory_bytes,
         accelerator.memory_used_bytes_max as used_memory_bytes_max,
         accelerator.memory_total_bytes,
-        accelerator.memory_scope,
+        use.scope as core_scope,
+        coalesce(accelerator.memory_scope, '') as memory_scope,
+        use.observed_seconds,
+        use.unknown_reasons['sm_active_avg'] as core_reason,
         accelerator.unknown_reasons as memory_reasons
     from report.container_saturation as use
+    inner join request
+        using (cluster, namespace, pod)
     left join report.accelerator as accelerator
         on
             use.cluster = accelerator.cluster
@@ -53,50 +62,18 @@ used as (
             and use.container = accelerator.container
             and use.device_uuid = accelerator.id
             and accelerator.gpu_instance_id = ''
-    where use.gpu_instance_id = ''
-),
-
-matched as (
-    select
-        used.*,
-        request.asked_as,
-        if(request.container = '', 'pod', 'container') as requested_by,
-        request.problem,
-        request.device_core_percent as requested_core_percent,
-        coalesce(
-            request.device_memory_bytes, floor(request.device_memory_ratio_percent * used.memory_total_bytes / 100)
-        ) as requested_memory_bytes
-    from used
-    inner join request
-        using (cluster, namespace, pod)
     where
-        used.pod_uid in (request.pod_uid, '')
-        and request.container in (used.container, '')
+        use.gpu_instance_id = ''
+        and use.pod_uid in (request.pod_uid, '')
+        and request.container in (use.container, '')
     qualify row_number() over (
-        partition by used.cluster, used.namespace, used.pod, used.pod_uid, used.container, used.device_uuid
+        partition by use.cluster, use.namespace, use.pod, use.pod_uid, use.container, use.device_uuid
         order by request.container desc, request.end_at desc
     ) = 1
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    asked_as,
-    requested_by,
-    problem,
-    requested_core_percent,
-    used_core_percent,
-    requested_memory_bytes,
-    used_memory_bytes,
-    used_memory_bytes_max,
-    memory_total_bytes,
-    core_scope,
-    coalesce(memory_scope, '') as memory_scope,
-    observed_seconds,
+    * exclude (core_reason, memory_reasons),
     unknown_reasons([
         ('used_core_percent', if(used_core_percent is null, core_reason, null)),
         ('requested_memory_bytes', if(requested_memory_bytes is null, memory_reasons['memory_total_bytes'], null)),

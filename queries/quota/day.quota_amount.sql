@@ -68,13 +68,6 @@ reported as (
         using (cluster, system, resource, flavor, quota)
 ),
 
--- Clusters in which pods show what waits: pods that Kueue admits as such. Of Jobs and their like it makes none before it admits them.
-shown as (
-    select distinct cluster
-    from pod_queue
-    where has_waiting and not has_jobs
-),
-
 -- A resource that no pod requests by name (devices of claims) is told by its quota alone.
 way as (
     select
@@ -259,16 +252,6 @@ waiting_count as (
     from waiting_growth
 ),
 
-waiting_edge as (
-    select
-        *,
-        lag(pod_count, 1, 0) over (
-            partition by cluster, system, resource, flavor, quota, amount_native, pod_native
-            order by start_at
-        ) as earlier_count
-    from waiting_count
-),
-
 waiting_stretch as (
     select
         *,
@@ -276,8 +259,8 @@ waiting_stretch as (
             partition by cluster, system, resource, flavor, quota, amount_native, pod_native
             order by start_at
         ) as end_at
-    from waiting_edge
-    where (pod_count > 0) != (earlier_count > 0)
+    from waiting_count
+    where (pod_count > 0) != (pod_count - growth > 0)
 ),
 
 waiting as (
@@ -326,30 +309,22 @@ report as (
 
 select
     summed.* exclude (scope, demanded, delivered),
-    term.parent,
+    term.* exclude (cluster, system, resource, flavor, quota, start_at, end_at, is_parent, source),
     term.is_parent or summed.quota in (
         select above.parent
         from term as above
         where above.cluster = summed.cluster and above.system = summed.system
     ) as is_parent,
-    term.tree,
-    term.namespaces,
-    term.priority,
-    term.may_lend,
-    term.uid,
-    term.created_at,
-    term.guaranteed_native,
-    term.cap_native,
-    term.is_cap_known,
-    term.weight,
-    term.deserved_native,
-    term.borrowing_limit_native,
-    term.lending_limit_native,
     case
         when way.amount_source = 'workloads' then summed.demanded::double
         when way.amount_source = 'pods' and summed.system != 'kueue' then summed.demanded::double
         when way.amount_source = 'pods' and report.pending is not null then summed.delivered::double + report.pending
-        when way.amount_source = 'pods' and shown.cluster is not null and not coalesce(pod_queue.has_jobs, false) then summed.demanded::double
+        when way.amount_source = 'pods' and summed.cluster in (
+            -- Pods that Kueue admits as such show what waits. Of Jobs and their like it makes none before it admits them.
+            select queue.cluster
+            from pod_queue as queue
+            where queue.has_waiting and not queue.has_jobs
+        ) and not coalesce(pod_queue.has_jobs, false) then summed.demanded::double
         when way.amount_source = 'pods' then null
         when report.demanded is not null then greatest(report.demanded, report.delivered)
     end as demanded_native,
@@ -357,13 +332,10 @@ select
     if(way.amount_source in ('pods', 'workloads'), waiting.waiting_native, null) as waiting_native,
     if(way.amount_source in ('pods', 'workloads'), waiting.waiting_pod_native, null) as waiting_pod_native,
     report.fair_share as reported_share_native,
-    way.amount_source,
-    term.certainty
+    way.amount_source
 from summed
 inner join way
     using (cluster, system, resource, flavor)
-left join shown
-    using (cluster)
 left join pod_queue
     using (cluster, quota)
 left join waiting
