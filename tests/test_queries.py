@@ -86,7 +86,7 @@ UNITS = re.compile(
     r"|\w+_ratio_seconds)(_avg|_max|_min|_p50|_p90|_p95)?"
 )
 NAMED_BY_CONTRACT = re.compile(
-    r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)|weight|priority|minor|socket_id|numa_node"
+    r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)|weight|priority|minor|socket_id|series_id|numa_node"
 )
 
 
