@@ -110,8 +110,8 @@ class Meaning:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its values are bits or codes, of which there is no half."""
-        return self.kind in ("bit", "bitmask", "code")
+        """Whether its values are bits, codes or counts, of which there is no half."""
+        return self.kind in ("bit", "bitmask", "code") or (self.kind == "gauge" and self.signal.endswith("_count"))
 
     @property
     def allows_infinite(self) -> bool:

@@ -20,6 +20,7 @@ from gpureport.shape.identity import DeviceKey
 from gpureport.shape.long import LongRows, long_rows
 from gpureport.shape.names import DEVICE_LABELS, device_uuid
 from gpureport.shape.owners import Seen, label_runs, owner_runs
+from gpureport.shape.physics import believed
 from gpureport.shape.plausible import drop_contradictions
 from gpureport.shape.prepare import Prepared, Tally, prepare
 from gpureport.shape.reading import PLAIN, Reading, exporters, stem, units_told_by
@@ -108,6 +109,10 @@ def _scope(series: Prepared, pods: set[int]) -> str:
     return "pod" if series.series_id in pods else series.identity.meaning.scope
 
 
+_XIDS_PER_MS = 0.1
+"""A driver that meets more errors logs no more."""
+
+
 def _long(series: list[Prepared], pods: set[int], steps: Steps, window: Window) -> list[tuple[int, LongRows]]:
     """Rows of everything that is no device's column."""
     found = []
@@ -115,8 +120,10 @@ def _long(series: list[Prepared], pods: set[int], steps: Steps, window: Window) 
         meaning = each.identity.meaning
         is_long = each.series_id in pods or not (meaning.is_device or meaning.kind == "info")
         if is_long and each.points.count:
-            is_state = meaning.scope == "cluster"
-            rows = long_rows(each.points, meaning.kind == "counter", is_state, steps.of(each), window)
+            is_state, points = meaning.scope == "cluster", each.points
+            if meaning.scope == "detail" and meaning.kind == "counter":
+                points = believed(points, _XIDS_PER_MS, steps.of(each), each.dropped)
+            rows = long_rows(points, meaning.kind == "counter", is_state, steps.of(each), window)
             found.append((each.series_id, rows))
     return found
 

@@ -13,7 +13,7 @@ from gpureport.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.shape.copies import Merges, Points, merge_targets
 from gpureport.shape.derive import growth_per_second, growth_ratio, mask_of
 from gpureport.shape.identity import DeviceKey
-from gpureport.shape.physics import believe
+from gpureport.shape.physics import believe, believed
 from gpureport.shape.prepare import Prepared, Tally
 from gpureport.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
 from gpureport.tables import SIGNAL_BY_NAME
@@ -186,7 +186,8 @@ def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], bat
     if not meaning.per or not points.count:
         return points
     if meaning.per == PER_SECOND:
-        derived = growth_per_second(points, batch.steps.of(series[0]), SIGNAL_BY_NAME[meaning.signal].highest)
+        step, highest = batch.steps.of(series[0]), SIGNAL_BY_NAME[meaning.signal].highest
+        derived = growth_per_second(believed(points, highest / 1000, step, dropped), step, highest)
     else:
         divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
         derived = growth_ratio(points, _one(divisor, batch, dropped), batch.steps.of(series[0])) if divisor else _nothing()

@@ -40,7 +40,7 @@ def _rows(points: Points, is_counter: bool, grid: Grid, starts: Times, ends: Tim
     held = (ends - starts)[kept]
     increase = gap_increase = np.full(sample.size, np.nan)
     if is_counter:
-        grown = growth(points.values, grid.spans.is_linked)
+        grown = growth(points.values, grid.spans.is_linked, points.refused)
         increase = grown.increase[sample] * (held / (grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]))
         gap_increase = np.where(is_own, grown.gap_increase[sample], np.nan)
     return LongRows(starts[kept], held, points.values[sample], increase, gap_increase, ~is_own)

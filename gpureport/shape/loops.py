@@ -187,7 +187,9 @@ def _is_outlier(
     after, change = values[at + 1], values[at] - values[before]
     if not 0 <= after - values[before] <= rate * (times_ms[at + 1] - since + step_ms):
         return False
-    if change >= 0 and not rate * (times_ms[at + 1] - times_ms[at] + step_ms) < after < values[at]:
+    if 0 <= change <= rate * (times_ms[at] - since + step_ms) and not (
+        rate * (times_ms[at + 1] - times_ms[at] + step_ms) < after < values[at]
+    ):
         return False
     usual = 0.0
     if at + 2 < values.size and values[at + 2] >= after:

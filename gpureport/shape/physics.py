@@ -24,6 +24,7 @@ _UNKNOWN_BOUND_WATTS = 3000.0
 _LEAST = 0.01
 """Of a board's power: no board idles there; of the power beside a counter: no board's power varies so much."""
 _HIGHEST_LIMIT = 2.0
+_NEVER_0 = ("dcgm-exporter", "nvidia_gpu_exporter", "opentelemetry-dcgm")
 _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
 """Growth per second, by unit: a clock is read some ms before or after its time stamp; a link repeats no more packets."""
 _STUCK_MS = 600_000
@@ -33,17 +34,17 @@ _REASONS = ("outlier", "beyond_bound", "backward_step")
 
 def believe(found: DeviceSignals, board: Board) -> None:
     """Take out of a device's signals what it cannot have done."""
-    _keep_between(found, "power_limit_watts", 0.0, _HIGHEST_LIMIT * board.watts or _UNKNOWN_BOUND_WATTS)
+    _keep_between(found, "power_limit_watts", 1.0, _HIGHEST_LIMIT * board.watts or _UNKNOWN_BOUND_WATTS)
     bound = bound_watts(found.points.get("power_limit_watts"), board.watts)
     least = _LEAST * board.watts
-    _keep_between(found, "power_watts", least, bound)
+    _keep_between(found, "power_watts", least or 1.0, bound)
     for name, points in list(found.points.items()):
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":
             is_energy = signal.unit == "joules"
             rate = (bound if is_energy else _HIGHEST_RATE[signal.unit]) / 1000
             beside = _beside(found, points, least) if is_energy else None
-            found.points[name] = _believed(points, rate, found.fallback[name], found.origin[name].dropped, beside)
+            found.points[name] = believed(points, rate, found.fallback[name], found.origin[name].dropped, beside)
 
 
 def bound_watts(limit: Points | None, board_watts: float) -> float:
@@ -56,11 +57,13 @@ def bound_watts(limit: Points | None, board_watts: float) -> float:
 
 
 def _keep_between(found: DeviceSignals, name: str, lowest: float, highest: float) -> None:
-    """Drop what is outside; 0 is what a board shows whose power or limit another one's sensor counts."""
+    """Drop what is outside; 0 is what a board shows whose power or limit another one's sensor counts: none of NVIDIA's."""
     points = found.points.get(name)
     if points is None or lowest <= points.values.min() <= points.values.max() <= highest:
         return
-    kept = ((points.values >= lowest) | (points.values == 0)) & (points.values <= highest)
+    kept = (points.values >= lowest) & (points.values <= highest)
+    if found.origin[name].exporter not in _NEVER_0:
+        kept |= points.values == 0
     if kept.all():
         return
     found.origin[name].dropped["implausible"] += int((~kept).sum())
@@ -76,8 +79,8 @@ def _beside(found: DeviceSignals, counter: Points, least: float) -> Points | Non
     return power if power or not least else Points(counter.times_ms, np.full(counter.count, least), counter.stale_ms)
 
 
-def _believed(points: Points, rate: float, fallback: StepFallback, dropped: Counter[str], power: Points | None) -> Points:
-    """A counter with its outliers out and the growth marked that it cannot have had; ``rate`` is per ms."""
+def believed(points: Points, rate: float, fallback: StepFallback, dropped: Counter[str], power: Points | None = None) -> Points:
+    """A counter with its outliers out and the growth marked that it cannot have had; ``power`` is beside energy."""
     from gpureport.shape.loops import is_suspect, judged
 
     if not is_suspect(points.times_ms, points.values, rate, 0 if power is None else _STUCK_MS, _LEAST * rate):

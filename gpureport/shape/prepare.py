@@ -157,7 +157,7 @@ def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
 def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
     """The values, as scraped, that a signal can have; what is derived from growth is judged by its own figures."""
     below_blanks = float(_BLANKS[0][0] - 1)
-    if not meaning.is_device:
+    if meaning.signal not in SIGNAL_BY_NAME:
         return -below_blanks, below_blanks
     low, high = _bounds(meaning, factor)
     return low, min(high, below_blanks)
@@ -196,7 +196,7 @@ def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArr
         found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
     if meaning.vendor == "amd":
         found["not_applicable"] = np.isin(values, _NOT_APPLICABLE)
-    if meaning.is_device:
+    if meaning.signal in SIGNAL_BY_NAME:
         found["out_of_range"] = _out_of_range(values, meaning, factor)
     if math.isnan(factor):
         found["ambiguous_unit"] = np.ones(values.size, np.bool_)

@@ -16,8 +16,8 @@ SignalScope = Literal["board", "instance"]
 _HIGHEST = {
     **{"ratio": 1.0, "bytes": 2.0**42, "hertz": 1e10, "celsius": 200.0, "second": 4e12, "generation": 9.0, "width": 32.0},
     **{"pcie_tx_bytes_per_second": 2.6e11, "pcie_rx_bytes_per_second": 2.6e11, "xid_code": 9999.0},
-    **{"row_remap_failure_count": 1.0, "remapped_row_uncorrectable_count": 1e4, "remapped_row_correctable_count": 1e4},
-    **{"count": 4294967294.0, "reasons": 4294967294.0},
+    **{"row_remap_failure_count": 1e4, "remapped_row_uncorrectable_count": 1e4, "remapped_row_correctable_count": 1e4},
+    **{"count": 2147483647.0, "reasons": 2147483647.0},
 }
 """By name (16 lanes of PCIe 7; NVIDIA spares 512 rows) or unit, above what any device has; power has its device's own bound."""
 

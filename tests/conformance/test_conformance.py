@@ -40,7 +40,7 @@ def found(folder: Path) -> Facts:
     )
     first = shape(batch, CATALOG, DAY, reading=Reading(exporters(batch.labels)))
     shaped = shape(batch, CATALOG, DAY, reading=reading_of(first.tallies, exporters(batch.labels)))
-    signals = [name for name in shaped.device_sample.column_names[7:] if not name.startswith("xid_event")]
+    signals = [name for name in shaped.device_sample.column_names[7:] if not name.startswith(("xid_event", "is_"))]
     facts: Facts = set()
     for row in shaped.device_sample.to_pylist():
         if row["seen_at"].timestamp() * 1000 == SCRAPES[0]:

@@ -179,6 +179,39 @@ def test_one_impossible_amount_of_memory_leaves_the_others_their_share() -> None
     assert [row["fb_free_bytes"] for row in shaped.device_sample.to_pylist()] == [rest, None, rest]
 
 
+def test_an_nvidia_board_never_draws_nothing_and_a_half_of_a_module_does() -> None:
+    """NVML prints 0 where it cannot read; of AMD's partitions and dies one sensor counts for all."""
+    shaped = run((gpu("DEV_POWER_USAGE"), every(STEP, [300, 300, 0, 0, 0, 0])))
+    assert [row["power_watts"] for row in shaped.device_sample.to_pylist()] == [300, 300]
+    amd = {"__name__": "gpu_package_power", "serial_number": "S", "gpu_partition_id": "1", "job": "amd"}
+    assert [row["power_watts"] for row in run((amd, every(STEP, [0, 0]))).device_sample.to_pylist()] == [0, 0]
+
+
+def test_a_link_counter_that_reads_0_once_counts_no_traffic_twice() -> None:
+    sent = [1e9 * STEP * number for number in range(COUNT)]
+    shaped = run((gpu("PROF_PCIE_TX_BYTES_TOTAL"), every(STEP, changed(sent, 20, 0.0))))
+    assert {row["pcie_tx_bytes_per_second"] for row in shaped.device_sample.to_pylist()} == {1e9}
+
+
+def test_an_xid_counter_that_spikes_or_reads_0_once_counts_no_error() -> None:
+    values = [0.0] * 10 + [1.0] * 51
+    for at, value in ((30, 1e18), (40, 0.0)):
+        shaped = run(({**gpu(""), "__name__": "DCGM_EXP_XID_ERRORS_TOTAL", "xid": "79"}, every(STEP, changed(values, at, value))))
+        grown = [(row["increase"] or 0.0) + (row["gap_increase"] or 0.0) for row in shaped.sample.to_pylist()]
+        assert sum(grown) == 1
+
+
+def test_there_is_no_half_of_a_row_that_could_not_be_remapped() -> None:
+    shaped = run((gpu("DEV_ROW_REMAP_FAILURE"), every(STEP, [0, 1e-320, 0])))
+    assert [row["row_remap_failure_count"] for row in shaped.device_sample.to_pylist()] == [0, 0]
+
+
+def test_a_pods_part_of_a_gpu_is_at_most_all_of_it() -> None:
+    labels = {"__name__": "Device_utilization_desc_of_container", "deviceuuid": "GPU-a", "podname": "p", "podnamespace": "ns"}
+    shaped = run((labels, every(STEP, [40, 4294967295, 40])))
+    assert [row["value"] for row in shaped.sample.to_pylist()] == [0.4, 0.4]
+
+
 def test_kilowatts_under_a_name_of_watts_are_no_power() -> None:
     shaped = run((gpu("DEV_POWER_USAGE", modelName="NVIDIA H200"), every(STEP, [0.3, 0.07, 0.5])))
     assert dropped(shaped, "power_watts") == {"implausible": 3}
