@@ -68,7 +68,7 @@ def signals(draw: st.DrawFn, metric: str, values_of: Callable[[st.DrawFn, list[i
 
 
 def gauge(draw: st.DrawFn, times: list[int]) -> list[float]:
-    return draw(st.lists(st.integers(0, 700).map(float), min_size=len(times), max_size=len(times)))
+    return draw(st.lists(st.integers(1, 700).map(float), min_size=len(times), max_size=len(times)))
 
 
 def counter(draw: st.DrawFn, times: list[int]) -> list[float]:
