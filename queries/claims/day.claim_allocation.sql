@@ -9,9 +9,6 @@
 -- reads:  day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
 -- params:
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
--- columns:
---   start_source  allocation time, pod scheduled, or first look
---   end_source    pod finished, next allocation, next look, or last look where nothing tells of its end
 with look as (
     select *
     from day.state_snapshot

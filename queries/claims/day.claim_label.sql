@@ -7,8 +7,6 @@
 -- reads:  day.claim_series, day.device_run, day.owner_run, day.pod_request, lake.series
 -- params:
 -- source: dcgm-exporter dra_claim_name, dra_driver_name, dra_pool_name, dra_device_name; kube_pod_resourceclaim_info
--- columns:
---   device     device's name in the pool, else its UUID and instance
 with told as (
     select distinct
         cluster,

@@ -11,11 +11,8 @@
 -- source: day.claim_allocation; ResourceSlices; labels of the device's series (PCI address, GPU_I_PROFILE)
 -- columns:
 --   device_type      gpu, mig, …; '' where the driver does not say
---   device_uuid      UUID of the physical GPU; '' where nothing tells
 --   gpu_instance_id  MIG instance; '' for the whole GPU; null where it cannot be told
 --   matched_by       uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
---   start_source     as in day.claim_allocation
---   end_source       as in day.claim_allocation
 with offered as (
     select
         cluster,

@@ -9,7 +9,6 @@
 -- params:
 -- source: ResourceClaim status.allocation.devices.results[].consumedCapacity, spec.devices.requests[].capacity; ResourceSlice capacity
 -- columns:
---   share_ratio      0..1 of the device
 --   share_source     consumed capacity or requested capacity
 --   capacity_ratios  capacity → 0..1, part of it
 with share as (

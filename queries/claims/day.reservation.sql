@@ -9,7 +9,6 @@
 -- source: facts.claim_device; ResourceClaim status.reservedFor
 -- columns:
 --   pod          pod that reserved it; '' where none did, or a group of pods
---   share_ratio  0..1, part of the GPU or instance that the claim has; null where its size is unknown
 with allocated as (
     select *
     from facts.claim_device as held

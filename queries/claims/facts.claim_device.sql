@@ -15,10 +15,7 @@
 --   device_type              gpu, mig, …; '' where the driver does not say
 --   gpu_instance_id          MIG instance; '' for the whole GPU; null where it cannot be told
 --   matched_by               as in day.claim_match; labels
---   share_ratio              0..1, part of the device that the claim has; null where its size is unknown
 --   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity, or '' where the size is unknown
---   start_source             as in day.claim_allocation; labels
---   end_source               as in day.claim_allocation; labels
 with judged as (
     select
         label.*,

@@ -26,8 +26,6 @@
 --   matched_by               how the device of the telemetry was found; '' where it was not
 --   start_at                 UTC, start of the allocation in the days of the window
 --   end_at                   UTC, its end in them, outside it
---   start_source             allocation time, pod scheduled, first look or labels
---   end_source               pod finished, next allocation, next look, last look (nothing tells of its end) or labels
 with held as (
     select
         cluster,

@@ -7,7 +7,6 @@
 -- columns:
 --   signal            name of the metric
 --   target            job and instance that it was scraped from
---   namespace         namespace of the pod, '' of a node's
 --   sharing_strategy  node label nvidia.com/gpu.sharing-strategy; null without it
 --   replicas          node label nvidia.com/gpu.replicas; null without it
 select

@@ -8,8 +8,6 @@
 -- params:
 -- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
 -- columns:
---   start_at            UTC, the first look that showed the node
---   end_at              UTC, until when the last one stands, within the day
 --   offered_from_at     UTC, the first look at which it offered an accelerator or had a device; null where none did
 --   offered_until_at    UTC, until when the last such look stands
 --   capacity            accelerators in all, and percent of them, by resource: the most of the day

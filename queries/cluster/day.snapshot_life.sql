@@ -10,7 +10,6 @@
 -- columns:
 --   listed_until_at  UTC, until when the last look at which it was listed stands
 --   started_at       UTC, when it began to run; null where it did not
---   outcome          running, succeeded, failed, evicted, preempted, out_of_memory or node_shutdown; null before it ran
 with look as (
     select *
     from day.state_snapshot

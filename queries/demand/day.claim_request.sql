@@ -9,9 +9,7 @@
 -- params:
 -- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
 -- columns:
---   resource         <class>.deviceclass.resource.k8s.io/devices
 --   device_class     the class
---   effective_units  devices; null where all that fit are requested
 --   claim_units      the same, what others share with it counted too
 with look as (
     select *

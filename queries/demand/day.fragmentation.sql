@@ -10,7 +10,6 @@
 -- params:
 -- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
 -- columns:
---   resource      extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   wanted_units  units that the smallest of the refused pods requests
 --   free_units    units that the node has left
 with refused as (

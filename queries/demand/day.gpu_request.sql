@@ -10,7 +10,6 @@
 -- columns:
 --   is_claim         by resource claims, which are counted apart
 --   pod_uid          its uid; of a claim without a pod the claim's
---   effective_units  GPUs; null where that is not known
 with common as (
     select
         cluster,

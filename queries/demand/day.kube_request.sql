@@ -8,9 +8,7 @@
 -- params:
 -- source: kube_pod_status_phase, _created, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
 -- columns:
---   stage            unscheduled, refused (the scheduler found no place), bound (and not running yet) or placed; null where unknown
 --   container_units  what its containers request; null where only its init containers do
---   effective_units  what the scheduler reckons with, as far as it can be told
 with told as (
     select
         series.*,

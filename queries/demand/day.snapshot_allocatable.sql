@@ -8,7 +8,6 @@
 -- source: Node status.allocatable, conditions and spec.unschedulable; ResourceSlices by class
 -- columns:
 --   node_name  node; '' of devices that are not one node's
---   resource   extended resource, or <class>.deviceclass.resource.k8s.io/devices
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
 with look as (
     select * exclude (previous_at, is_followed)

@@ -9,7 +9,6 @@
 -- source: Pod spec and status; effective requests by the scheduler's rules
 -- columns:
 --   container_units  what its containers request: requests, else limits; null where only others of its parts do
---   effective_units  what the scheduler reckons with
 with look as (
     select *
     from day.state_snapshot

@@ -18,7 +18,6 @@
 --   waiting_seconds    s from created until it was last seen waiting, or until the window's end; null where is_waiting is not
 --   wanted_model       models whose nodes it allows (facts.pod_wait); unknown on days computed before
 --   refusal            what the scheduler said beside GPUs; '' where nothing, or unknown
---   source             snapshot or kube-state-metrics
 --   pending_from_at    UTC, start of its wait within the window
 --   pending_until_at   UTC, its end there; null where it is not known to have waited
 --   pending_gpu_hours  requested_gpus x h of the window from created to placed; null where the units have no size

@@ -10,7 +10,6 @@
 -- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
 -- columns:
 --   start_at       UTC, the sample
---   end_at         UTC, until when it is in force, outside it
 --   told_joules    J, energy of the sample's time by power; null where the counter tells it, or nothing does
 --   is_within_gap  a gap or reset ends at a later sample, and began before or here
 --   is_active      some signal of the GPU shows activity; null where none is known

@@ -8,7 +8,6 @@
 -- source: day.energy_edge
 -- columns:
 --   ended_at            UTC, the first sample after the gap or reset
---   hour_start_at       UTC, start of its hour
 --   told_joules         J of it, or over a reset, by power
 --   unexplained_joules  J, the growth beyond that
 with bridge as (

@@ -8,9 +8,6 @@
 -- reads:  day.device_layout, day.device_run, facts.idle_power_hour
 -- params: gpu_models, idle_watts
 -- source: facts.idle_power_hour of the day and the 27 before it; power.idle_watts of the configuration; queries/catalog/gpu_model.csv
--- columns:
---   idle_watts   power at idle
---   idle_source  configured, observed, same_model or documented
 with device as (
     select
         cluster,

@@ -7,12 +7,6 @@
 -- reads:  day.allocated_interval, day.power_activity, day.sharer_series, day.util_reading
 -- params:
 -- source: day.power_activity, day.sharer_series
--- columns:
---   active_joules             J above idle in active spans, its part of the instance's
---   active_joules_unweighted  J, the same of the instance's part that is not weighted by compute slices
---   equal_seconds             s of active spans shared equally within the instance
---   active_watts_max          largest power above idle in an active span
---   scope                     pod or container
 with instance as (
     select
         cluster,

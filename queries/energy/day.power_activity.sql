@@ -14,20 +14,10 @@
 -- params:
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
 -- columns:
---   gpu_instance_id           MIG instance
 --   instance_owner_count      its holders; 0 of an instance without a holder
 --   slice_count               its compute slices
 --   gpu_ratio                 0..1, its part of the GPU: compute slices of 7 (of 4 on an A30)
---   observed_seconds          s in which the GPU was seen
---   active_joules             J above idle in active spans, by activity x compute slices
---   active_joules_unweighted  J, the same by activity alone
---   held_joules               J above idle in spans without activity
---   active_seconds            s of active spans of the GPU
---   equal_seconds             s of active spans whose activity tells no shares
---   active_watts_max          largest power above idle of the instance in an active span
---   clamped_count             spans in which its activity was outside 0..1
 --   spans                     the spans of an instance whose sharers' own utilization is measured; null of others
---   method                    activity_slice_share, or equal_share where no activity is known of any instance
 with instance_hour as (
     select
         cluster,

@@ -14,13 +14,6 @@
 --   piece_number      number of the row: a short key
 --   owner_count       holders of the GPU or of its instances
 --   share             none, alone, equal; util or activity where it is shared out sample by sample
---   observed_seconds  s in which the GPU was seen
---   measured_seconds  s whose energy is known; null where none is
---   measured_joules   J, energy over them
---   counter_seconds   s of them whose energy the counter tells
---   integral_joules   J, power over the time of counter_joules
---   idle_joules       J, the baseline's part; null where the baseline is unknown
---   held_joules       J above idle in the rest
 with board as (
     select
         cluster,

@@ -12,8 +12,6 @@
 --   seen_at           UTC, the GPU's sample that is in force
 --   is_board_active   the GPU's own signals show activity; null where none is known
 --   observed_seconds  s of the span
---   measured_seconds  the same where the energy is known
---   idle_joules       J, the baseline's part of the energy; null where the baseline is unknown
 --   above_joules      J, the rest of it; null where the energy is unknown
 --   begun_joules      J of that which began within the span, if the span shows no activity
 with piece as (

@@ -9,14 +9,6 @@
 -- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, day.util_reading
 -- params:
 -- source: day.sharer_series; day.power_step
--- columns:
---   observed_seconds          s in which the GPU was seen
---   active_joules             J above idle in active spans
---   held_joules               J above idle in spans without activity
---   active_seconds            s of active spans
---   equal_seconds             s of active spans shared equally
---   active_watts_max          largest power above idle in an active span
---   scope                     pod or container
 with named as (
     select
         device_uuid,

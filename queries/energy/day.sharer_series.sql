@@ -9,8 +9,6 @@
 -- params:
 -- source: series of scope pod: DCGM_FI_DEV_GPU_UTIL with a pod beside a series without, hami_*; kepler_pod_gpu_watts
 -- columns:
---   scope            pod or container, whose it is
---   method           sm_util_share; process_util_share where another exporter than dcgm-exporter gives utilization; kepler_share
 --   pod_owner_count  containers of the pod on the GPU or instance: they share a pod's value; 1 for a container's own
 with measured as (
     select

@@ -8,7 +8,6 @@
 -- columns: cluster, device_uuid, day, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, attributed_joules, unattributed_joules,
 --          gap_joules, corrected_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds, measured_known_count,
 --          idle_known_count
---   counter_seconds       s of measured_seconds whose energy the counter tells
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
 --   held_seconds          s of them in which somebody held it

@@ -11,7 +11,6 @@
 -- columns: cluster, device_uuid, hour_start_at, layout, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, attributed_joules,
 --          unattributed_joules, gap_joules, corrected_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds,
 --          idle_watts, idle_source, power_watts_min, power_watts_max
---   counter_seconds       s of measured_seconds whose energy the counter tells
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
 --   corrected_joules      J by power while the counter's growth was not believed; null in days of older versions

@@ -5,10 +5,7 @@
 -- params: since_at, until_at
 -- source: facts.device_power_hour
 -- columns:
---   measured_joules  J, energy
---   corrected_joules J of them by power while the counter's growth was not believed; null with a day of an older version
 --   is_implausible   counter and power were seen and contradict each other, so that no energy is known
---   idle_joules      J of the idle baseline, held or not; null where the baseline is unknown at some time
 with corrected as (
     select
         cluster,

@@ -4,8 +4,6 @@
 -- reads:  facts.device_power_day
 -- params:
 -- source: facts.device_power_hour
--- columns:
---   energy_joules  J, as far as it is known
 select
     cluster,
     sum(measured_joules) as energy_joules

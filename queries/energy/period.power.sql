@@ -5,15 +5,7 @@
 -- params:
 -- source: facts.power_hour
 -- columns:
---   observed_seconds  s in which the GPU was seen while held
---   measured_seconds  s of them whose energy is known; null where none is
---   idle_joules       J, its part of the idle baseline; null where the baseline is unknown at some time
---   idle_watts        the whole GPU's power at idle, mean over the time held
---   idle_source       where that comes from; several are listed
---   method            how the energy was shared; several are listed
---   allocated_gpu_hours  h of whole GPUs held, shared as hours_method says
 --   used_gpu_hours    allocated_gpu_hours x activity of what was held
---   hours_method      how idle_joules and hours are shared out: exclusive, granted_share, equal_share; several are listed
 with made as (
     select
         *,

@@ -13,10 +13,7 @@
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or fragmented (unsliced, fragmented, …); of what is free without telemetry why; '' else
---   namespace        holder's namespace; '' where unallocated; of what is reserved the claim's
---   pod              holder's pod; '' likewise
 --   first_hour_at    UTC, the first hour of the day that has any; null for what had no data
---   hours_method     how hours of a GPU that several hold are shared out: granted_share, equal_share, exclusive (not shared), requests (without telemetry); several are listed; '' where unallocated
 -- Time that was neither seen nor usable is part of what was expected and without data.
 with lost as (
     select

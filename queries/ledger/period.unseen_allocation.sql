@@ -8,9 +8,6 @@
 -- params: since_at, until_at
 -- source: facts.node_allocation; facts.ledger_day
 -- columns:
---   namespace     namespace of the pod or claim; '' where unallocated
---   pod           its pod; '' likewise
---   pod_uid       its uid; '' likewise
 --   unseen_ratio  the same ÷ s without telemetry of the node's GPUs
 with said as (
     select

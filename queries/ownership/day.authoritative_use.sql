@@ -10,8 +10,6 @@
 -- columns:
 --   source         dra-claim, koordinator, kubelet-checkpoint or pod-resources
 --   claims         resource claims behind it, namespace/name, sorted
---   life_start_at  UTC, start of the container's first run on the device
---   life_end_at    UTC, end of its last, as far as it is known
 with unfound as (
     select distinct
         cluster,

@@ -10,7 +10,6 @@
 -- source: facts.claim_device, facts.claim_use; day.device_grant, day.authoritative_use
 -- columns:
 --   grant_key    the claim's uid, share and request, or the pod's uid
---   share_ratio  0..1 of the GPU or instance; null where its size is unknown
 select
     use.cluster,
     use.device_uuid,

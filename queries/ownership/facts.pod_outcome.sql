@@ -7,7 +7,6 @@
 -- params:
 -- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase
 -- columns: cluster, namespace, pod, pod_uid, outcome, seen_at
---   outcome  running, succeeded, failed, evicted, preempted, out_of_memory or node_shutdown
 --   seen_at  UTC, when it was last listed
 with holder as (
     select distinct

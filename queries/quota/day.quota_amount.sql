@@ -9,7 +9,6 @@
 -- source: day.quota_terms, day.quota_ask, day.quota_reported
 -- columns:
 --   uid                     uid of the object; '' where unknown
---   guaranteed_native       guaranteed; null where the system has no such notion
 --   deserved_native         Volcano's capacity plugin; null elsewhere
 --   borrowing_limit_native  Kueue; null where there is none
 --   lending_limit_native    Kueue; null where all may be lent

@@ -10,7 +10,6 @@
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
 -- columns:
 --   ask         uid, of a workload with the number of its attempt
---   created_at  UTC, from when it asks
 --   pod_native  what one pod of it requests
 --   pod_gpus    the same in GPUs; null where the resource is none
 with counted as (

@@ -9,7 +9,6 @@
 -- source: clean.quota_*, day.quota_ask, day.quota_capacity, day.quota_free
 -- columns:
 --   scope     the quota, where its instants are its own; else ''
---   start_at  UTC, the instant
 with term as (
     select span.*
     from day.quota_terms as span

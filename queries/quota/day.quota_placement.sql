@@ -6,8 +6,6 @@
 -- reads:  day.quota_flavor, day.quota_pod, day.workload_run
 -- params:
 -- source: ClusterQueue and ResourceFlavor objects; node selector and affinity of pods and of Workloads' pod sets
--- columns:
---   placement  nodes that the pods allow: alternatives as JSON, '' for any
 with asked as (
     select
         cluster,

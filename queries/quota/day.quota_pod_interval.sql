@@ -5,7 +5,6 @@
 -- params:
 -- source: day.quota_member, day.quota_pod; day.quota_native
 -- columns:
---   created_at   UTC, from when it asks
 --   amount_gpus  the same in GPUs; null where the resource is none
 select
     member.* exclude (resources),

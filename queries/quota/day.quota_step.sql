@@ -12,14 +12,12 @@
 -- source: day.quota_amount, day.quota_share
 -- columns:
 --   pool                     quotas of one pool lend to each other
---   guaranteed_native        what it has before others may take it back; infinite where all is; null where the system has no such notion
 --   demanded_native          requested; null where unknown
 --   delivered_native         held
 --   borrowed_native          held beyond its own; null where the system has no such notion
 --   lendable_native          its own that it leaves unused and may lend; null as above
 --   lent_native              its part of what others borrowed, inferred; null as above, and of a quota that contains others
 --   fair_share_native        what it may have by its scheduler's rules; null where there is no such number
---   share_source             series or status where the system says it, rules where its rules were reckoned; '' where neither
 --   share_reason             why the fair share is null
 --   entitled_native          part of the fair share that is beyond its own; null as the fair share
 --   over_entitlement_native  held beyond the fair share; null as the fair share
@@ -28,7 +26,6 @@
 --   others_borrowed_native   what others of the pool borrow
 --   violated_native          part of unmet that free devices and others' borrowing could have covered; null as unmet, or where not decided
 --   is_capped                demand waits because the hard limit is reached; null where unknown
---   amount_source            pods, series or status
 with joined as (
     select
         moment.*,

@@ -10,7 +10,6 @@
 -- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
 -- columns:
 --   uid                     uid of the object; '' where it was not looked at
---   guaranteed_native       guaranteed in the resource's own unit, infinite where all is; null where the system has no such notion
 --   deserved_native         Volcano's capacity plugin: what it has before others may reclaim; null elsewhere
 --   borrowing_limit_native  Kueue: most that it may borrow; null where there is no limit
 --   lending_limit_native    Kueue: most that it lends; null where all may be lent

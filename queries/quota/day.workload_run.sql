@@ -9,12 +9,8 @@
 -- source: Workload and LocalQueue objects
 -- columns:
 --   attempt        1, 2, …
---   owner_kind     kind of what it was made for: Job, JobSet, RayJob, …
 --   owner_name     name of that
---   cluster_queue  ClusterQueue that its LocalQueue leads to, or whose quota it had; '' where unknown
---   queued_at      UTC, from when it asks
 --   admitted_at    UTC, from when it may run; null where it was not, or unknown
---   ended_at       UTC, when it finished, lost its quota or was gone; null where it goes on
 --   end_reason     Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
 --   requests       what it requests or has, by pod set and resource
 with seen as (

@@ -4,8 +4,6 @@
 -- reads:  facts.workload_run
 -- params: since_at, until_at
 -- source: facts.workload_run
--- columns:
---   request_gpus  GPUs that it requested
 select
     cluster,
     workload_uid,

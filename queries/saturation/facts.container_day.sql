@@ -30,9 +30,6 @@
 --          power_limit_watts_max, gpu_temp_celsius_max, memory_temp_celsius_max, sm_clock_hertz_max, memory_clock_hertz_max, xid_codes,
 --          sharing_mode, sharing_evidence, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, first_hour_at,
 --          power_at, heat_at, hardware_at, memory_at
---   busiest_sm_active_ratio     0..1, largest mean SM activity of an hour in which it was known for ten minutes or more
---   busiest_sm_occupancy_ratio  0..1, the same of SM occupancy
---   busiest_dram_active_ratio   0..1, the same of memory bandwidth activity
 --   power_at                    UTC, first hour with throttling by power; null without
 --   heat_at                     UTC, first hour with throttling by heat; null without
 --   hardware_at                 UTC, first hour with hardware slowdown; null without

@@ -20,9 +20,6 @@
 --   device_uuid                 UUID of the GPU; '' where there are several
 --   pod_count                   pods that were alone on a GPU of the model
 --   held_gpu_hours              h for which GPUs were seen while the containers held them
---   busiest_sm_active_ratio     SM activity of its busiest hour; null where it is known for too little of the time
---   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour; null likewise
---   busiest_dram_active_ratio   DRAM activity of its busiest hour; null likewise
 --   memory_used_bytes_max       largest memory in use; null where unknown
 --   is_known                    whether all that is compared is known
 --   is_catalogued               whether the catalog has the GPU's model

@@ -8,7 +8,6 @@
 -- source: facts.device_hour, facts.container_hour
 -- columns:
 --   device_seconds    s in which devices were seen, added over devices
---   xid_codes         distinct codes, ascending; null likewise
 --   sharing_mode      the least exclusive of the hours; '' for a device
 --   observed_seconds  s in which any of the devices was seen
 --   lifetime_seconds  s of the holder's life on the device, or on any of them; null for a device, and where unknown
