@@ -105,6 +105,8 @@ class Evidence:
     carried: tuple[Carried, ...] = ()
     labels: tuple[Labels, ...] = ()
     """Label sets of device series: one metric of each exporter, on some nodes where there are many."""
+    pods: tuple[Labels, ...] = ()
+    """Label sets of kube_pod_info and of requests, of the pods that are named on devices."""
     kube: KubeState = KubeState()
     rhythm: Rhythm = Rhythm()
     server: ServerSeen | None = None

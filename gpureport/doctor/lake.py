@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 from gpureport.catalog import Catalog
 from gpureport.doctor.accelerators import is_accelerator, node_of, pci_vendor, resource_vendor
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
-from gpureport.doctor.sampling import chosen_hosts, leading_metrics
+from gpureport.doctor.sampling import POD_SERIES, chosen_hosts, leading_metrics, named_pods
 from gpureport.errors import LakeError, UsageError
 from gpureport.lake import Lake, views
 from gpureport.series import METRIC_LABEL, Labels
@@ -70,6 +70,7 @@ select metric, labels::json from lake.series
 where metric in (select unnest(?)) and node_name in (select unnest(?)) and scope in ('board', 'instance')
 order by series_id
 """
+_PODS = "select labels::json from lake.series where metric in (select unnest(?)) and pod in (select unnest(?)) order by series_id"
 _RHYTHM = """
 with device as (select min(device_uuid) as device_uuid from lake.device_sample where not is_carried),
 step as (
@@ -94,11 +95,13 @@ def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: 
     chosen = _cluster(lake, cluster, day)
     views(con, lake, TABLES, clusters=[chosen], dates=[day])
     carried = _carried(con, catalog)
-    server = con.execute(_SERVER).fetchone()
+    server, labels = con.execute(_SERVER).fetchone(), _label_sets(con, carried)
+    pods = con.execute(_PODS, [POD_SERIES, named_pods(labels)]).fetchall()
     return Evidence(
         subject=f"{lake}, cluster {chosen}, {day}",
         carried=carried,
-        labels=_label_sets(con, carried),
+        labels=labels,
+        pods=tuple(json.loads(text) for (text,) in pods),
         kube=_kube(con),
         rhythm=_rhythm(con),
         server=ServerSeen(server[0], server[1]) if server else None,

@@ -14,7 +14,7 @@ from gpureport.catalog import ACCELERATOR_METRICS, Catalog, Meaning
 from gpureport.doctor.accelerators import RESOURCES, node_of, pci_labels, pci_vendor, resource_vendor
 from gpureport.doctor.cluster import CLAIM_SERIES
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
-from gpureport.doctor.sampling import SAMPLED_SERIES, chosen_hosts, leading_metrics
+from gpureport.doctor.sampling import POD_SERIES, SAMPLED_SERIES, chosen_hosts, leading_metrics, named_pods
 from gpureport.errors import SourceError
 from gpureport.series import METRIC_LABEL, Labels
 from gpureport.shape import names
@@ -87,11 +87,15 @@ def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match
     carried = _carried(ask, catalog, series)
     accelerators = ask.where(Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS))
     counts = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({accelerators})")}
-    name = f"{server.flavour} {server.version}".strip()
+    name, labels = f"{server.flavour} {server.version}".strip(), _label_sets(ask, carried)
+    of_pods = one_of("pod", named_pods(labels))
     return Evidence(
         subject=f"{connection.url} at {rfc3339(at)}{f' ({selector(ask.scope)})' if match else ''}",
         carried=carried,
-        labels=_label_sets(ask, carried),
+        labels=labels,
+        pods=tuple(
+            each for metric in POD_SERIES if metric in series for each in ask.series([_named(metric), of_pods], SAMPLED_SERIES)
+        ),
         kube=_kube(ask, catalog, series),
         rhythm=_rhythm(ask, carried),
         server=ServerSeen(name, server.read_path, retention_days(connection)),

@@ -6,7 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from gpureport.doctor.evidence import Carried
+from gpureport.series import Labels
+from gpureport.shape import names
 
+POD_SERIES = ["kube_pod_info", "kube_pod_container_resource_requests", "kube_pod_resourceclaim_info"]
+"""What tells whether a pod can hold a device: its address, what it requests, its claims."""
 SAMPLED_HOSTS = 25
 SAMPLED_SERIES = 5_000
 
@@ -28,3 +32,8 @@ def chosen_hosts(carried: Iterable[Carried]) -> list[tuple[str, str]]:
         hosts.add((each.host_label, each.host))
     step = max(1, -(-len(hosts) // SAMPLED_HOSTS))
     return sorted({*sorted(hosts)[::step], *kinds.values()})
+
+
+def named_pods(labels: Iterable[Labels]) -> list[str]:
+    """The names of pods on series of devices."""
+    return sorted({pod for each in labels for pod in (names.first(each, names.POD), each.get("exported_pod")) if pod})

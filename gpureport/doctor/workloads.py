@@ -9,6 +9,7 @@ from functools import cached_property
 
 from gpureport.catalog import Catalog
 from gpureport.doctor import remedies
+from gpureport.doctor.accelerators import is_accelerator
 from gpureport.doctor.evidence import Evidence, KubeState
 from gpureport.doctor.findings import Finding
 from gpureport.series import Labels
@@ -58,11 +59,34 @@ def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
     seen = habits(evidence.labels, catalog)
     if not seen.identities:
         return []
-    found = [*_names(seen, evidence.kube), *_target_labels(seen), *_uids(seen, evidence.kube)]
+    refuted = _refuted(seen, evidence.pods)
+    found = [*_names(seen, evidence.kube, refuted), *_target_labels(seen), *_uids(seen, evidence.kube)]
     return [*found, *_sharing(seen, evidence), *_claims(seen, evidence.kube), *_alternating(seen, evidence)]
 
 
-def _names(seen: Habits, kube: KubeState) -> list[Finding]:
+def _refuted(seen: Habits, pods: Sequence[Labels]) -> dict[tuple[str, str], str]:
+    """The pods that are named and cannot hold a device, each with the evidence."""
+    address = {_pod_of(each): each.get("pod_ip") for each in pods if each.get("pod_ip") != each.get("host_ip")}
+    known = {_pod_of(each) for each in pods if each.get("resource")}
+    asking = {_pod_of(each) for each in pods if is_accelerator(each.get("resource", "")) or each.get("claim_name")}
+    found = {}
+    for each in seen.owned:
+        pod = each.workload.namespace, each.workload.pod
+        if pod not in asking and address.get(pod, "") == names.scraped_host(each.labels):
+            found[pod] = "its address is scraped"
+        elif pod in known - asking:
+            found[pod] = "requests no accelerator"
+    return found
+
+
+def _pod_of(labels: Labels) -> tuple[str, str]:
+    return (
+        labels.get("exported_namespace") or labels.get("namespace", ""),
+        labels.get("exported_pod") or labels.get("pod", ""),
+    )
+
+
+def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]) -> list[Finding]:
     silent = [exporter for exporter in seen.by_exporter if exporter not in NAMING]
     findings = [
         Finding(
@@ -73,8 +97,11 @@ def _names(seen: Habits, kube: KubeState) -> list[Finding]:
         )
         for exporter in silent
     ]
-    if seen.owned:
-        pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned}
+    if refuted:
+        told = ", ".join(f"{namespace}/{pod} ({why})" for (namespace, pod), why in sorted(refuted.items()))
+        findings.append(Finding("refuted_holders", "note", "holders", f"pods are named that hold nothing: {told}"))
+    pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned} - refuted.keys()
+    if pods:
         return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were looked at: {len(pods)}")]
     if kube.series.get("kube_pod_info") and not kube.requests:
         text = "no workload is named, and no pod requests an accelerator: nothing to judge by"

@@ -6,14 +6,14 @@
 -- while devices were seen; '' where at most 1 % is unknown: a counter's last sample has no growth.
 --
 -- grain:  cluster, signal, node_name, day
--- reads:  period.device_day, period.holder_day, period.node_gap, period.signal_day
+-- reads:  facts.refuted_holder, period.device_day, period.holder_day, period.node_gap, period.signal_day
 -- params:
 -- source: period.signal_day, period.holder_day, period.node_gap
 -- columns: cluster, signal, node_name, day, coverage_ratio, reason, evidence, source_metrics, expected_device_count, observed_device_count,
 --          expected_series_count, observed_series_count, expected_device_seconds, observed_device_seconds, unknown_device_seconds, dropped
 --   signal                   canonical signal; any: the device at all; workload: who held it
 --   reason                   most likely reason of what is unknown, a code; '' where at most 1 % is
---   evidence                 what the reason was read from
+--   evidence                 what the reason was read from; of workload also the pods of the cluster that labels name and that cannot hold a GPU
 --   source_metrics           metrics that were read; several are listed
 --   expected_device_count    devices and MIG instances that should have the signal
 --   observed_device_count    those that have it at some time
@@ -269,6 +269,18 @@ explained as (
         using (cluster, signal, node_name, day)
 ),
 
+refuted as (
+    select
+        cluster,
+        'workload' as signal,
+        'no holders: ' || string_agg(
+            distinct concat(namespace, '/', pod, if(evidence = 'scraped_address', ' (its address is scraped)', ' (requests no accelerator)')), ', '
+            order by concat(namespace, '/', pod, if(evidence = 'scraped_address', ' (its address is scraped)', ' (requests no accelerator)'))
+        ) as refuted
+    from facts.refuted_holder
+    group by cluster
+),
+
 left_out as (
     select
         cluster,
@@ -287,7 +299,7 @@ select
     explained.day,
     explained.observed_device_seconds / (explained.observed_device_seconds + explained.unknown_device_seconds) as coverage_ratio,
     explained.found.reason,
-    explained.found.evidence,
+    concat_ws('; ', nullif(explained.found.evidence, ''), refuted.refuted) as evidence,
     coalesce(explained.source_metrics, '') as source_metrics,
     explained.expected_device_count,
     explained.observed_device_count,
@@ -300,3 +312,5 @@ select
 from explained
 left join left_out
     using (cluster, signal, node_name, day)
+left join refuted
+    using (cluster, signal)

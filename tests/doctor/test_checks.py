@@ -79,7 +79,7 @@ def test_a_signal_that_another_replaces_costs_nothing() -> None:
 
 
 def test_without_the_energy_counter_energy_is_known_and_only_the_comparison_is_lost() -> None:
-    lost = ("counter_joules", "integral_joules", "counter_difference_joules")
+    lost = ("counter_joules", "integral_joules", "counter_difference_joules", "corrected_joules", "counter_integral_ratio")
     assert costs(ALL_SIGNALS - {"energy_joules"}) == {"energy_joules": lost}
     told = costs(ALL_SIGNALS - {"energy_joules", "power_watts"})
     assert told.keys() == {"energy_joules", "power_watts"} and "energy_joules" in told["energy_joules"]
@@ -243,6 +243,25 @@ def test_the_exporters_own_pod_is_nobody_and_tells_that_target_labels_win() -> N
     """An idle cluster behind a ServiceMonitor without honorLabels: exported_pod is nowhere."""
     findings = workloads({**DEVICE, **OWN_POD})
     assert {finding.code: finding.status for finding in findings} == {"pod_labels": "missing", "target_labels_win": "note"}
+
+
+def test_pods_that_cannot_hold_a_device_are_told_with_the_evidence() -> None:
+    pods = [{"pod": name, "namespace": "ns", "container": "c"} for name in ("agent", "web", "train", "claimer")]
+    labels = tuple({**DEVICE, **pod, "instance": "10.0.0.5:9400"} for pod in pods)
+    requests = {"__name__": "kube_pod_container_resource_requests", "resource": "cpu"}
+    evidence: tuple[Labels, ...] = (
+        {"__name__": "kube_pod_info", "pod": "agent", "namespace": "ns", "pod_ip": "10.0.0.5", "host_ip": "10.1.0.1"},
+        *({**requests, **pod} for pod in pods[1:]),
+        {**requests, **pods[2], "resource": "nvidia_com_gpu"},
+        {"__name__": "kube_pod_resourceclaim_info", **pods[3], "claim_name": "gpu"},
+    )
+    kube = KubeState(series={"kube_pod_info": 4})
+    found = {each.code: each.found for each in workload_findings(Evidence("x", labels=labels, pods=evidence, kube=kube), CATALOG)}
+    assert (
+        found["refuted_holders"]
+        == "pods are named that hold nothing: ns/agent (its address is scraped), ns/web (requests no accelerator)"
+    )
+    assert found["pod_labels"] == "pods named on the devices that were looked at: 2"
 
 
 def test_a_cluster_where_nobody_asks_for_a_gpu_lacks_no_pod_labels() -> None:
