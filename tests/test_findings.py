@@ -78,6 +78,24 @@ def test_what_is_at_stake_is_money_where_a_price_is_configured(lake: Path, tmp_p
     assert found["GR401"]["at_stake_cost"] is None
 
 
+def test_charges_and_the_cost_of_teams_are_the_whole_ledger(lake: Path, tmp_path: Path) -> None:
+    prices = '[prices]\ncurrency = "EUR"\n[prices.gpu_hour]\nall = 2\n[prices.budgets]\nresearch = 100\n'
+    assert report(lake, tmp_path / "out", config=prices) == 0
+    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+        [hours] = con.execute("select sum(gpu_hours) from report.gpu_hour_ledger").fetchone() or [None]
+        charged = con.execute("select sum(ConsumedQuantity), sum(BilledCost), sum(EffectiveCost) from report.focus").fetchone()
+        cost = con.execute("select sum(gpu_hours), sum(total_cost), sum(total_cost) from report.team_cost").fetchone()
+        unnamed = con.execute("select count(*) from report.focus where SubAccountId is null and AllocatedMethodId is not null")
+        assert charged == cost == pytest.approx((hours, 2 * hours, 2 * hours))
+        assert unnamed.fetchone() == (0,)
+
+
+def test_without_a_currency_code_there_are_no_charges(lake: Path, tmp_path: Path) -> None:
+    assert report(lake, tmp_path / "out", config="[prices.gpu_hour]\nall = 2\n") == 0
+    files = {path.name for path in (tmp_path / "out" / "csv").iterdir()}
+    assert ("focus.csv" in files, "team_cost.csv" in files) == (False, True)
+
+
 def test_each_statement_runs_on_the_reports_file(reported: Path) -> None:
     with duckdb.connect(str(reported), read_only=True) as con:
         statements = [row[0] for row in con.execute("select sql from report.finding").fetchall()]

@@ -47,6 +47,8 @@ PARAMS: dict[str, Any] = {
     "idle_watts": "{}",
     "idle_policy": "separate",
     "prices": "{}",
+    "currency": "EUR",
+    "budgets": "{}",
     "carbon": "{}",
     "team_label": "team",
     "timezone": "UTC",
@@ -87,6 +89,7 @@ UNITS = re.compile(
 )
 NAMED_BY_CONTRACT = re.compile(
     r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)|weight|priority|minor|socket_id|series_id|numa_node"
+    r"|[A-Z][A-Za-z]+"  # FOCUS
 )
 
 

@@ -6,6 +6,7 @@ Unknown keys are errors: a misspelt threshold that is silently ignored would pri
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -149,9 +150,13 @@ def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
     values[names[-1]] = value
 
 
+_KIND_OF_UNION = re.compile(r"dict\[")
+"""Parts of a problem's place that are no key."""
+
+
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
-    where = ".".join(map(str, problem["loc"]))
+    where = ".".join(str(part) for part in problem["loc"] if not _KIND_OF_UNION.match(str(part)))
     if problem["type"] == "extra_forbidden":
         return f"unknown key {where!r}; see docs/operations.md for those that exist"
     if problem["type"] == "missing":

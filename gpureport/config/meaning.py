@@ -71,12 +71,37 @@ class Retired(Section):
         return self
 
 
+def _number_or_days(given: object) -> object:
+    """A number, or amounts by day."""
+    try:
+        amount = None if isinstance(given, dict) else float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        amount = -1.0
+    if (not given and amount is None) or (amount is not None and not 0 <= amount < math.inf):
+        raise ValueError("neither a number from 0 on nor amounts by day, such as { 2026-01-01 = 3.6 }")
+    return given if amount is None else amount
+
+
+_Amount = Annotated[float, Field(ge=0)]
+Price = Annotated[dict[date, _Amount] | float, BeforeValidator(_number_or_days)]
+"""An amount, or amounts by the day from which each is in force."""
+
+
 class Prices(Section):
     """What an hour of a GPU costs, by model or for ``all``, and a kWh; in one currency, whichever it is."""
 
-    gpu_hour: dict[str, Annotated[float, Field(ge=0)]] = Field({})
-    kwh: float | None = Field(None, ge=0)
+    gpu_hour: dict[str, Price] = Field({})
+    kwh: Price | None = None
     currency: str = ""
+    budgets: dict[str, _Amount] = Field({})
+    """What a team may cost in a month."""
+
+    @property
+    def currency_code(self) -> str:
+        """The currency as ISO 4217 writes it; '' where the configuration has neither a code nor a symbol of one currency."""
+        return {"$": "USD", "€": "EUR", "£": "GBP"}.get(
+            self.currency, self.currency if re.fullmatch("[A-Z]{3}", self.currency) else ""
+        )
 
 
 def _number_or_file(given: object) -> object:

@@ -107,6 +107,6 @@ def top(config: Config, what: str, window: Window, output: Output, count: int) -
     lake, made_with = reported_lake(config), facts_made_with(config)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         refuse_cut_hours(con, lake, window)
-        built = [*TOP_TABLES, "period.workload", *(["report.cost"] if config.prices.gpu_hour else [])]
+        built = [*TOP_TABLES, "period.price", "period.workload"]
         WindowTables(con, lake, window, report_settings(config), made_with).build(built)
         print_rows(*rows_of(con, what, window.seconds / 3600, count), output, sys.stdout)

@@ -272,13 +272,14 @@ def default_window(config: Config) -> Window:
 
 def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
     """The settings that its figures stand on, as the page names them; prices and factors only where there are any."""
+    prices = config.prices.model_dump(mode="json")
     carbon = config.carbon.model_dump(mode="json") if settings.carbon else {}
     return {
         "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
         "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
         "idle_policy": config.report.idle_policy,
         **({} if config.report.timezone == "UTC" else {"timezone": config.report.timezone}),
-        **{f"price of {name}": value for name, value in settings.prices.items()},
+        **{f"price of {name}": value for name, value in prices.items() if name in settings.prices},
         "currency": config.prices.currency,
         **{f"carbon {name}": value for name, value in carbon.items()},
         "team_label": config.owners.team_label,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from gpureport.catalog import Catalog, load_catalog
@@ -9,6 +10,7 @@ from gpureport.compute.identity import MadeWith, made_with
 from gpureport.compute.period import ReportSettings
 from gpureport.compute.period.carbon import intensities
 from gpureport.config import Config, findings
+from gpureport.config.meaning import Price
 from gpureport.lake import Lake, open_lake
 from gpureport.query import load
 from gpureport.schedulers.model import Rules
@@ -64,6 +66,8 @@ def report_settings(config: Config) -> ReportSettings:
         config.report.idle_policy,
         findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
         prices=_prices(config),
+        budgets=config.prices.budgets,
+        currency=config.prices.currency_code,
         carbon=_carbon(config),
         team_label=config.owners.team_label,
         timezone=config.report.timezone,
@@ -72,9 +76,15 @@ def report_settings(config: Config) -> ReportSettings:
 
 
 def _prices(config: Config) -> dict[str, Any]:
-    """The price book; empty where nothing is configured."""
-    prices = config.prices.model_dump(exclude={"currency"})
-    return {name: value for name, value in prices.items() if value not in ({}, None)}
+    """The price book, each price by the days from which it is in force; empty where nothing is configured."""
+    hours = {model: _dated(price) for model, price in config.prices.gpu_hour.items()}
+    kwh = config.prices.kwh
+    return {**({"gpu_hour": hours} if hours else {}), **({"kwh": _dated(kwh)} if kwh is not None else {})}
+
+
+def _dated(price: Price) -> dict[str, float]:
+    """Amounts by day; the only one is in force since ever."""
+    return {str(day): amount for day, amount in (price if isinstance(price, dict) else {date.min: price}).items()}
 
 
 def _carbon(config: Config) -> dict[str, Any]:

@@ -16,7 +16,7 @@
 --   until_at                 UTC, its end, outside it
 --   device_count             GPUs that an exporter tells of
 --   energy_joules            J, as far as it is known
---   allocated_cost           GPU-hours held x the model's price, of models that have one
+--   allocated_cost           allocated GPU-hours x the model's price, of models that have one
 --   demanded_resource        resource with the largest demand; '' if unknown
 --   unscheduled_unit_hours   h x units of it that pods without a node requested
 --   placing_size             the commonest size of request; '' where no pod was placed

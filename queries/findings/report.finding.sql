@@ -4,13 +4,13 @@
 -- pattern of a pod is held against the workload. Conditions: period.finding_*.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  period.finding
--- params: finding_rules, prices, suppressions, until_at, xid_classes
+-- reads:  period.finding, period.price
+-- params: finding_rules, suppressions, until_at, xid_classes
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
 -- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
 --          title, severity, confidence, evidence, gpu_hours, at_stake_cost, owner, gpu_model, rule, thresholds, action, first_seen_at,
 --          suppressed_until, suppression, sql, unknown_reasons
---   at_stake_cost     gpu_hours x the model's price; null without one, or where models of several prices are meant
+--   at_stake_cost     gpu_hours x the model's mean price in the window; null without one, or where models of several prices are meant
 --   owner             the namespace; platform where it is about a node or GPU, throttling among it
 --   rule              when it is said
 --   thresholds        the thresholds in force
@@ -36,9 +36,17 @@ suppression as (
     ), recursive := true)
 ),
 
+mean_price as (
+    select
+        gpu_model,
+        avg(hour_cost) as hour_cost
+    from period.price
+    group by gpu_model
+),
+
 price as (
-    select map_from_entries(list({ 'key': key, 'value': value::double })) as by_model
-    from json_each($prices::json, '$.gpu_hour')
+    select map_from_entries(list({ 'key': gpu_model, 'value': hour_cost })) as by_model
+    from mean_price
 ),
 
 valued as (
@@ -47,7 +55,7 @@ valued as (
         row_number() over () as number,
         -- One price for all models that are meant, or none.
         list_distinct([
-            coalesce(price.by_model[model], price.by_model['all'], -1) for model in string_split(found.gpu_model, ', ')
+            coalesce(price.by_model[model], -1) for model in string_split(found.gpu_model, ', ')
         ]) as hour_costs
     from period.finding as found
     cross join price

@@ -3,9 +3,9 @@
 -- Namespaces without any such hour are left out. Ineffective hours are beside them and are not added, because work was done in them.
 --
 -- grain:  cluster, namespace
--- reads:  period.ledger
--- params: prices
--- source: period.ledger; prices.gpu_hour of the configuration
+-- reads:  period.ledger, period.price
+-- params:
+-- source: period.ledger; prices: period.price
 -- columns: cluster, namespace, idle_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, underutilized_gpu_hours,
 --          idle_ratio, cumulative_idle_ratio, idle_cost, unknown_reasons
 --   idle_gpu_hours            h of whole GPUs held or reserved and not active
@@ -14,14 +14,7 @@
 --   idle_ratio                its part of all idle_gpu_hours of the cluster
 --   cumulative_idle_ratio     the part of it and of all that hold more
 --   idle_cost                 idle_gpu_hours x the model's price
-with price as (
-    select
-        key as gpu_model,
-        value::double as hour_cost
-    from json_each($prices::json, '$.gpu_hour')
-),
-
-held as (
+with allocated as (
     select
         ledger.cluster,
         ledger.namespace,
@@ -32,17 +25,16 @@ held as (
         ) as underutilized_gpu_hours,
         -- Hours of one model without a price leave the sum unknown.
         if(
-            bool_and(coalesce(own.hour_cost, common.hour_cost) is not null) filter (
+            bool_and(price.hour_cost is not null) filter (
                 where ledger.bucket in ('allocated_idle', 'reserved_idle')
             ),
-            sum(ledger.gpu_hours * coalesce(own.hour_cost, common.hour_cost)) filter (
+            sum(ledger.gpu_hours * price.hour_cost) filter (
                 where ledger.bucket in ('allocated_idle', 'reserved_idle')
             ),
             null
         ) as idle_cost
     from period.ledger as ledger
-    left join price as own on ledger.gpu_model = own.gpu_model
-    left join price as common on common.gpu_model = 'all'
+    left join period.price as price on coalesce(ledger.gpu_model, '') = price.gpu_model and ledger.day = price.day
     where ledger.namespace != ''
     group by all
 ),
@@ -51,7 +43,7 @@ idle as (
     select
         *,
         allocated_idle_gpu_hours + reserved_idle_gpu_hours as idle_gpu_hours
-    from held
+    from allocated
     where allocated_idle_gpu_hours + reserved_idle_gpu_hours > 0
 )
 

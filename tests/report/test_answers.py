@@ -37,8 +37,7 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
         );
         create table report.container (cluster varchar, namespace varchar, pod varchar, pod_uid varchar);
         create table report.device (cluster varchar, device_uuid varchar, gpu_instance_id varchar, gpu_index varchar);
-        create table report.cost as select 'M' as gpu_model, date '2026-11-20' as day, 72.0 as allocated_gpu_hours,
-            144.0 as allocated_cost, 'lab' as cluster, 'serving' as namespace, null::double as co2e_grams;
+        create table period.price as select 'M' as gpu_model, date '2026-11-20' as day, 2.0 as hour_cost;
         create table report.rightsizing (
             cluster varchar, namespace varchar, workload_kind varchar, workload varchar, freed_gpu_hours double, verdict varchar
         );
@@ -176,7 +175,7 @@ def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyC
 
 
 def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("drop table report.cost")
+    con.execute("drop table period.price")
     found = _answers(con)["Cost"]
     assert found.headline == "No prices configured"
     assert "$" not in found.line

@@ -32,7 +32,7 @@ from gpureport.lake import Lake, Partition
 from gpureport.query import Failure, Query, build, hold_to_checks, in_turn, load, needed, of_life, run_checks, with_values
 from gpureport.window import Window
 
-_SHOWN = ("period.workload", "period.pod_wait", "period.capacity")
+_SHOWN = ("period.workload", "period.pod_wait", "period.capacity", "period.price")
 """Tables of the period that the page reads."""
 _COMPUTE_EACH = "run 'gpureport compute --date' for each, then report again"
 
@@ -50,7 +50,11 @@ class ReportSettings:
     findings: Mapping[str, Any] = field(default_factory=lambda: finding_parameters(Thresholds(), []))
     """Parameters of the queries that judge (``findings.parameters``)."""
     prices: Mapping[str, Any] = field(default_factory=dict)
-    """gpu_hour (by model, or all) and kwh, in one currency; without any there are no costs."""
+    """gpu_hour (by model, or all) and kwh, each by the days from which it is in force; without any there are no costs."""
+    budgets: Mapping[str, float] = field(default_factory=dict)
+    """Cost of a month by team."""
+    currency: str = ""
+    """The prices' currency as ISO 4217 writes it; without it there are no charges (FOCUS)."""
     team_label: str = "team"
     """The label of a namespace whose value is its team."""
     retired: Sequence[Mapping[str, str]] = ()
@@ -181,6 +185,8 @@ def _report_parameters(window: Window, earlier: Window, settings: ReportSettings
         "saturation_enabled": settings.saturation_enabled,
         "idle_policy": settings.idle_policy,
         "prices": json.dumps(settings.prices, sort_keys=True),
+        "currency": settings.currency,
+        "budgets": json.dumps({**settings.budgets}, sort_keys=True),
         "carbon": json.dumps(settings.carbon, sort_keys=True),
         "team_label": settings.team_label,
         "timezone": settings.timezone,
@@ -193,6 +199,8 @@ def _report_parameters(window: Window, earlier: Window, settings: ReportSettings
 def _without_input(con: duckdb.DuckDBPyConnection, settings: ReportSettings) -> list[str]:
     """Tables that are not made, for nothing was configured or collected that they would tell of."""
     absent = [] if settings.prices or settings.carbon else ["report.cost"]
+    absent += [] if "gpu_hour" in settings.prices else ["report.team_budget", "report.team_cost"]
+    absent += [] if "gpu_hour" in settings.prices and settings.currency else ["report.focus"]
     if not con.execute("select 1 from facts.kepler_hour limit 1").fetchone():
         absent.append("report.kepler_pod")
     return absent

@@ -44,23 +44,17 @@ _FINDING = """
     left join page.team as team using (cluster, namespace)
     where suppressed_until is null
 """
-_PRICE = """
-    create or replace table page.price as
-    select gpu_model, day, sum(allocated_cost) / sum(allocated_gpu_hours) as price
-    from {} where allocated_cost is not null and allocated_gpu_hours > 0 group by all
-"""
-_NO_PRICE = "(select '' as gpu_model, date '2000-01-01' as day, 0.0 as allocated_gpu_hours, null::double as allocated_cost)"
+_NO_PRICE = "create table page.price (gpu_model varchar, day date, hour_cost double)"
 _USE = """
     create or replace table page.use as
     select
         ledger.cluster, coalesce(pod.team, '') as team, namespace, coalesce(pod.workload, '') as workload,
-        coalesce(pod.kind, '') as kind, pod, pod_uid, gpu_model, day,
+        coalesce(pod.kind, '') as kind, pod, pod_uid, ledger.gpu_model, ledger.day,
         bucket, sum(gpu_hours) as gpu_hours,
-        sum(gpu_hours * coalesce(price.price, of_model.price)) as cost
+        sum(gpu_hours * price.hour_cost) as cost
     from report.gpu_hour_ledger as ledger
     left join page.pod using (cluster, namespace, pod, pod_uid)
-    left join page.price using (gpu_model, day)
-    left join (select gpu_model, avg(price) as price from page.price group by all) as of_model using (gpu_model)
+    left join page.price on coalesce(ledger.gpu_model, '') = price.gpu_model and ledger.day = price.day
     group by all
 """
 
@@ -117,7 +111,7 @@ class Tables:
         self.con.execute("create table page.team (cluster varchar, namespace varchar, team varchar)")
         if owners:
             self.con.executemany("insert into page.owner values (?, ?, ?)", [[*key, owner] for key, owner in owners.items()])
-        self.con.execute(_PRICE.format("report.cost" if self.has("report.cost") else _NO_PRICE))
+        self.con.execute("create table page.price as from period.price" if self.has("period.price") else _NO_PRICE)
         if self.has("report.gpu_hour_ledger", "report.container", "period.workload"):
             define_functions(self.con, _POD)
             self.con.execute(_POD)

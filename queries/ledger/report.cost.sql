@@ -1,34 +1,25 @@
 -- Cost and emissions of the GPUs by the configured prices and factors; not made without any of them.
 --
--- Allocated is the time a GPU was held; used is that time weighted by the GPU's activity. Energy is its own line, the same on
+-- Allocated is the time a GPU was allocated; used is that time weighted by the GPU's activity. Energy is its own line, the same on
 -- both bases. An hour has the mean of a grid's intensity in it.
 --
 -- grain:  cluster, day, namespace, gpu_model
--- reads:  facts.energy_hour, period.sensor_accuracy, period.workload
--- params: prices, carbon, timezone
--- source: facts.energy_hour; prices and carbon of the configuration
+-- reads:  facts.energy_hour, period.price, period.sensor_accuracy, period.workload
+-- params: carbon, timezone
+-- source: facts.energy_hour; prices: period.price; carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_method, energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
---   allocated_gpu_hours   GPU-hours held
---   used_gpu_hours        GPU-hours held x activity of what was held; null where no activity is known
+--   allocated_gpu_hours   allocated GPU-hours
+--   used_gpu_hours        allocated GPU-hours x their activity; null where no activity is known
 --   allocated_cost        allocated_gpu_hours x the model's price
 --   used_cost             used_gpu_hours x the model's price
 --   facility_kwh          energy_kwh x PUE
 --   energy_cost           facility_kwh x the price per kWh
 --   co2e_grams            g CO2e, location-based: facility kWh of each hour x its grams per kWh
 --   co2e_market_grams     g CO2e, market-based
---   unmeasured_gpu_hours  GPU-hours held whose energy is not known: the kWh, their cost and emissions lack them
-with price as (
-    select
-        key as gpu_model,
-        value::double as hour_cost
-    from json_each($prices::json, '$.gpu_hour')
-),
-
-factor as (
-    select
-        coalesce(($carbon::json ->> 'pue')::double, 1) as pue_ratio,
-        ($prices::json ->> 'kwh')::double as kwh_cost
+--   unmeasured_gpu_hours  allocated GPU-hours whose energy is not known: the kWh, their cost and emissions lack them
+with factor as (
+    select coalesce(($carbon::json ->> 'pue')::double, 1) as pue_ratio
 ),
 
 given as (
@@ -124,14 +115,12 @@ priced as (
     select
         summed.*,
         coalesce(team.team, '') as team,
-        summed.allocated_gpu_hours * coalesce(price.hour_cost, every.hour_cost) as allocated_cost,
-        summed.used_gpu_hours * coalesce(price.hour_cost, every.hour_cost) as used_cost,
-        summed.facility_kwh * factor.kwh_cost as energy_cost,
-        factor.kwh_cost
+        summed.allocated_gpu_hours * price.hour_cost as allocated_cost,
+        summed.used_gpu_hours * price.hour_cost as used_cost,
+        summed.facility_kwh * price.kwh_cost as energy_cost,
+        price.kwh_cost
     from summed
-    cross join factor
-    left join price on summed.gpu_model = price.gpu_model
-    left join price as every on every.gpu_model = 'all'
+    left join period.price as price on coalesce(summed.gpu_model, '') = price.gpu_model and summed.day = price.day
     left join team
         using (cluster, namespace)
 )

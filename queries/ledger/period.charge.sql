@@ -1,0 +1,35 @@
+-- GPU-hours of the ledger and their cost by day, node, model and workload.
+--
+-- grain:  cluster, node_name, gpu_model, day, namespace, workload_kind, workload, bucket, hours_method
+-- reads:  period.ledger, period.price, period.workload
+-- params:
+-- source: period.ledger; prices: period.price
+-- columns:
+--   namespace      holder's namespace; '' of what nobody had
+--   workload_kind  '' likewise
+--   workload       '' likewise
+--   bucket         as in report.gpu_hour_ledger
+--   hours_method   how hours of a GPU that several have are shared out; '' of what nobody had
+--   team           the namespace's team; '' where it has none
+--   gpu_hours      h of whole GPUs
+--   hour_cost      price of an hour; null without one
+--   hours_cost     gpu_hours x hour_cost
+select
+    ledger.cluster,
+    ledger.node_name,
+    coalesce(ledger.gpu_model, '') as gpu_model,
+    ledger.day,
+    ledger.namespace,
+    coalesce(workload.workload_kind, '') as workload_kind,
+    coalesce(workload.workload, '') as workload,
+    ledger.bucket,
+    ledger.hours_method,
+    any_value(coalesce(workload.team, '')) as team,
+    sum(ledger.gpu_hours) as gpu_hours,
+    any_value(price.hour_cost) as hour_cost,
+    sum(ledger.gpu_hours * price.hour_cost) as hours_cost
+from period.ledger as ledger
+left join period.price as price on coalesce(ledger.gpu_model, '') = price.gpu_model and ledger.day = price.day
+left join period.workload as workload
+    using (cluster, namespace, pod, pod_uid)
+group by all

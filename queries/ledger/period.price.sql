@@ -1,0 +1,52 @@
+-- Price of a GPU-hour and of a kWh by model and day: the configured ones that were in force.
+--
+-- A model without a price of its own has that of all; before the first date of a price it is unknown.
+--
+-- grain:  gpu_model, day
+-- reads:  facts.energy_hour, period.ledger
+-- params: prices, timezone
+-- source: prices of the configuration
+-- columns: gpu_model, day, hour_cost, kwh_cost
+--   gpu_model  '' where unknown
+--   hour_cost  price of an hour of the GPU; null without one
+--   kwh_cost   price of a kWh; null without one
+with wanted as (
+    select
+        coalesce(gpu_model, '') as gpu_model,
+        day
+    from period.ledger
+    union
+    select
+        coalesce(gpu_model, '') as gpu_model,
+        local_time(hour_start_at, $timezone)::date as day
+    from facts.energy_hour
+),
+
+given as (
+    select
+        model.key as gpu_model,
+        dated.key::date as start_day,
+        dated.value::double as cost
+    from json_each($prices::json, '$.gpu_hour') as model, json_each(model.value) as dated
+    union all
+    select
+        'kWh' as gpu_model,
+        key::date as start_day,
+        value::double as cost
+    from json_each($prices::json, '$.kwh')
+)
+
+select
+    wanted.gpu_model,
+    wanted.day,
+    coalesce(
+        arg_max(given.cost, given.start_day) filter (where given.gpu_model = wanted.gpu_model),
+        arg_max(given.cost, given.start_day) filter (where given.gpu_model = 'all')
+    ) as hour_cost,
+    arg_max(given.cost, given.start_day) filter (where given.gpu_model = 'kWh') as kwh_cost
+from wanted
+left join given
+    on
+        given.gpu_model in (wanted.gpu_model, 'all', 'kWh')
+        and given.start_day <= wanted.day
+group by wanted.gpu_model, wanted.day

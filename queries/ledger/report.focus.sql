@@ -1,0 +1,112 @@
+-- Charges for GPU-hours in the columns of FOCUS, the FinOps Open Cost and Usage Specification: one a day, node, model, workload and bucket.
+--
+-- Idle and unallocated hours are charges of their own, so all charges are the whole ledger. FOCUS has no unknown cost: hours of a model
+-- without a price are not charges, and without prices or a currency code the table is not made. Energy is not in it (report.cost).
+--
+-- grain:  BillingAccountId, ResourceId, SkuId, ChargePeriodStart, SubAccountId, AllocatedResourceId, x_Bucket, x_HoursMethod
+-- reads:  period.charge
+-- params: currency
+-- source: FOCUS 1.3, Cost and Usage; period.charge
+-- columns:
+--   AllocatedMethodId      how hours of a shared GPU are divided: exclusive, granted_share, equal_share or requests; null of what nobody had
+--   AllocatedResourceId    namespace/kind/workload; null of what nobody had
+--   AllocatedResourceName  workload
+--   AllocatedTags          JSON: team, namespace, workload_kind
+--   BilledCost             price of the hours, in BillingCurrency; nobody sends an invoice for it
+--   BillingAccountId       cluster
+--   BillingAccountName     cluster
+--   BillingCurrency        ISO 4217 code
+--   BillingPeriodStart     UTC, first of the month
+--   BillingPeriodEnd       UTC, first of the month after
+--   ChargeCategory         Usage
+--   ChargeClass            null: never a correction of an earlier period
+--   ChargeDescription      model and bucket in words
+--   ChargeFrequency        Usage-Based
+--   ChargePeriodStart      UTC, begin of the day
+--   ChargePeriodEnd        UTC, begin of the day after
+--   ConsumedQuantity       h of whole GPUs
+--   ConsumedUnit           Hours
+--   ContractedCost         as BilledCost
+--   ContractedUnitPrice    price of an hour
+--   EffectiveCost          as BilledCost
+--   HostProviderName       cluster
+--   InvoiceId              null: there is no invoice
+--   InvoiceIssuerName      cluster
+--   ListCost               as BilledCost
+--   ListUnitPrice          price of an hour
+--   PricingCategory        Standard
+--   PricingQuantity        as ConsumedQuantity
+--   PricingUnit            Hours
+--   ProviderName           cluster; for FOCUS before 1.3
+--   PublisherName          cluster; for FOCUS before 1.3
+--   ResourceId             node; null where it is not known
+--   ResourceName           node
+--   ResourceType           GPU node
+--   ServiceCategory        Compute
+--   ServiceName            GPU
+--   ServiceProviderName    cluster
+--   ServiceSubcategory     Containers
+--   SkuId                  GPU model
+--   SkuMeter               GPU-hours
+--   SkuPriceDetails        null
+--   SkuPriceId             GPU model and its price
+--   SubAccountId           namespace; null of what nobody had
+--   SubAccountName         namespace
+--   SubAccountType         Namespace
+--   Tags                   JSON: team, of those who have one
+--   x_Bucket               bucket of the ledger
+--   x_HoursMethod          as AllocatedMethodId, '' of what nobody had
+-- noqa: disable=CP02
+select
+    if(namespace = '', null, coalesce(nullif(hours_method, ''), 'exclusive')) as AllocatedMethodId,
+    if(namespace = '', null, concat_ws('/', namespace, workload_kind, workload)) as AllocatedResourceId,
+    if(namespace = '', null, workload) as AllocatedResourceName,
+    if(
+        namespace = '', null, json_object('team', team, 'namespace', namespace, 'workload_kind', workload_kind)
+    ) as AllocatedTags,
+    hours_cost as BilledCost,
+    cluster as BillingAccountId,
+    cluster as BillingAccountName,
+    $currency as BillingCurrency,
+    date_trunc('month', day)::timestamp as BillingPeriodStart,
+    date_trunc('month', day)::timestamp + interval 1 month as BillingPeriodEnd,
+    'Usage' as ChargeCategory,
+    null::varchar as ChargeClass,
+    concat_ws(' ', nullif(gpu_model, ''), 'hours,', replace(bucket, '_', ' ')) as ChargeDescription,
+    'Usage-Based' as ChargeFrequency,
+    day::timestamp as ChargePeriodStart,
+    day::timestamp + interval 1 day as ChargePeriodEnd,
+    gpu_hours as ConsumedQuantity,
+    'Hours' as ConsumedUnit,
+    hours_cost as ContractedCost,
+    hour_cost as ContractedUnitPrice,
+    hours_cost as EffectiveCost,
+    cluster as HostProviderName,
+    null::varchar as InvoiceId,
+    cluster as InvoiceIssuerName,
+    hours_cost as ListCost,
+    hour_cost as ListUnitPrice,
+    'Standard' as PricingCategory,
+    gpu_hours as PricingQuantity,
+    'Hours' as PricingUnit,
+    cluster as ProviderName,
+    cluster as PublisherName,
+    nullif(node_name, '') as ResourceId,
+    nullif(node_name, '') as ResourceName,
+    if(node_name = '', null, 'GPU node') as ResourceType,
+    'Compute' as ServiceCategory,
+    'GPU' as ServiceName,
+    cluster as ServiceProviderName,
+    'Containers' as ServiceSubcategory,
+    gpu_model as SkuId,
+    'GPU-hours' as SkuMeter,
+    null::varchar as SkuPriceDetails,
+    concat(gpu_model, ' at ', hour_cost) as SkuPriceId,
+    nullif(namespace, '') as SubAccountId,
+    nullif(namespace, '') as SubAccountName,
+    if(namespace = '', null, 'Namespace') as SubAccountType,
+    if(team = '', null, json_object('team', team)) as Tags,
+    bucket as x_Bucket,
+    hours_method as x_HoursMethod
+from period.charge
+where hour_cost is not null

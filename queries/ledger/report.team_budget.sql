@@ -1,0 +1,62 @@
+-- Cost of each team in the month of the window's last day, projected to the whole month, beside its budget. Not made without prices.
+--
+-- grain:  team
+-- reads:  period.charge
+-- params: budgets, since_at, until_at
+-- source: period.charge; prices.budgets of the configuration
+-- columns: team, month, month_cost, projected_cost, budget_cost, budget_ratio, unknown_reasons
+--   team            '' of what no team had
+--   month           its first day
+--   month_cost      price of the month's hours in the window, of models that have one
+--   projected_cost  month_cost x the month's days / its days in the window
+--   budget_cost     the team's budget for a month; null without one
+--   budget_ratio    projected_cost / budget_cost
+with part as (
+    select
+        *,
+        date_trunc('month', day)::date as month,
+        epoch(least(day + interval 1 day, $until_at::timestamp) - greatest(day::timestamp, $since_at::timestamp)) / 86400 as day_ratio
+    from period.charge
+    qualify date_trunc('month', day) = date_trunc('month', max(day) over ())
+),
+
+seen as (
+    select sum(day_ratio) as day_ratio
+    from (
+        select distinct
+            day,
+            day_ratio
+        from part
+    ) as every_day
+),
+
+budget as (
+    select
+        key as team,
+        value::double as budget_cost
+    from json_each($budgets::json)
+),
+
+spent as (
+    select
+        part.team,
+        part.month,
+        sum(part.hours_cost) as month_cost,
+        sum(part.hours_cost) / any_value(seen.day_ratio) * extract('day' from last_day(part.month)) as projected_cost
+    from part
+    cross join seen
+    group by part.team, part.month
+)
+
+select
+    *,
+    projected_cost / nullif(budget_cost, 0) as budget_ratio,
+    unknown_reasons([
+        ('month_cost', if(month_cost is null, 'not_configured', null)),
+        ('projected_cost', if(month_cost is null, 'not_configured', null)),
+        ('budget_cost', if(budget_cost is null, 'not_configured', null)),
+        ('budget_ratio', if(month_cost is null or coalesce(budget_cost, 0) = 0, 'not_configured', null))
+    ]) as unknown_reasons
+from spent
+left join budget
+    using (team)

@@ -1,0 +1,46 @@
+-- Cost of all capacity by team and workload; the rows add up to the fleet's. Not made without prices.
+--
+-- Rows without a namespace are the GPUs that nobody had. Hours of a model without a price are in gpu_hours and not in priced_gpu_hours:
+-- a cost beside them is a lower bound.
+--
+-- grain:  cluster, team, namespace, workload_kind, workload
+-- reads:  period.charge
+-- params:
+-- source: period.charge
+-- columns: cluster, team, namespace, workload_kind, workload, gpu_hours, priced_gpu_hours, total_cost, active_cost, idle_cost, unallocated_cost,
+--          unavailable_cost, unknown_cost, unknown_reasons
+--   gpu_hours         h of whole GPUs
+--   priced_gpu_hours  h of these whose model has a price
+--   total_cost        price of priced_gpu_hours: the sum of the five below
+--   active_cost       allocated and active, or allocated without a signal of activity
+--   idle_cost         allocated or reserved, and not active
+--   unallocated_cost  free or fragmented
+--   unavailable_cost  unavailable
+--   unknown_cost      h of which it is not known who had them
+with summed as (
+    select
+        cluster,
+        team,
+        namespace,
+        workload_kind,
+        workload,
+        sum(gpu_hours) as gpu_hours,
+        coalesce(sum(gpu_hours) filter (where hour_cost is not null), 0) as priced_gpu_hours,
+        sum(hours_cost) as total_cost,
+        -- 0 where there are no such hours, null where none has a price.
+        sum(hours_cost * (bucket in ('effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured'))::int) as active_cost,
+        sum(hours_cost * (bucket in ('allocated_idle', 'reserved_idle'))::int) as idle_cost,
+        sum(hours_cost * (bucket in ('free', 'fragmented'))::int) as unallocated_cost,
+        sum(hours_cost * (bucket = 'unavailable')::int) as unavailable_cost,
+        sum(hours_cost * (bucket = 'unknown')::int) as unknown_cost
+    from period.charge
+    group by cluster, team, namespace, workload_kind, workload
+)
+
+select
+    *,
+    unknown_reasons([
+        (name, if(total_cost is null, 'not_configured', null))
+        for name in ['total_cost', 'active_cost', 'idle_cost', 'unallocated_cost', 'unavailable_cost', 'unknown_cost']
+    ]) as unknown_reasons
+from summed
