@@ -5,11 +5,11 @@
 -- params:
 -- source: period.ledger; prices: period.price
 -- columns:
---   namespace      holder's namespace; '' of what nobody had
+--   namespace      holder's namespace; '' where unallocated
 --   workload_kind  '' likewise
 --   workload       '' likewise
 --   bucket         as in report.gpu_hour_ledger
---   hours_method   how hours of a GPU that several have are shared out; '' of what nobody had
+--   hours_method   how hours of a GPU that several have are shared out; '' where unallocated
 --   team           the namespace's team; '' where it has none
 --   gpu_hours      h of whole GPUs
 --   hour_cost      price of an hour; null without one

@@ -8,11 +8,11 @@
 -- params: currency
 -- source: FOCUS 1.3, Cost and Usage; period.charge
 -- columns:
---   AllocatedMethodId      how hours of a shared GPU are divided: exclusive, granted_share, equal_share or requests; null of what nobody had
---   AllocatedResourceId    namespace/kind/workload; null of what nobody had
+--   AllocatedMethodId      how hours of a shared GPU are divided: exclusive, granted_share, equal_share or requests; null where unallocated
+--   AllocatedResourceId    namespace/kind/workload; null where unallocated
 --   AllocatedResourceName  workload
 --   AllocatedTags          JSON: team, namespace, workload_kind
---   BilledCost             price of the hours, in BillingCurrency; nobody sends an invoice for it
+--   BilledCost             price of the hours, in BillingCurrency; not invoiced
 --   BillingAccountId       cluster
 --   BillingAccountName     cluster
 --   BillingCurrency        ISO 4217 code
@@ -50,12 +50,12 @@
 --   SkuMeter               GPU-hours
 --   SkuPriceDetails        null
 --   SkuPriceId             GPU model and its price
---   SubAccountId           namespace; null of what nobody had
+--   SubAccountId           namespace; null where unallocated
 --   SubAccountName         namespace
 --   SubAccountType         Namespace
 --   Tags                   JSON: team, of those who have one
 --   x_Bucket               bucket of the ledger
---   x_HoursMethod          as AllocatedMethodId, '' of what nobody had
+--   x_HoursMethod          as AllocatedMethodId, '' where unallocated
 -- noqa: disable=CP02
 select
     if(namespace = '', null, coalesce(nullif(hours_method, ''), 'exclusive')) as AllocatedMethodId,

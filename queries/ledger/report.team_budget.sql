@@ -5,7 +5,7 @@
 -- params: budgets, since_at, until_at
 -- source: period.charge; prices.budgets of the configuration
 -- columns: team, month, month_cost, projected_cost, budget_cost, budget_ratio, unknown_reasons
---   team            '' of what no team had
+--   team            '' without a team
 --   month           its first day
 --   month_cost      price of the month's hours in the window, of models that have one
 --   projected_cost  month_cost x the month's days / its days in the window

@@ -1,6 +1,6 @@
 -- Cost of all capacity by team and workload; the rows add up to the fleet's. Not made without prices.
 --
--- Rows without a namespace are the GPUs that nobody had. Hours of a model without a price are in gpu_hours and not in priced_gpu_hours:
+-- Rows without a namespace are unallocated GPUs. Hours of a model without a price are in gpu_hours and not in priced_gpu_hours:
 -- a cost beside them is a lower bound.
 --
 -- grain:  cluster, team, namespace, workload_kind, workload
@@ -16,7 +16,7 @@
 --   idle_cost         allocated or reserved, and not active
 --   unallocated_cost  free or fragmented
 --   unavailable_cost  unavailable
---   unknown_cost      h of which it is not known who had them
+--   unknown_cost      h of unknown allocation
 with summed as (
     select
         cluster,
