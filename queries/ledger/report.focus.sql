@@ -1,4 +1,4 @@
--- Charges for GPU-hours in the columns of FOCUS, the FinOps Open Cost and Usage Specification: one a day, node, model, workload and bucket.
+-- Charges for GPU-hours in the columns of FOCUS 1.3: one a day, node, model, workload and bucket.
 --
 -- Idle and unallocated hours are charges of their own, so all charges are the whole ledger. FOCUS has no unknown cost: hours of a model
 -- without a price are not charges, and without prices or a currency code the table is not made. Energy is not in it (report.cost).
@@ -15,44 +15,44 @@
 --   BilledCost             price of the hours, in BillingCurrency; not invoiced
 --   BillingAccountId       cluster
 --   BillingAccountName     cluster
---   BillingCurrency        ISO 4217 code
---   BillingPeriodStart     UTC, first of the month
---   BillingPeriodEnd       UTC, first of the month after
---   ChargeCategory         Usage
---   ChargeClass            null: never a correction of an earlier period
+--   BillingCurrency        as FOCUS has it
+--   BillingPeriodStart     as FOCUS has it
+--   BillingPeriodEnd       as FOCUS has it
+--   ChargeCategory         as FOCUS has it
+--   ChargeClass            as FOCUS has it
 --   ChargeDescription      model and bucket in words
---   ChargeFrequency        Usage-Based
---   ChargePeriodStart      UTC, begin of the day
---   ChargePeriodEnd        UTC, begin of the day after
+--   ChargeFrequency        as FOCUS has it
+--   ChargePeriodStart      as FOCUS has it
+--   ChargePeriodEnd        as FOCUS has it
 --   ConsumedQuantity       h of whole GPUs
---   ConsumedUnit           Hours
+--   ConsumedUnit           as FOCUS has it
 --   ContractedCost         as BilledCost
 --   ContractedUnitPrice    price of an hour
 --   EffectiveCost          as BilledCost
 --   HostProviderName       cluster
---   InvoiceId              null: there is no invoice
+--   InvoiceId              as FOCUS has it
 --   InvoiceIssuerName      cluster
 --   ListCost               as BilledCost
 --   ListUnitPrice          price of an hour
---   PricingCategory        Standard
+--   PricingCategory        as FOCUS has it
 --   PricingQuantity        as ConsumedQuantity
---   PricingUnit            Hours
+--   PricingUnit            as FOCUS has it
 --   ProviderName           cluster; for FOCUS before 1.3
 --   PublisherName          cluster; for FOCUS before 1.3
 --   ResourceId             node; null where it is not known
 --   ResourceName           node
---   ResourceType           GPU node
---   ServiceCategory        Compute
---   ServiceName            GPU
+--   ResourceType           as FOCUS has it
+--   ServiceCategory        as FOCUS has it
+--   ServiceName            as FOCUS has it
 --   ServiceProviderName    cluster
---   ServiceSubcategory     Containers
+--   ServiceSubcategory     as FOCUS has it
 --   SkuId                  GPU model
---   SkuMeter               GPU-hours
---   SkuPriceDetails        null
+--   SkuMeter               as FOCUS has it
+--   SkuPriceDetails        as FOCUS has it
 --   SkuPriceId             GPU model and its price
 --   SubAccountId           namespace; null where unallocated
 --   SubAccountName         namespace
---   SubAccountType         Namespace
+--   SubAccountType         as FOCUS has it
 --   Tags                   JSON: team, of those who have one
 --   x_Bucket               bucket of the ledger
 --   x_HoursMethod          as AllocatedMethodId, '' where unallocated
