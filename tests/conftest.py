@@ -32,9 +32,10 @@ settings.load_profile("the same examples")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How often the suite damages a lake and cuts its power; `make soak` does more."""
+    """How often the suite damages a lake, cuts its power and changes it under readers; `make soak` does more."""
     parser.addoption("--flips", type=int, default=50)
     parser.addoption("--power-losses", type=int, default=40)
+    parser.addoption("--publishes", type=int, default=30)
     parser.addoption("--new-digests", action="store_true", help="store digests of facts as they are")
 
 
@@ -42,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def flips(request: pytest.FixtureRequest) -> int:
     """How many bits flip."""
     return int(request.config.getoption("--flips"))
+
+
+@pytest.fixture
+def publishes(request: pytest.FixtureRequest) -> int:
+    """How many changes readers see go by."""
+    return int(request.config.getoption("--publishes"))
 
 
 @pytest.fixture

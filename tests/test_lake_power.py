@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import threading
-from collections.abc import Callable
-from datetime import timedelta
+import time
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 from lake_rows import contents, seen
 from power_loss import power_losses as losses_of
-from test_lake_killed import CHANGES, DAY, FIRST, SECOND, export, observe
+from test_lake_killed import CHANGES, DAY, FIRST, NEXT, SECOND, export, observe, rows
 
 from gpureport.errors import LakeError
-from gpureport.lake import open_lake
+from gpureport.lake import Lake, open_lake
+from gpureport.store import Folder, Found
+from gpureport.tables import SAMPLE
 
 
 @pytest.fixture
@@ -63,7 +67,7 @@ def test_a_sync_that_is_missing_would_be_noticed(syncs: str, lake: Path, tmp_pat
     assert not all(outcomes)
 
 
-def test_readers_beside_a_writer_and_prune_see_one_version_each(lake: Path) -> None:
+def test_readers_beside_a_writer_and_prune_see_one_version_each(lake: Path, publishes: int) -> None:
     """Each version has as many rows in ``series`` as in ``sample``: a reader that mixed two would see different ones."""
     failures: list[str] = []
     is_over = threading.Event()
@@ -82,8 +86,8 @@ def test_readers_beside_a_writer_and_prune_see_one_version_each(lake: Path) -> N
     readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
         reader.start()
-    for count in range(1, 30):
-        export(lake, count)
+    for number in range(publishes):
+        export(lake, 1 + number % 30)
         opened = open_lake(lake)
         opened.remove(each for table in ("sample", "series") for each in opened.partitions(table) if each.date == DAY)
         opened.tidy(timedelta(days=1))
@@ -91,3 +95,44 @@ def test_readers_beside_a_writer_and_prune_see_one_version_each(lake: Path) -> N
     for reader in readers:
         reader.join()
     assert failures == []
+
+
+class _Slow(Folder):
+    """A folder as a writer sees it whose clock is an hour slow: by its clock files are older than they are."""
+
+    def add(self, files: Mapping[str, Path]) -> None:
+        super().add(files)
+        for name in files:
+            self._shift(name)
+
+    def replace(self, name: str, old: Found | None, data: bytes, is_conditional: bool = True) -> bool:
+        done = super().replace(name, old, data, is_conditional)
+        self._shift(name)
+        return done
+
+    def _shift(self, name: str) -> None:
+        at = time.time() - 3600
+        os.utime(self.place / name, (at, at))
+
+
+def test_two_writers_with_clocks_an_hour_apart_lose_nothing_of_each_other(lake: Path) -> None:
+    opened, failures = open_lake(lake), list[str]()
+    before, slow = contents(opened), Lake(_Slow(lake), opened.root)
+
+    def write(own: Lake, day: date) -> None:
+        try:
+            for count in range(1, 15):
+                with own.change() as change:
+                    change.write("sample", "lab", day, rows(SAMPLE, count))
+                own.tidy()
+        except LakeError as error:
+            failures.append(str(error))
+
+    writers = [threading.Thread(target=write, args=each) for each in ((slow, NEXT), (open_lake(lake), DAY))]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert failures == []
+    assert {each.date: each.row_count for each in open_lake(lake).partitions("sample")} == {DAY: 14, NEXT: 14}
+    assert contents(Lake(opened.storage, opened.root)) == before  # a reader of before goes on

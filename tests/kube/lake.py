@@ -11,6 +11,7 @@ import duckdb
 
 from gpureport.cli import main
 from gpureport.lake import open_lake, views
+from gpureport.store import Place
 from gpureport.tables import TABLES
 
 FIXTURES = Path(__file__).parents[2] / "data" / "fixtures"
@@ -20,7 +21,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = "2026-11-21"
 
 
-def ask(lake: Path, statement: str) -> list[tuple[Any, ...]]:
+def ask(lake: Place, statement: str) -> list[tuple[Any, ...]]:
     """The rows of a statement over ``lake.*``; maps as dictionaries."""
     with duckdb.connect() as con:
         views(con, open_lake(lake), [table.name for table in TABLES])

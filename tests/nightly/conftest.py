@@ -11,8 +11,8 @@ from built_once import built_once
 
 from .killed_run import Night, fill, tonight
 
-KILLS = 10
-"""How often the suite kills the nightly run; `make soak` does 200 times."""
+KILLS = 5
+"""How often the suite kills the nightly run over a folder, and over a bucket; `make soak` does 200 times each."""
 KILLS_OF_A_CHAIN = 5
 """How often one night is killed before it is let go."""
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from kube.api_server import api_server, kubeconfig, recorded_routes
 from prometheus.programs import fill_blocks, program, prometheus
@@ -26,11 +28,11 @@ PATIENCE_SECONDS = 300.0
 _NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
 _METRICS = {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 30_000, "DCGM_FI_DEV_GPU_UTIL": 1, "DCGM_FI_DEV_FB_USED": 2}
 _CHILD = """
-import sys, time
+import json, sys, time
 from datetime import datetime
 from gpureport.cli import main
-now, cpu, *arguments = sys.argv[1:]
-code = main(arguments, environ={}, now=datetime.fromisoformat(now))
+now, cpu, environ, *arguments = sys.argv[1:]
+code = main(arguments, environ=json.loads(environ), now=datetime.fromisoformat(now))
 open(cpu, "w").write(str(time.process_time()))
 sys.exit(code)
 """
@@ -53,18 +55,21 @@ class Night:
 
     prometheus: str
     kubeconfig: Path
+    lake: str = ""
+    """Where it is; '' for one beside the report."""
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self, folder: Path, *more: str) -> list[str]:
-        lake, out = ["--lake", str(folder / "lake")], ["--out", str(folder / "out")]
+        lake, out = ["--lake", self.lake or str(folder / "lake")], ["--out", str(folder / "out")]
         servers = ["--prometheus-url", self.prometheus, "--kubeconfig", str(self.kubeconfig)]
         return ["run", *servers, "--cluster", "lab", *lake, *out, "--keep-samples", "1d", *more]
 
     def run(self, folder: Path, *more: str, now: datetime = TONIGHT) -> int:
-        return main(self.arguments(folder, *more), environ={"GPUREPORT_PROMETHEUS__RETRIES": "1"}, now=now)
+        return main(self.arguments(folder, *more), environ={**self.environ, "GPUREPORT_PROMETHEUS__RETRIES": "1"}, now=now)
 
     def start(self, folder: Path) -> subprocess.Popen[str]:
         """The same as a process, with a group of its own; it writes ``cpu`` when it is done."""
-        return start(self.arguments(folder), folder / "cpu")
+        return start(self.arguments(folder), folder / "cpu", environ=self.environ)
 
     def start_snapshot(self, folder: Path, now: datetime) -> subprocess.Popen[str]:
         """A snapshot into the same lake, as a process."""
@@ -72,8 +77,10 @@ class Night:
         return start(arguments, folder / "cpu-of-snapshot", now)
 
 
-def start(arguments: list[str], cpu: Path, now: datetime = TONIGHT) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", _CHILD, now.isoformat(), str(cpu), *arguments]
+def start(
+    arguments: list[str], cpu: Path, now: datetime = TONIGHT, environ: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _CHILD, now.isoformat(), str(cpu), json.dumps(dict(environ)), *arguments]
     scratch = cpu.with_name("scratch")  # what one that is killed leaves of its temporary files goes with the test
     scratch.mkdir(exist_ok=True)
     return subprocess.Popen(

@@ -8,7 +8,7 @@ import duckdb
 from kube.lake import ask
 from lake_rows import seen
 
-from gpureport.lake import open_lake
+from gpureport.store import Place
 
 _OBSERVED = """
 select 'node', observed_at, count(*) from lake.node group by all
@@ -16,9 +16,9 @@ union all select 'pod', observed_at, count(*) from lake.pod group by all
 """
 
 
-def lake_files(folder: Path) -> dict[str, bytes]:
-    """What a reader of the lake finds."""
-    return seen(folder / "lake")
+def lake_files(folder: Path, lake: Place | None = None) -> dict[str, bytes]:
+    """What a reader of the lake finds, which is beside the report if nothing is said."""
+    return seen(lake or folder / "lake")
 
 
 def report_files(folder: Path) -> dict[str, bytes]:
@@ -40,16 +40,16 @@ def _days_of(files: dict[str, bytes], *tables: str) -> dict[str, bytes]:
     }
 
 
-def assert_nothing_is_half_there(folder: Path, nights: Path, is_reported_anew: bool = False) -> None:
+def assert_nothing_is_half_there(folder: Path, nights: Path, is_reported_anew: bool = False, lake: Place | None = None) -> None:
     """Samples are the old or the new ones, so are facts; observations are all there; every file of the report is whole.
 
     One that was made anew, of old samples and tonight's observations, is like neither.
     """
-    open_lake(folder / "lake")
-    files, before, after = (lake_files(each) for each in (folder, nights / "before", nights / "after"))
+    files = lake_files(folder, lake)
+    before, after = (lake_files(each) for each in (nights / "before", nights / "after"))
     for tables in (("device_sample", "sample", "series", "owner_label"), ("facts/",)):
         assert _days_of(files, *tables) in (_days_of(before, *tables), _days_of(after, *tables))
-    found = set(ask(folder / "lake", _OBSERVED))
+    found = set(ask(lake or folder / "lake", _OBSERVED))
     assert found >= set(ask(nights / "before" / "lake", _OBSERVED))
     assert found <= set(ask(nights / "after" / "lake", _OBSERVED))
     old, new = (report_files(nights / each) for each in ("before", "after"))
@@ -59,8 +59,8 @@ def assert_nothing_is_half_there(folder: Path, nights: Path, is_reported_anew: b
         assert con.execute("select count(*) from report.device").fetchone() == (2,)
 
 
-def assert_as_never_disturbed(folder: Path, nights: Path) -> None:
+def assert_as_never_disturbed(folder: Path, nights: Path, lake: Place | None = None) -> None:
     """All is as after a night in which nothing went wrong, and no debris lies about."""
-    assert lake_files(folder) == lake_files(nights / "after")
+    assert lake_files(folder, lake) == lake_files(nights / "after")
     assert report_files(folder) == report_files(nights / "after")
     assert {path.name for path in folder.glob("*/.*")} <= {".lock", ".run.lock"}
