@@ -57,12 +57,12 @@ def test_a_month_is_a_file_a_cluster_and_reads_as_before(lake: Path) -> None:
 
 
 def test_days_that_may_change_and_short_runs_of_them_wait(lake: Path) -> None:
-    assert open_lake(lake).pack_facts(DAYS[9]) == 0
-    assert open_lake(lake).pack_facts(DAYS[10], at_most=1) == 1
+    assert open_lake(lake).pack_facts(DAYS[6]) == 0
+    assert open_lake(lake).pack_facts(DAYS[7], at_most=1) == 1
     opened = open_lake(lake)
     [name] = packs(opened)
     assert {key for _, key, each in opened.root.each() if each.name == name} in (
-        {f"{cluster}/{day}" for day in DAYS[:10]} for cluster in ("lab", "other")
+        {f"{cluster}/{day}" for day in DAYS[:7]} for cluster in ("lab", "other")
     )
 
 

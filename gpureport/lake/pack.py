@@ -24,7 +24,7 @@ from gpureport.tables import SOURCE
 from gpureport.tables.table import Table
 
 Files = Mapping[Stored, Path]
-_LOOSE_DAYS = 10
+_LOOSE_DAYS = 7
 """As many days of a month that is not over are packed without waiting for its end."""
 _LARGEST_BYTES = 256 << 20
 """What is larger than this together is in files of a good size already."""

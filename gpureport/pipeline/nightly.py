@@ -18,11 +18,13 @@ from gpureport.pipeline import collecting, delivering, observing, reporting
 from gpureport.pipeline.job_metrics import Night, publish
 from gpureport.runtime.stopping import EXIT_CODE, is_terminated
 from gpureport.store import ObjectAddress
-from gpureport.window import Window
+from gpureport.tables import SOURCE
+from gpureport.window import Window, to_ms
 
 Say = Callable[[str], None]
+_SNAPSHOT_MS = 600_000
 _PACKED_A_NIGHT = 5
-"""So many tables into a bucket, where each is a request to write; ten days of a table wait for each other anyway."""
+"""So many tables into a bucket, where each is a request to write; a week of a table waits anyway."""
 
 
 @dataclass
@@ -163,7 +165,7 @@ class _Cluster:
 
     def _look(self, failures: list[SourceError]) -> None:
         plan = self.plan
-        if not (plan.with_state and plan.config.kubernetes.enabled):
+        if not (plan.with_state and plan.config.kubernetes.enabled) or self._is_seen_lately():
             return
         with self.watch.stage("snapshot"):
             beside = observing.snapshot_beside(plan.config, plan.environ, plan.now)
@@ -171,6 +173,12 @@ class _Cluster:
             self.say(line)
         if beside.failure:
             failures.append(beside.failure)
+
+    def _is_seen_lately(self) -> bool:
+        """Whether a snapshot of the cluster is so new that another one says nothing more."""
+        found = open_lake(self.plan.config.lake, create=True).partitions(SOURCE.name)
+        times = (each.last_ms or 0 for held in found if held.cluster == self.plan.config.cluster for each in held.stored)
+        return 0 < to_ms(self.plan.now) - max(times, default=0) < _SNAPSHOT_MS
 
     def _days_to_do(self) -> list[date]:
         """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
