@@ -172,6 +172,19 @@ def test_sums_of_decimals_are_exact(tmp_path):
     assert facts(lake, "device_hour", "gpu_util_ratio_seconds") == [(0.3,)]
 
 
+@pytest.mark.parametrize("rows_worth_loops", [0, 10**9])
+def test_samples_of_an_older_version_that_lack_a_column_are_computed(tmp_path, monkeypatch, rows_worth_loops):
+    lake = fill(tmp_path / "lake", TWO_DEVICES)
+    held = [pq.ParquetFile(file).read() for file in lake.partition("device_sample", "c", DAY).files]
+    with monkeypatch.context() as patched, lake.change() as change:
+        patched.setattr("gpureport.lake.change.TABLE_BY_NAME", {})  # the rows are as files hold them
+        for number, rows in enumerate(held):
+            change.write("device_sample", "c", DAY, rows.drop_columns(["is_energy_refused"]), number)
+    monkeypatch.setattr(intervals, "_ROWS_WORTH_LOOPS", rows_worth_loops)
+    compute_day(lake, "c", DAY, ComputeSettings())
+    assert facts(lake, "device_hour", "device_uuid, power_joules") == [("GPU-a", 720_000.0), ("GPU-b", 180_000.0)]
+
+
 def test_a_day_without_samples_is_a_lake_error(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     with pytest.raises(LakeError, match="holds nothing of c for 2026-03-02; export or import that day first"):

@@ -37,12 +37,14 @@ def footer(file: Path) -> pq.FileMetaData:
 def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path]) -> None:
     """Put ``lake.device_sample`` over some parts of one day.
 
-    Columns in which they hold nothing are null; a column that a file holds as doubles, or with a number too large to be
-    weighed by milliseconds as a decimal, comes as doubles, as in every other view.
+    Columns in which they hold nothing, or that they lack as older files do, are null; a column that a file holds as doubles, or
+    with a number too large to be weighed by milliseconds as a decimal, comes as doubles, as in every other view.
     """
     footers = [footer(file) for file in files]
-    replaced = {column.name: told for column in DEVICE_SAMPLE.columns if (told := _told(column, footers))}
-    create_view(con, "lake.device_sample", rows_in(files), replaced)
+    there = {name for each in footers for name in each.schema.names}
+    replaced = {each.name: told for each in DEVICE_SAMPLE.columns if each.name in there and (told := _told(each, footers))}
+    lacking = [each.name for each in DEVICE_SAMPLE.columns if each.name not in there]
+    create_view(con, "lake.device_sample", rows_in(files), replaced, lacking)
 
 
 def _told(column: Column, footers: Sequence[pq.FileMetaData]) -> str:
@@ -55,9 +57,9 @@ def _told(column: Column, footers: Sequence[pq.FileMetaData]) -> str:
 
 
 def _chunks(metadata: pq.FileMetaData, name: str) -> Iterator[pq.ColumnChunkMetaData]:
-    index = metadata.schema.names.index(name)
-    for number in range(metadata.num_row_groups):
-        yield metadata.row_group(number).column(index)
+    if name in metadata.schema.names:
+        index = metadata.schema.names.index(name)
+        yield from (metadata.row_group(number).column(index) for number in range(metadata.num_row_groups))
 
 
 def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
