@@ -25,6 +25,7 @@ PLANTED = {
     "UUID": "GPU-5e471e1a-0000-4000-8000-000000000000",
     "pci_bus_id": "00000000:SE:47.0",
 }
+PRICES = {"GPUREPORT_PRICES__GPU_HOUR": '{"all": 2}', "GPUREPORT_PRICES__CURRENCY": "EUR"}
 CLUSTER = "sentinel-cluster"
 SIGNALS = {"DCGM_FI_DEV_POWER_USAGE": 100, "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0, "DCGM_FI_DEV_FB_USED": 1000}
 
@@ -46,10 +47,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def report(lake: Path, out: Path, *more: str) -> dict[str, bytes]:
-    assert (
-        main(["report", "--since", "2026-11-20", "--facts", "--lake", str(lake), "--out", str(out), *more], environ={}, now=NOW)
-        == 0
-    )
+    arguments = ["report", "--since", "2026-11-20", "--facts", "--lake", str(lake), "--out", str(out), *more]
+    assert main(arguments, environ=PRICES, now=NOW) == 0
     found = {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
     return {name: unpacked(content) if name.endswith(".html") else content for name, content in found.items()}
 
@@ -78,7 +77,7 @@ def dump(database: Path) -> bytes:
 
 def test_no_name_is_left_in_any_file(files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path) -> None:
     named, shared = files
-    assert {name for name, _ in leaks(named)} >= {"report.html", "report.json", "csv/finding.csv", "csv/container.csv"}
+    assert {name for name, _ in leaks(named)} >= {"report.html", "report.json", "csv/finding.csv", "csv/container.csv", "csv/focus.csv"}
     assert shared.keys() == named.keys()
     assert leaks(shared) == set()
     (tmp_path / "shared.duckdb").write_bytes(shared["gpureport.duckdb"])

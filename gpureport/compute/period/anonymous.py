@@ -65,7 +65,7 @@ def _hidden(column: str, of_type: str, is_key: bool, has_dimension: bool) -> str
     """What stands in place of a column; '' where it stays."""
     if of_type == "VARCHAR":
         return _hidden_text(column, is_key, has_dimension)
-    is_nested = of_type.endswith("[]") or of_type.startswith(("MAP", "STRUCT"))
+    is_nested = of_type.endswith("[]") or of_type.startswith(("MAP", "STRUCT", "JSON"))
     return f"null::{of_type}" if is_nested and column not in _KEPT_NESTED else ""
 
 
