@@ -77,7 +77,13 @@ def dump(database: Path) -> bytes:
 
 def test_no_name_is_left_in_any_file(files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path) -> None:
     named, shared = files
-    assert {name for name, _ in leaks(named)} >= {"report.html", "report.json", "csv/finding.csv", "csv/container.csv", "csv/focus.csv"}
+    assert {name for name, _ in leaks(named)} >= {
+        "report.html",
+        "report.json",
+        "csv/finding.csv",
+        "csv/container.csv",
+        "csv/focus.csv",
+    }
     assert shared.keys() == named.keys()
     assert leaks(shared) == set()
     (tmp_path / "shared.duckdb").write_bytes(shared["gpureport.duckdb"])
