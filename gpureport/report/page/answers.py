@@ -324,7 +324,7 @@ class _Asked:
         energy = self._energy()
         sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {self._difference()}"
         if not spent or spent["whole"] is None:
-            headline = f"{energy[0]} of energy" if energy else "No prices configured"
+            headline = f"Energy: {energy[0]}" if energy else "No prices configured"
             detail = f"Cost needs [prices] in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
         idle = f" ({self.money(spent['idle'])} idle)" if spent["idle"] else ""
@@ -356,8 +356,14 @@ class _Asked:
             left join (select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)
             where $team in ('', pod.of_team)
         """)
-        told = [formats.energy(found["joules"])] if found.get("joules") else []
-        return [*told, f"{formats.significant(carbon['grams'] / 1e6)} t CO₂e"] if carbon.get("grams") else told
+        accuracy = self.row("""
+            select sum(energy_joules * energy_accuracy_ratio) / sum(energy_joules) as ratio from report.energy_balance
+            where dimension = if($team = '', 'cluster', 'team') and $team in ('', value) and energy_joules > 0
+            having count(energy_accuracy_ratio) = count(*)
+        """)
+        within = f" ± {formats.percent(accuracy['ratio'])}" if accuracy.get("ratio") else ""
+        told = [f"{formats.energy(found['joules'])}{within}"] if found.get("joules") else []
+        return [*told, f"{formats.significant(carbon['grams'] / 1e6)} t CO₂e{within}"] if carbon.get("grams") else told
 
     def _difference(self) -> str:
         found = self.row("""
