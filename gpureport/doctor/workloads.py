@@ -121,8 +121,9 @@ def _no_names(seen: Habits, kube: KubeState) -> Finding:
 
 
 def _target_labels(seen: Habits) -> list[Finding]:
-    """Said of a job with workloads in exported_pod, or with the exporter's own pod in the place of a workload."""
-    jobs = {each.provenance.job for each in seen.identities if _is_relabelled(each)}
+    """Said of a job with workloads in exported_pod, or with the exporter's own pod in their place and no workload in pod."""
+    honored = {each.provenance.job for each in seen.owned if not each.labels.get("exported_pod")}
+    jobs = {each.provenance.job for each in seen.identities if _is_relabelled(each)} - honored
     text = (
         "pod labels are the exporter's own and the workload is in exported_pod; read correctly here, but not by other dashboards"
     )

@@ -264,6 +264,14 @@ def test_pods_that_cannot_hold_a_device_are_told_with_the_evidence() -> None:
     assert found["pod_labels"] == "pods named on the devices that were looked at: 2"
 
 
+def test_honor_labels_is_not_advised_where_it_is_on() -> None:
+    """The workload is in pod; a GPU without one has the exporter's pod there, and hours ago it was in exported_pod."""
+    held = {"pod": "train-0", "namespace": "ml", "container": "main"}
+    before = {"exported_pod": "train-0", "exported_namespace": "ml", "exported_container": "main"}
+    findings = workloads({**DEVICE, **OWN_POD}, {**DEVICE, **OWN_POD, **before}, {**DEVICE, "UUID": "GPU-2", **held})
+    assert "target_labels_win" not in {finding.code for finding in findings}
+
+
 def test_a_cluster_where_nobody_asks_for_a_gpu_lacks_no_pod_labels() -> None:
     (finding,) = workloads(DEVICE, kube=KubeState(series={"kube_pod_info": 3}))
     assert (finding.code, finding.status) == ("pod_labels", "note")
