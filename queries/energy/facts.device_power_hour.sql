@@ -13,7 +13,6 @@
 --          idle_watts, idle_source, power_watts_min, power_watts_max
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
---   corrected_joules      J by power while the counter's growth was not believed; null in days of older versions
 --   held_seconds          s of them in which somebody held it
 with span as (
     select

@@ -16,8 +16,6 @@
 --   energy_joules                J in all: active, held, idle and unattributed; null where none is known
 --   idle_joules                  J of the idle baseline; unknown counts as 0, for then all is above it
 --   never_active_joules          J of containers that were not active on the device in all of the day
---   corrected_joules             J of energy_joules by power while the counter's growth was not believed; null in days of older versions
---   share_error_joules           J of active_joules by which sharing may be off
 --   measured_seconds             s whose energy is known, of each holder; of the unallocated part the time without a holder
 --   measured_gpu_seconds         s of them x its part of the GPU; of the unallocated part the time without a holder
 --   device_measured_seconds_max  s of the hour in which energy is known, of the GPU with most

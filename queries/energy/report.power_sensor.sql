@@ -9,15 +9,6 @@
 -- source: facts.device_power_hour, facts.power_hour; Model Parking Tax (arXiv 2605.23918) for contexts; queries/catalog/gpu_model.csv
 -- columns: cluster, gpu_model, day, device_count, measured_joules, counter_joules, integral_joules, corrected_joules, counter_integral_ratio,
 --          power_accuracy_ratio, power_sensed_ratio, context_watts_avg, context_seconds, is_context_unusual, unknown_reasons
---   device_count            GPUs whose energy is known
---   measured_joules         J, energy
---   counter_joules          J, growth of the counter where power is known too
---   counter_integral_ratio  counter_joules over integral_joules
---   power_accuracy_ratio    part of the reading by which the power sensor may be off, as published
---   power_sensed_ratio      part of the time in which the sensor looks at the power, as published
---   context_watts_avg       W above idle of holders that have a GPU alone and do nothing
---   context_seconds         s of that
---   is_context_unusual      context_watts_avg is outside of 26 to 66 W, over an hour or more
 with place as (
     select
         cluster,
