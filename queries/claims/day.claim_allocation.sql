@@ -1,21 +1,21 @@
 -- Allocation intervals of each device to a resource claim, from snapshots of claims.
 --
--- An allocation is one as long as its time of allocation stays the same, across gaps of the looks too; servers before 1.36 do not say that
--- time, and looks more than 15 minutes apart then leave unknown time between. It begins at that time, else when the first pod that
--- reserved it was bound, else at the first look. It ends when the pod that the claim was made for ended, when
--- the device was allocated to another claim, or at the first look without it, whichever comes first: claims vanish with their pods.
+-- An allocation is one as long as its time of allocation stays the same, across gaps of the snapshots too; servers before 1.36 do not say that
+-- time, and snapshots more than 15 minutes apart then leave unknown time between. It begins at that time, else when the first pod that
+-- reserved it was bound, else at the first snapshot. It ends when the pod that the claim was made for ended, when
+-- the device was allocated to another claim, or at the first snapshot without it, whichever comes first: claims vanish with their pods.
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
 -- params:
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
-with look as (
+with snapshot as (
     select *
     from day.state_snapshot
     where kind = 'resourceclaims.resource.k8s.io'
 ),
 
--- Most allocations stay as they are for many looks: those that say the same first, and in turn only where others came between.
+-- Most allocations stay as they are for many snapshots: those that say the same first, and in turn only where others came between.
 said as (
     select
         device.cluster,
@@ -32,25 +32,25 @@ said as (
         claim.is_extended_resource,
         claim.owner_uid,
         claim.allocated_at::timestamp as allocated_at,
-        look.run_number,
-        list(look.look_number order by look.look_number) as look_numbers
+        snapshot.run_number,
+        list(snapshot.look_number order by snapshot.look_number) as look_numbers
     from lake.claim_device as device
     inner join lake.claim
         using (cluster, namespace, claim_uid, observed_at)
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     group by all
 ),
 
 seen as (
     select * rename (start_at as observed_at, end_at as stands_until_at)
-    from snapshot_intervals(said, look)
+    from snapshot_intervals(said, snapshot)
 ),
 
 opened as (
     select
         *,
-        -- A look that does not follow the one before it opens a new stretch, unless the time of allocation tells that it is the same.
+        -- A look that does not follow the one before it opens a new interval, unless the time of allocation tells that it is the same.
         case
             when allocated_at = lag(allocated_at) over same_device then false
             when allocated_at is null and lag(allocated_at) over same_device is null
@@ -75,7 +75,7 @@ numbered as (
     from opened
 ),
 
-stretch as (
+step as (
     select
         cluster,
         namespace,
@@ -129,26 +129,26 @@ bound as (
 
 begun as (
     select
-        stretch.*,
+        step.*,
         pod.finished_at,
         case
-            when stretch.allocated_at is not null then stretch.allocated_at
-            when bound.scheduled_at >= coalesce(stretch.previous_at, stretch.before_until_at, bound.scheduled_at)
-                then least(stretch.first_at, bound.scheduled_at)
-            else stretch.first_at
+            when step.allocated_at is not null then step.allocated_at
+            when bound.scheduled_at >= coalesce(step.previous_at, step.before_until_at, bound.scheduled_at)
+                then least(step.first_at, bound.scheduled_at)
+            else step.first_at
         end as start_at,
         case
-            when stretch.allocated_at is not null then 'allocation time'
-            when start_at < stretch.first_at then 'pod scheduled'
+            when step.allocated_at is not null then 'allocation time'
+            when start_at < step.first_at then 'pod scheduled'
             else 'first look'
         end as start_source
-    from stretch
+    from step
     left join bound
         using (cluster, namespace, claim_uid)
     left join pod
         on
-            stretch.cluster = pod.cluster
-            and stretch.owner_uid = pod.pod_uid
+            step.cluster = pod.cluster
+            and step.owner_uid = pod.pod_uid
 ),
 
 -- The whole device goes to one claim at a time; shares and watchers do not take turns.

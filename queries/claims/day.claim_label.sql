@@ -7,7 +7,7 @@
 -- reads:  day.claim_series, day.device_run, day.owner_run, day.pod_request, lake.series
 -- params:
 -- source: dcgm-exporter dra_claim_name, dra_driver_name, dra_pool_name, dra_device_name; kube_pod_resourceclaim_info
-with told as (
+with reported as (
     select distinct
         cluster,
         device_uuid,
@@ -37,7 +37,7 @@ exporter as (
         max(driver) as driver,
         max(pool) as pool,
         if(count(distinct device) = 1, max(device), '') as device
-    from told
+    from reported
     group by cluster, device_uuid, namespace, pod, pod_uid, container, claim
 ),
 

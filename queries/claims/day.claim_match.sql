@@ -13,7 +13,7 @@
 --   device_type      gpu, mig, …; '' where the driver does not say
 --   gpu_instance_id  MIG instance; '' for the whole GPU; null where it cannot be told
 --   matched_by       uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
-with offered as (
+with allocatable as (
     select
         cluster,
         driver,
@@ -41,9 +41,9 @@ described as (
         allocation.share_id,
         allocation.request,
         allocation.start_at,
-        arg_max(offered, if(offered.last_at <= allocation.end_at, 1, -1) * epoch_ms(offered.last_at)) as found
+        arg_max(allocatable, if(allocatable.last_at <= allocation.end_at, 1, -1) * epoch_ms(allocatable.last_at)) as found
     from day.claim_allocation as allocation
-    inner join offered
+    inner join allocatable
         using (cluster, driver, pool, device)
     group by all
 ),
@@ -72,7 +72,7 @@ placed as (
     having count(distinct device_uuid) = 1
 ),
 
-held as (
+allocated as (
     select
         allocation.*,
         coalesce(described.found.node_name, '') as node_name,
@@ -100,57 +100,57 @@ instance as (
 -- Instances come and go, and their ids are used again: what was there while the device was allocated.
 sole as (
     select
-        held.cluster,
-        held.claim_uid,
-        held.device,
-        held.share_id,
-        held.request,
-        held.start_at,
+        allocated.cluster,
+        allocated.claim_uid,
+        allocated.device,
+        allocated.share_id,
+        allocated.request,
+        allocated.start_at,
         min(run.gpu_instance_id) as gpu_instance_id
-    from held
+    from allocated
     inner join lake.device_label as run
         using (cluster, device_uuid)
     where
-        held.profile = run.gpu_instance_profile
-        and run.start_at < held.end_at
-        and run.end_at > held.start_at
-        and held.device_type = 'mig' and run.gpu_instance_id != ''
-    group by held.cluster, held.claim_uid, held.device, held.share_id, held.request, held.start_at
+        allocated.profile = run.gpu_instance_profile
+        and run.start_at < allocated.end_at
+        and run.end_at > allocated.start_at
+        and allocated.device_type = 'mig' and run.gpu_instance_id != ''
+    group by allocated.cluster, allocated.claim_uid, allocated.device, allocated.share_id, allocated.request, allocated.start_at
     having count(distinct run.gpu_instance_id) = 1
 ),
 
 -- Instances on which the exporter names a pod that reserved the claim.
 named as (
     select
-        held.cluster,
-        held.claim_uid,
-        held.device_uuid,
-        held.profile,
-        min(held.device) as device,
+        allocated.cluster,
+        allocated.claim_uid,
+        allocated.device_uuid,
+        allocated.profile,
+        min(allocated.device) as device,
         min(instance.gpu_instance_id) as gpu_instance_id
-    from held
+    from allocated
     inner join lake.claim_consumer as consumer
         using (cluster, claim_uid)
     inner join lake.owner_label as owner
         on
-            held.cluster = owner.cluster
-            and held.device_uuid = owner.device_uuid
-            and held.namespace = owner.namespace
+            allocated.cluster = owner.cluster
+            and allocated.device_uuid = owner.device_uuid
+            and allocated.namespace = owner.namespace
             and consumer.consumer = owner.pod
             and owner.pod_uid in ('', consumer.consumer_uid)
-            and owner.start_at < held.end_at
-            and owner.end_at > held.start_at
+            and owner.start_at < allocated.end_at
+            and owner.end_at > allocated.start_at
     inner join instance
         on
             owner.cluster = instance.cluster
             and owner.device_uuid = instance.device_uuid
             and owner.gpu_instance_id = instance.gpu_instance_id
-            and held.profile = instance.profile
+            and allocated.profile = instance.profile
     where
         consumer.consumer_resource = 'pods'
-        and held.device_type = 'mig'
-    group by held.cluster, held.claim_uid, held.device_uuid, held.profile
-    having count(distinct instance.gpu_instance_id) = 1 and count(distinct held.device) = 1
+        and allocated.device_type = 'mig'
+    group by allocated.cluster, allocated.claim_uid, allocated.device_uuid, allocated.profile
+    having count(distinct instance.gpu_instance_id) = 1 and count(distinct allocated.device) = 1
 ),
 
 ordered_instance as (
@@ -178,17 +178,17 @@ made as (
 
 place as (
     select
-        offered.cluster,
-        offered.driver,
-        offered.pool,
-        offered.device,
-        offered.device_uuid,
-        offered.profile,
-        bool_or(held.claim_uid is not null) as is_held
-    from offered
-    left join held
+        allocatable.cluster,
+        allocatable.driver,
+        allocatable.pool,
+        allocatable.device,
+        allocatable.device_uuid,
+        allocatable.profile,
+        bool_or(allocated.claim_uid is not null) as is_held
+    from allocatable
+    left join allocated
         using (cluster, driver, pool, device)
-    where offered.device_type = 'mig'
+    where allocatable.device_type = 'mig'
     group by all
 ),
 
@@ -214,23 +214,23 @@ ordered_device as (
 )
 
 select
-    held.* exclude (is_by_address),
+    allocated.* exclude (is_by_address),
     case
-        when held.device_type = 'partition' then null
-        when held.device_type != 'mig' then ''
+        when allocated.device_type = 'partition' then null
+        when allocated.device_type != 'mig' then ''
         when sole.gpu_instance_id is not null then sole.gpu_instance_id
         when named.gpu_instance_id is not null then named.gpu_instance_id
         else ordered_instance.gpu_instance_id
     end as gpu_instance_id,
     case
-        when held.device_uuid = '' or held.device_type = 'partition' then ''
-        when held.device_type != 'mig' then if(held.is_by_address, 'pci address', 'uuid')
+        when allocated.device_uuid = '' or allocated.device_type = 'partition' then ''
+        when allocated.device_type != 'mig' then if(allocated.is_by_address, 'pci address', 'uuid')
         when sole.gpu_instance_id is not null then 'only instance of the profile'
         when named.gpu_instance_id is not null then 'instance with labels of the pod'
         when ordered_instance.gpu_instance_id is not null then 'order of instances'
         else ''
     end as matched_by
-from held
+from allocated
 left join sole
     using (cluster, claim_uid, device, share_id, request, start_at)
 left join named

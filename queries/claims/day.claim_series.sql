@@ -10,7 +10,7 @@
 -- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, _completion_time, _phase
 -- columns:
 --   start_at   UTC, when the pod was bound, else first look at which it was told
---   end_at     UTC, when the pod was done, else end of the last look
+--   end_at     UTC, when the pod was done, else end of the last snapshot
 with series as (
     select
         * exclude (signal),
@@ -34,7 +34,7 @@ time_series as (
         and (cluster, pod_uid) in (select (series.cluster, series.pod_uid) from series)
 ),
 
-look as (
+snapshot as (
     select
         cluster,
         series_id,
@@ -58,37 +58,37 @@ life as (
     select
         time_series.cluster,
         time_series.pod_uid,
-        max(look.value_at) filter (where time_series.signal = 'kube_pod_status_scheduled_time') as bound_at,
-        max(look.value_at) filter (where time_series.signal = 'kube_pod_completion_time') as completed_at,
-        max(look.true_until_at) filter (where time_series.signal = 'kube_pod_status_phase') as running_until_at,
+        max(snapshot.value_at) filter (where time_series.signal = 'kube_pod_status_scheduled_time') as bound_at,
+        max(snapshot.value_at) filter (where time_series.signal = 'kube_pod_completion_time') as completed_at,
+        max(snapshot.true_until_at) filter (where time_series.signal = 'kube_pod_status_phase') as running_until_at,
         -- Three minutes, for a look at the phase is held on for a while.
         if(completed_at < running_until_at - interval 3 minutes, null, completed_at) as ended_at
     from time_series
-    inner join look
+    inner join snapshot
         using (cluster, series_id)
     group by time_series.cluster, time_series.pod_uid
 ),
 
-told as (
+reported as (
     select
         series.cluster,
         series.namespace,
         series.claim,
         series.pod,
         series.pod_uid,
-        min(look.first_at) as first_at,
-        max(look.last_until_at) as last_until_at
+        min(snapshot.first_at) as first_at,
+        max(snapshot.last_until_at) as last_until_at
     from series
-    inner join look
+    inner join snapshot
         using (cluster, series_id)
     group by all
 )
 
 select
-    told.* exclude (first_at, last_until_at),
-    coalesce(life.bound_at, told.first_at) as start_at,
-    least(told.last_until_at, life.ended_at) as end_at
-from told
+    reported.* exclude (first_at, last_until_at),
+    coalesce(life.bound_at, reported.first_at) as start_at,
+    least(reported.last_until_at, life.ended_at) as end_at
+from reported
 left join life
     using (cluster, pod_uid)
-where coalesce(life.bound_at, told.first_at) < least(told.last_until_at, life.ended_at)
+where coalesce(life.bound_at, reported.first_at) < least(reported.last_until_at, life.ended_at)

@@ -37,7 +37,7 @@ with share as (
 ),
 
 -- As the slices said last before the share was seen last, else first after it.
-offered as (
+allocatable as (
     select
         share.* exclude (last_at, consumed, requested),
         any_value(if(cardinality(share.consumed) > 0, share.consumed, share.requested)) as taken,
@@ -59,7 +59,7 @@ part as (
             { 'key': name, 'value': least(1, taken[name] / capacities[name]) }
             for name in map_keys(taken) if capacities[name] > 0
         ]) as capacity_ratios
-    from offered
+    from allocatable
 )
 
 select

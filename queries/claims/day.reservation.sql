@@ -11,21 +11,21 @@
 --   pod          pod that reserved it; '' where none did, or a group of pods
 with allocated as (
     select *
-    from facts.claim_device as held
+    from facts.claim_device as holding
     where
         claim_uid != '' and device_uuid != '' and gpu_instance_id is not null and not is_admin_access
         and exists (
             select 1
-            from day.state_snapshot as look
+            from day.state_snapshot as snapshot
             where
-                look.cluster = held.cluster
-                and look.kind = 'pods'
-                and look.observed_at < held.end_at
-                and look.stands_until_at > held.start_at
+                snapshot.cluster = holding.cluster
+                and snapshot.kind = 'pods'
+                and snapshot.observed_at < holding.end_at
+                and snapshot.stands_until_at > holding.start_at
         )
 ),
 
-stretch as (
+step as (
     select
         cluster,
         device_uuid,
@@ -42,27 +42,27 @@ stretch as (
 
 consumer as (
     select
-        stretch.cluster,
-        stretch.namespace,
-        stretch.claim_uid,
-        stretch.start_at,
+        step.cluster,
+        step.namespace,
+        step.claim_uid,
+        step.start_at,
         min({ 'pod': reservation.consumer, 'pod_uid': reservation.consumer_uid }) as first
-    from stretch
+    from step
     inner join facts.claim_reservation as reservation
         using (cluster, namespace, claim)
     where
-        reservation.claim_uid in ('', stretch.claim_uid)
+        reservation.claim_uid in ('', step.claim_uid)
         and reservation.consumer_resource = 'pods'
-        and reservation.start_at < stretch.end_at
-        and reservation.end_at > stretch.start_at
+        and reservation.start_at < step.end_at
+        and reservation.end_at > step.start_at
     group by all
 )
 
 select
-    stretch.* exclude (claim, share_ratio),
+    step.* exclude (claim, share_ratio),
     coalesce(consumer.first.pod, '') as pod,
     coalesce(consumer.first.pod_uid, '') as pod_uid,
-    stretch.share_ratio
-from stretch
+    step.share_ratio
+from step
 left join consumer
     using (cluster, namespace, claim_uid, start_at)

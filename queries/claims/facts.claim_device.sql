@@ -1,6 +1,6 @@
 -- Devices that resource claims held over time: from the cluster's own objects, else from telemetry.
 --
--- Claims vanish with their pods; between looks the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
+-- Claims vanish with their pods; between snapshots the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
 -- What was looked at stands before what was named, for the same claim and time.
 --
 -- revision: 2

@@ -59,7 +59,7 @@ change as (
     where reservation.claim_uid in ('', allocation.claim_uid)
 ),
 
-piece as (
+part as (
     select
         *,
         lead(cut_at) over (
@@ -73,17 +73,17 @@ placed as (
     select
         allocation.*,
         row_number() over () as piece_number,
-        piece.cut_at,
-        epoch_ms(piece.next_at - piece.cut_at) / 1000 as seconds,
+        part.cut_at,
+        epoch_ms(part.next_at - part.cut_at) / 1000 as seconds,
         count(*) filter (where not allocation.is_admin_access) over (
-            partition by piece.cluster, piece.driver, piece.pool, piece.device, piece.cut_at
+            partition by part.cluster, part.driver, part.pool, part.device, part.cut_at
         ) as claim_count
-    from piece
+    from part
     inner join allocation
         using (cluster, driver, pool, device)
     where
-        piece.cut_at >= allocation.start_at
-        and piece.next_at <= allocation.end_at
+        part.cut_at >= allocation.start_at
+        and part.next_at <= allocation.end_at
 ),
 
 sized as (
@@ -118,7 +118,7 @@ reserved as (
         and placed.cut_at < reservation.end_at
 ),
 
-looked as (
+listed as (
     select distinct cluster
     from day.state_snapshot
     where kind = 'pods'
@@ -129,12 +129,12 @@ judged as (
         placed.*,
         used.piece_number is not null as is_used,
         reserved.piece_number is not null as is_reserved,
-        placed.claim_uid = '' or looked.cluster is not null as is_use_known,
+        placed.claim_uid = '' or listed.cluster is not null as is_use_known,
         placed.part_ratio * placed.taken_ratio / greatest(1, placed.all_taken_ratio) as gpu_ratio
     from sized as placed
     left join used on placed.piece_number = used.piece_number
     left join reserved on placed.piece_number = reserved.piece_number
-    left join looked on placed.cluster = looked.cluster
+    left join listed on placed.cluster = listed.cluster
 )
 
 select

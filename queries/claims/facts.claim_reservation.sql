@@ -1,7 +1,7 @@
 -- Reservations of each resource claim over time, from snapshots of claims and kube-state-metrics' pods.
 --
 -- A pod reserves a claim when it is bound; its end ends the reservation, though the claim may go on. Groups of pods reserve claims too,
--- and are no pods: nothing but the looks tells from when to when.
+-- and are no pods: nothing but the snapshots tells from when to when.
 --
 -- grain:  cluster, namespace, claim, claim_uid, consumer_resource, consumer_uid, start_at
 -- reads:  day.claim_series, day.state_snapshot, lake.claim_consumer, lake.pod
@@ -12,13 +12,13 @@
 --   consumer_resource  pods, or podgroups
 --   consumer           consumer's name
 --   consumer_uid       consumer's uid
-with look as (
+with snapshot as (
     select *
     from day.state_snapshot
     where kind = 'resourceclaims.resource.k8s.io'
 ),
 
--- Most reservations stay for many looks: all looks at one first, and in turn only where some are missing.
+-- Most reservations stay for many snapshots: all looks at one first, and in turn only where some are missing.
 said as (
     select
         consumer.cluster,
@@ -28,20 +28,20 @@ said as (
         consumer.consumer_resource,
         consumer.consumer,
         consumer.consumer_uid,
-        look.run_number,
-        list(look.look_number order by look.look_number) as look_numbers
+        snapshot.run_number,
+        list(snapshot.look_number order by snapshot.look_number) as look_numbers
     from lake.claim_consumer as consumer
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     group by all
 ),
 
 seen as (
     select *
-    from snapshot_intervals(said, look)
+    from snapshot_intervals(said, snapshot)
 ),
 
-stretch as (
+step as (
     select
         cluster,
         namespace,
@@ -73,18 +73,18 @@ pod as (
 )
 
 select
-    stretch.* exclude (first_at, last_at, previous_at, stands_until_at, before_until_at),
+    step.* exclude (first_at, last_at, previous_at, stands_until_at, before_until_at),
     if(
-        pod.scheduled_at >= coalesce(stretch.previous_at, stretch.before_until_at, pod.scheduled_at),
-        least(stretch.first_at, pod.scheduled_at),
-        stretch.first_at
+        pod.scheduled_at >= coalesce(step.previous_at, step.before_until_at, pod.scheduled_at),
+        least(step.first_at, pod.scheduled_at),
+        step.first_at
     ) as start_at,
-    least(stretch.stands_until_at, if(pod.finished_at > stretch.last_at, pod.finished_at, null)) as end_at
-from stretch
+    least(step.stands_until_at, if(pod.finished_at > step.last_at, pod.finished_at, null)) as end_at
+from step
 left join pod
     on
-        stretch.cluster = pod.cluster
-        and stretch.consumer_uid = pod.pod_uid
+        step.cluster = pod.cluster
+        and step.consumer_uid = pod.pod_uid
 union all by name
 select
     * exclude (pod, pod_uid),

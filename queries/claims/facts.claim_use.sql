@@ -23,45 +23,45 @@ select distinct
     asked.pod,
     asked.pod_uid,
     asked.container,
-    held.claim,
-    held.claim_uid,
-    held.driver,
-    held.pool,
-    held.device,
-    held.share_id,
-    held.request,
-    held.device_uuid,
-    held.gpu_instance_id,
-    held.matched_by = 'order of instances' as is_ambiguous,
-    held.is_admin_access,
-    greatest(asked.start_at, held.start_at) as start_at,
-    least(asked.end_at, held.end_at) as end_at,
-    if(asked.end_at <= held.end_at, asked.end_uncertainty_seconds, held.end_uncertainty_seconds) as end_uncertainty_seconds
+    allocated.claim,
+    allocated.claim_uid,
+    allocated.driver,
+    allocated.pool,
+    allocated.device,
+    allocated.share_id,
+    allocated.request,
+    allocated.device_uuid,
+    allocated.gpu_instance_id,
+    allocated.matched_by = 'order of instances' as is_ambiguous,
+    allocated.is_admin_access,
+    greatest(asked.start_at, allocated.start_at) as start_at,
+    least(asked.end_at, allocated.end_at) as end_at,
+    if(asked.end_at <= allocated.end_at, asked.end_uncertainty_seconds, allocated.end_uncertainty_seconds) as end_uncertainty_seconds
 from asked
-inner join facts.claim_device as held
+inner join facts.claim_device as allocated
     using (cluster, namespace)
 where
-    asked.asked.claim = held.claim
-    and asked.asked.request in ('', held.request)
-    and asked.start_at < held.end_at
-    and asked.end_at > held.start_at
-    and held.matched_by != 'labels'
+    asked.asked.claim = allocated.claim
+    and asked.asked.request in ('', allocated.request)
+    and asked.start_at < allocated.end_at
+    and asked.end_at > allocated.start_at
+    and allocated.matched_by != 'labels'
 union all by name
 select
     label.* exclude (driver, pool, device, node_name, profile, gpu_model),
-    held.claim_uid,
-    held.driver,
-    held.pool,
-    held.device,
-    held.share_id,
-    held.request,
+    allocated.claim_uid,
+    allocated.driver,
+    allocated.pool,
+    allocated.device,
+    allocated.share_id,
+    allocated.request,
     false as is_ambiguous,
     false as is_admin_access,
     null as end_uncertainty_seconds
 from day.claim_label as label
-inner join facts.claim_device as held
+inner join facts.claim_device as allocated
     using (cluster, namespace, claim, device_uuid, gpu_instance_id)
 where
-    label.start_at >= held.start_at
-    and label.end_at <= held.end_at
-    and held.matched_by = 'labels'
+    label.start_at >= allocated.start_at
+    and label.end_at <= allocated.end_at
+    and allocated.matched_by = 'labels'

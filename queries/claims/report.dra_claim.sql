@@ -26,7 +26,7 @@
 --   matched_by               how the device of the telemetry was found; '' where it was not
 --   start_at                 UTC, start of the allocation in the days of the window
 --   end_at                   UTC, its end in them, outside it
-with held as (
+with allocated as (
     select
         cluster,
         namespace,
@@ -82,25 +82,25 @@ hour as (
 
 consumer as (
     select
-        held.cluster,
-        held.namespace,
-        held.claim,
-        held.claim_uid,
+        allocated.cluster,
+        allocated.namespace,
+        allocated.claim,
+        allocated.claim_uid,
         string_agg(
             distinct if(reservation.consumer_resource = 'pods', '', reservation.consumer_resource || '/') || reservation.consumer,
             ', ' order by if(reservation.consumer_resource = 'pods', '', reservation.consumer_resource || '/') || reservation.consumer
         ) as consumers,
         count(distinct reservation.consumer_uid) filter (where reservation.consumer_resource = 'pods') as pod_count,
         count(distinct reservation.consumer_uid) filter (where reservation.consumer_resource != 'pods') as podgroup_count
-    from held
+    from allocated
     inner join facts.claim_reservation as reservation
         using (cluster, namespace, claim)
     where
-        reservation.claim_uid in ('', held.claim_uid)
-        and reservation.start_at < held.end_at
-        and reservation.end_at > held.start_at
+        reservation.claim_uid in ('', allocated.claim_uid)
+        and reservation.start_at < allocated.end_at
+        and reservation.end_at > allocated.start_at
         and reservation.start_at < $until_at and reservation.end_at > $since_at
-    group by held.cluster, held.namespace, held.claim, held.claim_uid
+    group by allocated.cluster, allocated.namespace, allocated.claim, allocated.claim_uid
 ),
 
 container as (
@@ -123,25 +123,25 @@ container as (
 )
 
 select
-    held.cluster,
-    held.namespace,
-    held.claim,
-    held.claim_uid,
-    held.driver,
-    held.pool,
-    held.device,
-    held.share_id,
-    held.request,
+    allocated.cluster,
+    allocated.namespace,
+    allocated.claim,
+    allocated.claim_uid,
+    allocated.driver,
+    allocated.pool,
+    allocated.device,
+    allocated.share_id,
+    allocated.request,
     hour.allocated_seconds,
     hour.reserved_seconds,
     hour.used_seconds,
     hour.allocated_seconds - hour.used_seconds as idle_seconds,
-    if(held.is_admin_access, 0, hour.allocated_gpu_hours) as allocated_gpu_hours,
-    if(held.is_admin_access, 0, hour.reserved_idle_gpu_hours) as reserved_idle_gpu_hours,
-    held.share_ratio,
-    coalesce(nullif(held.share_source, ''), 'equal parts') as share_source,
+    if(allocated.is_admin_access, 0, hour.allocated_gpu_hours) as allocated_gpu_hours,
+    if(allocated.is_admin_access, 0, hour.reserved_idle_gpu_hours) as reserved_idle_gpu_hours,
+    allocated.share_ratio,
+    coalesce(nullif(allocated.share_source, ''), 'equal parts') as share_source,
     case
-        when held.is_admin_access then 'watching'
+        when allocated.is_admin_access then 'watching'
         when container.container_count > 0 then 'used'
         when hour.used_seconds is null then 'unknown'
         when hour.reserved_seconds > 0 then 'no container'
@@ -153,28 +153,28 @@ select
     coalesce(consumer.podgroup_count, 0) as podgroup_count,
     coalesce(container.container_count, 0) as container_count,
     hour.claim_count > 1 or coalesce(consumer.pod_count + consumer.podgroup_count, container.user_count, 0) > 1 as is_shared,
-    held.is_admin_access,
-    held.is_extended_resource,
-    held.subrequest,
-    held.device_uuid,
-    held.gpu_instance_id,
-    held.matched_by,
-    held.node_name,
-    held.gpu_model,
-    held.profile,
-    held.start_at,
-    held.end_at,
-    held.start_source,
-    held.end_source,
-    held.end_uncertainty_seconds,
+    allocated.is_admin_access,
+    allocated.is_extended_resource,
+    allocated.subrequest,
+    allocated.device_uuid,
+    allocated.gpu_instance_id,
+    allocated.matched_by,
+    allocated.node_name,
+    allocated.gpu_model,
+    allocated.profile,
+    allocated.start_at,
+    allocated.end_at,
+    allocated.start_source,
+    allocated.end_source,
+    allocated.end_uncertainty_seconds,
     unknown_reasons([
         ('used_seconds', if(hour.used_seconds is null, 'pods_not_listed', null)),
         ('idle_seconds', if(hour.used_seconds is null, 'pods_not_listed', null)),
-        ('reserved_idle_gpu_hours', if(hour.reserved_idle_gpu_hours is null and not held.is_admin_access, 'pods_not_listed', null)),
-        ('share_ratio', if(held.share_ratio is null, 'not_observed', null)),
-        ('end_uncertainty_seconds', if(held.end_uncertainty_seconds is null, 'labels_only', null))
+        ('reserved_idle_gpu_hours', if(hour.reserved_idle_gpu_hours is null and not allocated.is_admin_access, 'pods_not_listed', null)),
+        ('share_ratio', if(allocated.share_ratio is null, 'not_observed', null)),
+        ('end_uncertainty_seconds', if(allocated.end_uncertainty_seconds is null, 'labels_only', null))
     ]) as unknown_reasons
-from held
+from allocated
 inner join hour
     using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
 left join consumer

@@ -14,7 +14,7 @@
 --   is_opencosts  one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
 --   unit_gpus     GPUs in one unit (gpu_units); null where units are memory or cores of another name's GPUs
 -- Pods that ask alike are many, and looks at them more.
-with asked as (
+with requested as (
     select distinct
         cluster,
         map_keys(effective_requests) as names
@@ -36,7 +36,7 @@ written as (
     select
         cluster,
         unnest(names) as written_as
-    from asked
+    from requested
 ),
 
 -- Domains of makers of accelerators, and of schedulers that share them out.

@@ -1,7 +1,7 @@
 -- Run times of containers that may hold devices, from snapshots of pods.
 --
--- A run has the start that the kubelet gives it; it ends when the kubelet says so, else at the first look that finds it gone. Runs that
--- are known by one start are one, across gaps of the looks. Only containers that use a claim or request an extended resource,
+-- A run has the start that the kubelet gives it; it ends when the kubelet says so, else at the first snapshot that finds it gone. Runs that
+-- are known by one start are one, across gaps of the snapshots. Only containers that use a claim or request an extended resource,
 -- and those of pods that are said to hold a device, are here.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, start_at
@@ -20,7 +20,7 @@ with named as (
     where pod_uid = ''
 ),
 
-told as (
+reported as (
     select distinct
         cluster,
         pod_uid
@@ -35,7 +35,7 @@ told as (
         using (cluster, namespace, pod)
 ),
 
-asking as (
+requesting as (
     select
         *,
         list_sort(list_filter(map_keys(requests), lambda name: contains(name, '/'))) as resources
@@ -49,19 +49,19 @@ seen as (
         container.observed_at::timestamp as observed_at,
         coalesce(container.started_at, pod.running_at, pod.started_at, pod.scheduled_at, container.observed_at)::timestamp as start_at,
         if(container.state = 'terminated', coalesce(container.finished_at, pod.finished_at), null)::timestamp as finished_at,
-        look.stands_until_at
-    from asking as container
+        snapshot.stands_until_at
+    from requesting as container
     inner join lake.pod
         using (cluster, pod_uid, observed_at)
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     where
-        look.kind = 'pods'
+        snapshot.kind = 'pods'
         and container.state in ('running', 'terminated')
         and (
             len(container.claims) > 0
             or len(container.resources) > 0
-            or (container.cluster, container.pod_uid) in (select (told.cluster, told.pod_uid) from told)
+            or (container.cluster, container.pod_uid) in (select (reported.cluster, reported.pod_uid) from reported)
         )
 ),
 

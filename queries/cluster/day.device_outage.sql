@@ -14,7 +14,7 @@ with device as (
     from day.device_run
 ),
 
-told as (
+reported as (
     select
         device.*,
         outage.* exclude (cluster, node_name, device_uuid)
@@ -37,5 +37,5 @@ select
     min(start_at) as start_at,
     max(end_at) as end_at,
     string_agg(distinct cause, ', ' order by cause) as cause
-from numbered_runs(told, (cluster, device_uuid))
+from numbered_runs(reported, (cluster, device_uuid))
 group by cluster, device_uuid, run_number

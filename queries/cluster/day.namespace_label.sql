@@ -8,7 +8,7 @@
 -- source: Namespace metadata.labels; kube_namespace_labels
 -- columns:
 --   labels     label → value
-with looked as (
+with listed as (
     select
         cluster,
         namespace,
@@ -17,7 +17,7 @@ with looked as (
     group by cluster, namespace
 ),
 
-told as (
+reported as (
     select
         cluster,
         coalesce(labels['exported_namespace'], labels['namespace'], '') as namespace,
@@ -28,15 +28,15 @@ told as (
 )
 
 select
-    coalesce(looked.cluster, told.cluster) as cluster,
-    coalesce(looked.namespace, told.namespace) as namespace,
+    coalesce(listed.cluster, reported.cluster) as cluster,
+    coalesce(listed.namespace, reported.namespace) as namespace,
     map_concat(
         map_from_entries([
-            entry for entry in map_entries(coalesce(told.labels, map([]::varchar[], []::varchar[])))
+            entry for entry in map_entries(coalesce(reported.labels, map([]::varchar[], []::varchar[])))
             if starts_with(entry.key, 'label_')
         ]),
-        coalesce(looked.labels, map([]::varchar[], []::varchar[]))
+        coalesce(listed.labels, map([]::varchar[], []::varchar[]))
     ) as labels
-from looked
-full join told
+from listed
+full join reported
     using (cluster, namespace)

@@ -11,11 +11,11 @@
 --   offered_from_at     UTC, the first look at which it offered an accelerator or had a device; null where none did
 --   offered_until_at    UTC, until when the last such look stands
 --   capacity            accelerators in all, and percent of them, by resource: the most of the day
---   labels              its labels at the last look
+--   labels              its labels at the last snapshot
 --   slice_drivers       drivers whose slices list devices of it, sorted; '' for none
 --   slice_device_count  physical devices by slices: the most of the day; null for none
 --   accelerator_pods    pods bound to it that request accelerators, as namespace/pod, sorted
-with look as (
+with snapshot as (
     select
         *,
         observed_at::date as day,
@@ -26,7 +26,7 @@ with look as (
 node as (
     select
         node.* exclude (observed_at, capacity),
-        look.* exclude (cluster),
+        snapshot.* exclude (cluster),
         map_from_entries(list_transform(
             list_filter(
                 map_entries(node.capacity),
@@ -35,9 +35,9 @@ node as (
             lambda entry: { 'k': regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
         )) as capacity
     from lake.node
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
-    where look.kind = 'nodes'
+    where snapshot.kind = 'nodes'
 ),
 
 listed as (
@@ -91,18 +91,18 @@ shown as (
     select
         device.cluster,
         device.node_name,
-        look.day,
-        look.observed_at,
-        look.until_at,
+        snapshot.day,
+        snapshot.observed_at,
+        snapshot.until_at,
         string_agg(distinct device.driver, ', ' order by device.driver) as drivers,
         count(distinct coalesce(
             nullif(device.device_uuid, ''), nullif(device.pci_bus_id, ''), device.driver || '/' || device.pool || '/' || device.device
         )) as device_count
     from lake.device
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     where
-        look.kind = 'resourceslices.resource.k8s.io'
+        snapshot.kind = 'resourceslices.resource.k8s.io'
         and device.node_name != '' and regexp_matches(device.driver, '^(gpu|gaudi|tpu)\.')
     group by all
 ),

@@ -59,26 +59,26 @@ bad_device as (
     where cause is not null
 ),
 
-looked as (
+listed as (
     select
-        look.*,
+        snapshot.*,
         '' as device_uuid,
-        lead(look.observed_at) over (
-            partition by look.cluster, look.node_uid
-            order by look.observed_at
+        lead(snapshot.observed_at) over (
+            partition by snapshot.cluster, snapshot.node_uid
+            order by snapshot.observed_at
         ) as next_at
-    from node_look as look
+    from node_look as snapshot
     semi join bad_node
         using (cluster, node_uid)
     union all by name
     select
-        look.* exclude (node_name),
+        snapshot.* exclude (node_name),
         '' as node_name,
-        lead(look.observed_at) over (
-            partition by look.cluster, look.driver, look.pool, look.device
-            order by look.observed_at
+        lead(snapshot.observed_at) over (
+            partition by snapshot.cluster, snapshot.driver, snapshot.pool, snapshot.device
+            order by snapshot.observed_at
         ) as next_at
-    from device_look as look
+    from device_look as snapshot
     semi join bad_device
         using (cluster, driver, pool, device)
     union all by name
@@ -116,6 +116,6 @@ select
     observed_at::timestamp as start_at,
     max(least(coalesce(next_at, observed_at + interval 15 minute), observed_at + interval 15 minute)::timestamp) as end_at,
     cause
-from looked
+from listed
 where cause is not null
 group by all

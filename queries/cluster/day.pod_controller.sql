@@ -7,7 +7,7 @@
 -- columns:
 --   maker_kind  Job, ReplicaSet, StatefulSet, …; Pod of one that no one made
 --   maker       its name
-with told as (
+with reported as (
     select
         *,
         epoch_us(observed_at)::hugeint as rank
@@ -29,6 +29,6 @@ select
     pod_uid,
     if(max_by(owner_kind, rank) = '', 'Pod', max_by(owner_kind, rank)) as maker_kind,
     if(max_by(owner_kind, rank) = '', pod, max_by(owner_name, rank)) as maker
-from told
+from reported
 where pod != ''
 group by cluster, namespace, pod, pod_uid

@@ -3,8 +3,8 @@
 -- A pod ended when it was done: kube_pod_completion_time (of a pod that no later sample shows running, for one container
 -- of several may complete earlier), else the first look at which it was Succeeded or Failed. One that was deleted before ended
 -- when its kube_pod_info did, where the same kube-state-metrics went on with other pods'. After a gap of
--- kube-state-metrics the first look without the pod is its end, or its deletion deadline where that is earlier.
--- It began when it was first seen Running; where it ran at the first look, at kube_pod_start_time, else at its creation.
+-- kube-state-metrics the first snapshot without the pod is its end, or its deletion deadline where that is earlier.
+-- It began when it was first seen Running; where it ran at the first snapshot, at kube_pod_start_time, else at its creation.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.kube_series, lake.owner_label, lake.sample
@@ -34,14 +34,14 @@ with series as (
         and (
             (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
             or (cluster, pod_uid) in (
-                select (ask.cluster, ask.pod_uid)
-                from day.kube_series as ask
-                where ask.signal = 'kube_pod_container_resource_requests' and regexp_matches(ask.resource, '_(com|sh|ai|io)_')
+                select (request.cluster, request.pod_uid)
+                from day.kube_series as request
+                where request.signal = 'kube_pod_container_resource_requests' and regexp_matches(request.resource, '_(com|sh|ai|io)_')
             )
         )
 ),
 
--- Series by series first: there are hundreds of looks to each.
+-- Series by series first: there are hundreds of snapshots to each.
 looks as (
     select
         cluster,
@@ -57,7 +57,7 @@ looks as (
     group by cluster, series_id
 ),
 
-look as (
+snapshot as (
     select
         series.*,
         epoch_ms(looks.start_ms) as start_at,
@@ -72,7 +72,7 @@ look as (
 ),
 
 -- Stretches in which a kube-state-metrics was scraped, by any pod. Each has its own: a shard that fails ends none of its pods.
-span as (
+step as (
     select distinct
         listing.cluster,
         listing.target,
@@ -91,11 +91,11 @@ watched as (
         min(start_at) as start_at,
         max(end_at) as end_at,
         lead(min(start_at)) over (partition by cluster, target order by run_number) as next_start_at
-    from numbered_runs(span, (cluster, target))
+    from numbered_runs(step, (cluster, target))
     group by cluster, target, run_number
 ),
 
-told as (
+reported as (
     select
         cluster,
         namespace,
@@ -114,26 +114,26 @@ told as (
         min(start_at) as listed_from_at,
         max(end_at) filter (where signal = 'kube_pod_info') as listed_until_at,
         arg_max(target, (end_at, target)) filter (where signal = 'kube_pod_info') as target
-    from look
+    from snapshot
     group by cluster, namespace, pod, pod_uid
 ),
 
--- Two minutes: the last look of a short series may be given another length than its neighbours'.
+-- Two minutes: the last snapshot of a short series may be given another length than its neighbours'.
 gone as (
     select
-        told.*,
+        reported.*,
         case
-            when told.listed_until_at < watched.end_at - interval 2 minutes then told.listed_until_at
-            when told.deadline_at is null or watched.next_start_at is null then watched.next_start_at
-            else least(watched.next_start_at, greatest(told.listed_until_at, told.deadline_at))
+            when reported.listed_until_at < watched.end_at - interval 2 minutes then reported.listed_until_at
+            when reported.deadline_at is null or watched.next_start_at is null then watched.next_start_at
+            else least(watched.next_start_at, greatest(reported.listed_until_at, reported.deadline_at))
         end as gone_at
-    from told
+    from reported
     left join watched
         on
-            told.cluster = watched.cluster
-            and told.target = watched.target
-            and told.listed_until_at > watched.start_at
-            and told.listed_until_at <= watched.end_at
+            reported.cluster = watched.cluster
+            and reported.target = watched.target
+            and reported.listed_until_at > watched.start_at
+            and reported.listed_until_at <= watched.end_at
 ),
 
 -- A completion time is the pod's where no later sample shows the pod running.

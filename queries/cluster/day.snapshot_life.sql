@@ -1,7 +1,7 @@
 -- Lives of pods under the names that labels give, from snapshots.
 --
--- A pod ended when its last container did, else at the first look that found it done; one that was deleted before ended at the first look
--- without it, or at its deletion deadline where no look was near and that is earlier. It began when its first container did.
+-- A pod ended when its last container did, else at the first snapshot that found it done; one that was deleted before ended at the first snapshot
+-- without it, or at its deletion deadline where no snapshot was near and that is earlier. It began when its first container did.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container
@@ -10,7 +10,7 @@
 -- columns:
 --   listed_until_at  UTC, until when the last look at which it was listed stands
 --   started_at       UTC, when it began to run; null where it did not
-with look as (
+with snapshot as (
     select *
     from day.state_snapshot
     where kind = 'pods'
@@ -43,12 +43,12 @@ seen as (
             when killed.pod_uid is not null then 'out_of_memory'
             else 'failed'
         end, pod.observed_at) filter (where pod.phase in ('Running', 'Succeeded', 'Failed')) as outcome,
-        min(look.observed_at) as listed_from_at,
-        max(look.stands_until_at) as listed_until_at,
-        max(look.observed_at) as last_at,
-        arg_max(look.is_followed, look.observed_at) as is_followed
+        min(snapshot.observed_at) as listed_from_at,
+        max(snapshot.stands_until_at) as listed_until_at,
+        max(snapshot.observed_at) as last_at,
+        arg_max(snapshot.is_followed, snapshot.observed_at) as is_followed
     from lake.pod
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     left join killed
         using (cluster, pod_uid)
@@ -66,7 +66,7 @@ select
             then least(look_after.observed_at, greatest(seen.listed_until_at, seen.deadline_at))
     end) as ended_at
 from seen
-asof left join look as look_after
+asof left join snapshot as look_after
     on
         seen.cluster = look_after.cluster
         and seen.last_at < look_after.observed_at

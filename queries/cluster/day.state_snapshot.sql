@@ -1,7 +1,7 @@
 -- Snapshots of Kubernetes' state: what was listed, when, and how long it holds.
 --
 -- What was seen stands until the next look at the same kind of object, for 15 minutes at most: later ones leave unknown time between.
--- A kind that may not be listed has no look: nothing ends by it.
+-- A kind that may not be listed has no snapshot: nothing ends by it.
 --
 -- grain:  cluster, kind, observed_at
 -- reads:  lake.source
@@ -9,12 +9,12 @@
 -- source: gpureport snapshot, gpureport import --kubernetes
 -- columns:
 --   kind             kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io
---   previous_at      UTC, the look before it; null where that was more than 15 minutes earlier
---   stands_until_at  UTC, the next look, or 15 minutes later
---   is_followed      there is a next look within 15 minutes
---   look_number      1, 2, … by kind: looks with no other between them are neighbours by it
+--   previous_at      UTC, the snapshot before it; null where that was more than 15 minutes earlier
+--   stands_until_at  UTC, the next snapshot, or 15 minutes later
+--   is_followed      there is a next snapshot within 15 minutes
+--   look_number      1, 2, … by kind: snapshots with no other between them are neighbours by it
 --   run_number       1, 2, … by kind: the same for snapshots at most 15 minutes apart
-with look as (
+with snapshot as (
     select distinct
         cluster,
         asked as kind,
@@ -28,7 +28,7 @@ beside as (
         *,
         lag(observed_at) over same_kind as last_at,
         lead(observed_at) over same_kind as next_at
-    from look
+    from snapshot
     window same_kind as (
         partition by cluster, kind
         order by observed_at

@@ -21,7 +21,7 @@
 --   accelerator_pod_count  pods on it that requested an accelerator
 --   hardware_make          nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
 --   driver_version         GPU driver by label, '' where none tells
-with told as (
+with reported as (
     select
         cluster,
         date as day,
@@ -41,18 +41,18 @@ with told as (
 
 listed as (
     select
-        told.* exclude (series_id),
+        reported.* exclude (series_id),
         max(sample.value) as value,
         min(sample.seen_at)::timestamp as start_at,
         max(sample.seen_at + to_milliseconds((1000 * sample.held_seconds)::bigint))::timestamp as end_at
-    from told
+    from reported
     inner join lake.sample
         using (cluster, series_id)
-    where told.day = sample.date
+    where reported.day = sample.date
     group by all
 ),
 
-offered as (
+allocatable as (
     select
         * exclude (metric, labels, is_accelerator),
         labels['resource'] as resource,
@@ -83,7 +83,7 @@ resource as (
         coalesce(max(capacity), max(value))::bigint as amount,
         min(start_at) as start_at,
         max(end_at) as end_at
-    from offered
+    from allocatable
     group by all
 ),
 
@@ -160,7 +160,7 @@ label as (
     group by all
 ),
 
-told_of as (
+reported_of as (
     select
         *,
         if(
@@ -183,7 +183,7 @@ node as (
         min(start_at) as start_at,
         max(end_at) as end_at,
         len(list_distinct(flatten(list(pods)))) as accelerator_pod_count
-    from told_of
+    from reported_of
     group by all
 )
 
@@ -191,14 +191,14 @@ select
     node.cluster,
     node.node_name,
     node.day,
-    coalesce(capacity.start_at, look.offered_from_at, node.start_at) as start_at,
-    coalesce(capacity.end_at, look.offered_until_at, node.end_at) as end_at,
-    coalesce(capacity.accelerator_count, look.slice_device_count, 0) as accelerator_count,
-    coalesce(capacity.accelerator_resources, look.slice_drivers, '') as accelerator_resources,
+    coalesce(capacity.start_at, snapshot.offered_from_at, node.start_at) as start_at,
+    coalesce(capacity.end_at, snapshot.offered_until_at, node.end_at) as end_at,
+    coalesce(capacity.accelerator_count, snapshot.slice_device_count, 0) as accelerator_count,
+    coalesce(capacity.accelerator_resources, snapshot.slice_drivers, '') as accelerator_resources,
     case
         when label.gpu_count is not null then label.gpu_count
         when not capacity.has_instances and label.replica_count > 0 then capacity.accelerator_count // label.replica_count
-        else coalesce(look.slice_device_count, capacity.percent_device_count)
+        else coalesce(snapshot.slice_device_count, capacity.percent_device_count)
     end as device_count,
     case
         when device_count is null and capacity.has_instances
@@ -213,5 +213,5 @@ left join capacity
     using (cluster, day, node_name)
 left join label
     using (cluster, day, node_name)
-left join day.node_snapshot as look
+left join day.node_snapshot as snapshot
     using (cluster, day, node_name)

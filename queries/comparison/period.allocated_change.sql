@@ -52,7 +52,7 @@ device as (
         using (cluster, device_uuid)
 ),
 
-held as (
+allocated as (
     select
         ledger.*,
         workload.workload_kind,
@@ -76,21 +76,21 @@ held as (
 
 summed as (
     select
-        held.cluster,
-        if(held.device_uuid = '', held.gpu_model, device.gpu_model) as gpu_model,
-        held.namespace,
-        if(held.workload != '', held.workload_kind || '/' || held.workload, held.pod || '/' || held.pod_uid) as workload,
+        allocated.cluster,
+        if(allocated.device_uuid = '', allocated.gpu_model, device.gpu_model) as gpu_model,
+        allocated.namespace,
+        if(allocated.workload != '', allocated.workload_kind || '/' || allocated.workload, allocated.pod || '/' || allocated.pod_uid) as workload,
         device.presence,
-        sum(held.earlier_gpu_hours) as earlier_held_gpu_hours,
-        sum(held.later_gpu_hours) as held_gpu_hours,
-        coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket = 'effective'), 0) as earlier_effective_gpu_hours,
-        coalesce(sum(held.later_gpu_hours) filter (where held.bucket = 'effective'), 0) as effective_gpu_hours,
-        coalesce(sum(held.earlier_gpu_hours) filter (where held.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as earlier_unmeasured_gpu_hours,
-        coalesce(sum(held.later_gpu_hours) filter (where held.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
-    from held
+        sum(allocated.earlier_gpu_hours) as earlier_held_gpu_hours,
+        sum(allocated.later_gpu_hours) as held_gpu_hours,
+        coalesce(sum(allocated.earlier_gpu_hours) filter (where allocated.bucket = 'effective'), 0) as earlier_effective_gpu_hours,
+        coalesce(sum(allocated.later_gpu_hours) filter (where allocated.bucket = 'effective'), 0) as effective_gpu_hours,
+        coalesce(sum(allocated.earlier_gpu_hours) filter (where allocated.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as earlier_unmeasured_gpu_hours,
+        coalesce(sum(allocated.later_gpu_hours) filter (where allocated.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
+    from allocated
     inner join device
         using (cluster, device_uuid)
-    where held.bucket in ('effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured', 'allocated_idle')
+    where allocated.bucket in ('effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured', 'allocated_idle')
     group by all
 )
 

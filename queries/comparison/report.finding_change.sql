@@ -53,7 +53,7 @@ paired as (
         end
 ),
 
-told as (
+reported as (
     select
         * exclude (shown),
         unnest(shown)
@@ -61,28 +61,28 @@ told as (
 )
 
 select
-    told.code,
-    told.cluster,
-    told.namespace,
-    told.workload_kind,
-    told.workload,
-    told.pod,
-    told.pod_uid,
-    told.container,
-    told.node_name,
-    told.device_uuid,
-    told.gpu_instance_id,
-    told.detail,
-    told.change,
+    reported.code,
+    reported.cluster,
+    reported.namespace,
+    reported.workload_kind,
+    reported.workload,
+    reported.pod,
+    reported.pod_uid,
+    reported.container,
+    reported.node_name,
+    reported.device_uuid,
+    reported.gpu_instance_id,
+    reported.detail,
+    reported.change,
     rule.title,
-    coalesce(told.severity, rule.severity) as severity,
-    told.evidence,
-    told.earlier_gpu_hours,
-    told.later_gpu_hours as gpu_hours,
+    coalesce(reported.severity, rule.severity) as severity,
+    reported.evidence,
+    reported.earlier_gpu_hours,
+    reported.later_gpu_hours as gpu_hours,
     unknown_reasons([
-        ('earlier_gpu_hours', if(told.earlier_gpu_hours is null, if(told.change = 'new', 'not_found', 'not_estimated'), null)),
-        ('gpu_hours', if(told.later_gpu_hours is null, if(told.change = 'resolved', 'not_found', 'not_estimated'), null))
+        ('earlier_gpu_hours', if(reported.earlier_gpu_hours is null, if(reported.change = 'new', 'not_found', 'not_estimated'), null)),
+        ('gpu_hours', if(reported.later_gpu_hours is null, if(reported.change = 'resolved', 'not_found', 'not_estimated'), null))
     ]) as unknown_reasons
-from told
+from reported
 left join rule
     using (code)

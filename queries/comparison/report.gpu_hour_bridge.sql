@@ -126,12 +126,12 @@ capacity_before as (
 
 capacity as (
     select
-        coalesce(earlier.cluster, now.cluster) as cluster,
+        coalesce(previous_one.cluster, now.cluster) as cluster,
         -- A GPU that has no data has no model in that window.
-        coalesce(nullif(now.gpu_model, ''), earlier.gpu_model, '') as gpu_model,
-        coalesce(earlier.capacity_gpu_hours, 0) * $window_ratio as earlier_gpu_hours,
+        coalesce(nullif(now.gpu_model, ''), previous_one.gpu_model, '') as gpu_model,
+        coalesce(previous_one.capacity_gpu_hours, 0) * $window_ratio as earlier_gpu_hours,
         coalesce(now.capacity_gpu_hours, 0) as gpu_hours
-    from capacity_before as earlier
+    from capacity_before as previous_one
     full join capacity_now as now
         using (cluster, node_name, device_uuid)
 ),

@@ -42,7 +42,7 @@ hourly as (
     group by all
 ),
 
-told as (
+reported as (
     select
         cluster,
         device_uuid,
@@ -61,17 +61,17 @@ due as (
         device_uuid,
         gpu_instance_id,
         $since_at::timestamp as day_at,
-        coalesce(hourly.node_name, told.node_name, known.node_name, '') as node_name,
+        coalesce(hourly.node_name, reported.node_name, known.node_name, '') as node_name,
         coalesce(hourly.gpu_model, known.gpu_model, '') as gpu_model,
         coalesce(hourly.driver_version, known.driver_version, '') as driver_version,
         coalesce(hourly.seen_hours, []) as seen_hours,
         known.cluster is not null as is_known,
-        hourly.cluster is not null or told.cluster is not null as is_seen,
-        coalesce(told.start_at, hourly.first_hour_at) as first_at,
-        coalesce(told.end_at, hourly.last_hour_at + interval 1 hour) as last_at,
+        hourly.cluster is not null or reported.cluster is not null as is_seen,
+        coalesce(reported.start_at, hourly.first_hour_at) as first_at,
+        coalesce(reported.end_at, hourly.last_hour_at + interval 1 hour) as last_at,
         coalesce(last_at, known.last_seen_at) as last_seen_at
     from hourly
-    full join told
+    full join reported
         using (cluster, device_uuid, gpu_instance_id)
     full join known
         using (cluster, device_uuid, gpu_instance_id)

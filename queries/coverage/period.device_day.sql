@@ -61,7 +61,7 @@ known as (
     from facts.node_day
 ),
 
-asked as (
+requested as (
     select
         cluster,
         min(day) as first_day,
@@ -72,11 +72,11 @@ asked as (
     group by cluster
 ),
 
-told as (
+reported as (
     select
-        asked.*,
-        coalesce(known.day, asked.first_day) as known_day
-    from asked
+        requested.*,
+        coalesce(known.day, requested.first_day) as known_day
+    from requested
     asof left join known
         using (cluster, day)
 ),
@@ -84,16 +84,16 @@ told as (
 filled as (
     select
         due.* exclude (day, due_from_at, due_until_at),
-        told.day,
-        told.known_day,
-        if(told.day = told.known_day, due.due_from_at, told.day::timestamp) as from_at,
-        if(told.day = told.known_day, due.due_until_at, told.day + interval 1 day) as to_at
-    from told
+        reported.day,
+        reported.known_day,
+        if(reported.day = reported.known_day, due.due_from_at, reported.day::timestamp) as from_at,
+        if(reported.day = reported.known_day, due.due_until_at, reported.day + interval 1 day) as to_at
+    from reported
     inner join due
         on
-            told.cluster = due.cluster
-            and told.known_day = due.day
-    where told.known_day >= told.day or not due.is_gone
+            reported.cluster = due.cluster
+            and reported.known_day = due.day
+    where reported.known_day >= reported.day or not due.is_gone
 ),
 
 measured as (

@@ -36,7 +36,7 @@ with hourly as (
     group by all
 ),
 
-told as (
+reported as (
     select
         *,
         if(source_metric like 'dcgm\_%' escape '\', 'dcgm-exporter 1', exporter) as exporter_era,
@@ -65,23 +65,23 @@ gpu as (
             'sw_power_cap_active_ratio', 'sync_boost_active_ratio', 'sw_thermal_active_ratio', 'hw_thermal_active_ratio',
             'hw_power_brake_active_ratio'
         )) as throttle_metrics
-    from told
+    from reported
     group by all
 ),
 
 -- How many GPUs had the signal, by model.
 peer as (
     select
-        told.cluster,
-        told.day,
-        told.signal,
-        told.exporter,
+        reported.cluster,
+        reported.day,
+        reported.signal,
+        reported.exporter,
         device.gpu_model,
-        count(distinct told.device_uuid) as peer_count
-    from told
+        count(distinct reported.device_uuid) as peer_count
+    from reported
     inner join period.device_day as device
         using (cluster, device_uuid, gpu_instance_id, day)
-    where told.sample_count > 0
+    where reported.sample_count > 0
     group by all
 ),
 
@@ -220,21 +220,21 @@ joined as (
         expected.observed_seconds as device_seconds,
         round(coalesce(
             expected.seen_seconds,
-            expected.observed_seconds * told.sample_count / nullif(told.most_count, 0),
+            expected.observed_seconds * reported.sample_count / nullif(reported.most_count, 0),
             0
         ), 3) as observed_seconds,
-        told.signal is not null as is_told,
+        reported.signal is not null as is_told,
         (expected.gpu_model, expected.signal) in (from lack) as is_not_on_model,
         (expected.gpu_model, expected.signal) in (from guest) as is_not_told_to_guest,
-        coalesce(told.source_metric, if(expected.signal = 'throttle_reasons', gpu.throttle_metrics, null), '') as source_metric,
-        coalesce(told.exporter, gpu.exporter, '') as exporter,
-        coalesce(told.series_count, 0) as series_count,
-        coalesce(told.device_series_count::bigint, gpu.device_series_count, 0) as device_series_count,
-        coalesce(told.sample_count, 0) as sample_count,
-        coalesce(told.dropped, map_from_entries([])) as dropped,
+        coalesce(reported.source_metric, if(expected.signal = 'throttle_reasons', gpu.throttle_metrics, null), '') as source_metric,
+        coalesce(reported.exporter, gpu.exporter, '') as exporter,
+        coalesce(reported.series_count, 0) as series_count,
+        coalesce(reported.device_series_count::bigint, gpu.device_series_count, 0) as device_series_count,
+        coalesce(reported.sample_count, 0) as sample_count,
+        coalesce(reported.dropped, map_from_entries([])) as dropped,
         -- Of several reasons why values were left out the most frequent.
         list_reverse_sort([
-            { 'left_out_count': entry.value, 'reason': entry.key } for entry in map_entries(told.dropped)
+            { 'left_out_count': entry.value, 'reason': entry.key } for entry in map_entries(reported.dropped)
             if entry.key not in ('copy', 'duplicate')
         ])[1] as left_out,
         coalesce(gpu.sibling_count, 0) as sibling_count,
@@ -243,11 +243,11 @@ joined as (
         coalesce(expected.peer_counts[expected.signal], 0) as peer_count,
         coalesce(expected.other_counts[expected.signal], 0) as other_count
     from expected
-    left join told
+    left join reported
         using (cluster, device_uuid, gpu_instance_id, day, signal)
     where
         if(expected.is_board, expected.gpu_instance_id = '', expected.gpu_instance_id != '' or not expected.has_instances)
-        and (expected.needs != 'optional' or told.signal is not null)
+        and (expected.needs != 'optional' or reported.signal is not null)
 ),
 
 judged as (

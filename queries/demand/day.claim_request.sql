@@ -11,7 +11,7 @@
 -- columns:
 --   device_class     the class
 --   claim_units      the same, what others share with it counted too
-with look as (
+with snapshot as (
     select *
     from day.state_snapshot
     where kind = 'resourceclaims.resource.k8s.io'
@@ -37,20 +37,20 @@ named as (
     where phase in ('Pending', 'Running', 'Unknown')
 ),
 
--- Most claims, their devices and their pods stay as they are for many looks: looks that say the same first, and in turn only where
+-- Most claims, their devices and their pods stay as they are for many snapshots: snapshots that say the same first, and in turn only where
 -- some are missing. What a claim requests never changes.
-claim_said as (
+claim_state as (
     select
         claim.cluster,
         claim.namespace,
         claim.claim,
         claim.claim_uid,
         claim.is_allocated,
-        look.run_number,
+        snapshot.run_number,
         any_value(claim.requests) as requests,
-        list(look.look_number order by look.look_number) as look_numbers
+        list(snapshot.look_number order by snapshot.look_number) as look_numbers
     from lake.claim
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     where not claim.is_extended_resource
     group by all
@@ -60,10 +60,10 @@ claim_turn as (
     select
         * exclude (look_numbers, run_number),
         unnest(snapshot_runs(look_numbers)) as turn
-    from claim_said
+    from claim_state
 ),
 
-device_said as (
+device_state as (
     select
         device.cluster,
         device.claim_uid,
@@ -73,10 +73,10 @@ device_said as (
         device.pool,
         device.device,
         device.share_id,
-        look.run_number,
-        list(look.look_number order by look.look_number) as look_numbers
+        snapshot.run_number,
+        list(snapshot.look_number order by snapshot.look_number) as look_numbers
     from lake.claim_device as device
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     where not device.is_admin_access
     group by all
@@ -86,16 +86,16 @@ device_turn as (
     select
         * exclude (run_number, look_numbers),
         unnest(snapshot_runs(look_numbers)) as turn
-    from device_said
+    from device_state
 ),
 
-pod_said as (
+pod_state as (
     select
         named.* exclude (observed_at),
-        look.run_number,
-        list(look.look_number order by look.look_number) as look_numbers
+        snapshot.run_number,
+        list(snapshot.look_number order by snapshot.look_number) as look_numbers
     from named
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     group by all
 ),
@@ -104,7 +104,7 @@ pod_turn as (
     select
         * exclude (look_numbers, run_number),
         unnest(snapshot_runs(look_numbers)) as turn
-    from pod_said
+    from pod_state
 ),
 
 -- Between two of its edges nothing about a claim changes: whether it is allocated, its devices, its pods.
@@ -133,7 +133,7 @@ edge as (
         and claim_turn.turn.last >= pod_turn.turn.first
 ),
 
-stretch as (
+step as (
     select
         cluster,
         claim_uid,
@@ -145,28 +145,28 @@ stretch as (
 entry as (
     select
         claim_turn.* exclude (requests, turn),
-        stretch.first_number,
-        stretch.last_number,
+        step.first_number,
+        step.last_number,
         unnest(claim_turn.requests) as asked,
         generate_subscripts(claim_turn.requests, 1) as number
     from claim_turn
-    inner join stretch
+    inner join step
         using (cluster, claim_uid)
-    where stretch.first_number between claim_turn.turn.first and claim_turn.turn.last
+    where step.first_number between claim_turn.turn.first and claim_turn.turn.last
 ),
 
 given as (
     select
-        stretch.cluster,
-        stretch.claim_uid,
-        stretch.first_number,
+        step.cluster,
+        step.claim_uid,
+        step.first_number,
         device_turn.request,
         device_turn.subrequest,
         count(*) as device_count
     from device_turn
-    inner join stretch
+    inner join step
         using (cluster, claim_uid)
-    where stretch.first_number between device_turn.turn.first and device_turn.turn.last
+    where step.first_number between device_turn.turn.first and device_turn.turn.last
     group by all
 ),
 
@@ -234,7 +234,7 @@ pod_edge as (
     from used
 ),
 
-pod_stretch as (
+pod_step as (
     select
         * exclude (look_number),
         look_number as first_number,
@@ -247,7 +247,7 @@ pod_stretch as (
 
 asked as (
     select
-        pod_stretch.*,
+        pod_step.*,
         any_value(used.node_name) as node_name,
         any_value(used.phase) as phase,
         any_value(used.stage) as stage,
@@ -257,23 +257,23 @@ asked as (
             null
         )::double as effective_units,
         if(count(*) = count(used.units), sum(used.units), null)::double as claim_units
-    from pod_stretch
+    from pod_step
     inner join used
         using (cluster, namespace, pod, pod_uid, device_class)
-    where pod_stretch.first_number between used.first_number and used.last_number
+    where pod_step.first_number between used.first_number and used.last_number
     group by all
 )
 
 select
     asked.* exclude (first_number, last_number),
     asked.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
-    first_look.observed_at as start_at,
-    last_look.stands_until_at as end_at
+    first_snapshot.observed_at as start_at,
+    last_snapshot.stands_until_at as end_at
 from asked
-inner join look as first_look
+inner join snapshot as first_snapshot
     using (cluster)
-inner join look as last_look
+inner join snapshot as last_snapshot
     on
-        asked.cluster = last_look.cluster
-        and asked.last_number = last_look.look_number
-where asked.first_number = first_look.look_number
+        asked.cluster = last_snapshot.cluster
+        and asked.last_number = last_snapshot.look_number
+where asked.first_number = first_snapshot.look_number

@@ -23,7 +23,7 @@
 --   schedulable_units        units of nodes that are ready and take pods, tainted devices left out
 --   cordoned_units           units of cordoned nodes
 --   not_ready_units          units of nodes that are not ready
-with ask as (
+with request as (
     select
         'snapshot' as source,
         false as is_claim,
@@ -75,7 +75,7 @@ resource as (
         source,
         resource,
         is_opencosts
-    from ask
+    from request
     union
     select
         cluster,
@@ -130,7 +130,7 @@ change as (
         (stage in ('bound', 'placed') and effective_units is null)::bigint as unsized_held,
         (stage = 'bound' and effective_units is null)::bigint as unsized_bound,
         (stage in ('unscheduled', 'refused') and effective_units is null)::bigint as unsized_unscheduled
-    from ask
+    from request
     union all by name
     select
         cluster,

@@ -58,7 +58,7 @@ bound as (
     from refused
 ),
 
-span as (
+run as (
     select distinct
         cluster,
         source,
@@ -71,22 +71,22 @@ span as (
 -- The smallest that waits: if that cannot be placed, none can.
 wanted as (
     select
-        span.*,
+        run.*,
         min(refused.effective_units) as wanted_units,
         coalesce(arg_min(said.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
-    from span
+    from run
     inner join refused
         using (cluster, source, resource)
     left join said
         using (cluster, pod_uid)
     where
-        span.start_at >= refused.start_at
-        and span.start_at < refused.end_at
-        and span.start_at < span.end_at and refused.effective_units > 0
+        run.start_at >= refused.start_at
+        and run.start_at < refused.end_at
+        and run.start_at < run.end_at and refused.effective_units > 0
     group by all
 ),
 
-stretch as (
+step as (
     select
         cluster,
         source,
@@ -95,7 +95,7 @@ stretch as (
         cause,
         min(start_at) as start_at,
         max(end_at) as end_at
-    -- Pods come and go while what is wanted stays: a span for each of them on every node would be many times as many.
+    -- Pods come and go while what is wanted stays: a interval for each of them on every node would be many times as many.
     from numbered_runs(wanted, (cluster, source, resource, wanted_units, cause))
     group by cluster, source, resource, wanted_units, cause, run_number
 ),
@@ -111,21 +111,21 @@ largest as (
 )
 
 select
-    room.* exclude (start_at, end_at, schedulable_units, unavailable_units, unavailable_state),
-    greatest(room.start_at, wanted.start_at) as start_at,
-    least(room.end_at, wanted.end_at) as end_at,
+    free.* exclude (start_at, end_at, schedulable_units, unavailable_units, unavailable_state),
+    greatest(free.start_at, wanted.start_at) as start_at,
+    least(free.end_at, wanted.end_at) as end_at,
     case
         when wanted.wanted_units > largest.schedulable_units then 'larger_than_any_node'
-        when wanted.wanted_units > room.free_units then 'fragmented'
+        when wanted.wanted_units > free.free_units then 'fragmented'
         else wanted.cause
     end as cause,
     wanted.wanted_units
-from day.node_capacity as room
-inner join stretch as wanted
+from day.node_capacity as free
+inner join step as wanted
     using (cluster, source, resource)
 inner join largest
     using (cluster, source, resource)
 where
-    room.start_at < wanted.end_at
-    and room.end_at > wanted.start_at
-    and room.free_units > 0
+    free.start_at < wanted.end_at
+    and free.end_at > wanted.start_at
+    and free.free_units > 0

@@ -15,7 +15,7 @@ with device as (
     where node_name != ''
 ),
 
-told as (
+reported as (
     select
         device.*,
         fragmentation.* exclude (cluster, node_name)
@@ -30,7 +30,7 @@ bound as (
         cluster,
         device_uuid,
         unnest([start_at, end_at]) as changed_at
-    from told
+    from reported
 ),
 
 step as (
@@ -45,13 +45,13 @@ step as (
 caused as (
     select
         step.*,
-        min(told.cause) as cause
+        min(reported.cause) as cause
     from step
-    inner join told
+    inner join reported
         using (cluster, device_uuid)
     where
-        step.start_at >= told.start_at
-        and step.start_at < told.end_at
+        step.start_at >= reported.start_at
+        and step.start_at < reported.end_at
         and step.end_at is not null
     group by all
 )

@@ -10,7 +10,7 @@
 --   resource           name that they are counted by
 --   state              schedulable, cordoned, not_ready or tainted; null where unknown
 --   allocatable_units  GPUs that may be allocated
-with offered as (
+with allocatable as (
     select
         'snapshot' as source,
         *
@@ -42,16 +42,16 @@ unit as (
 
 sized as (
     select
-        offered.* exclude (is_opencosts, allocatable_units),
+        allocatable.* exclude (is_opencosts, allocatable_units),
         unit.name,
-        offered.allocatable_units * unit.unit_gpus * if(unit.name = '' and unit.unit_gpus = 1, coalesce(ratio.replica_gpus, 1), 1)
+        allocatable.allocatable_units * unit.unit_gpus * if(unit.name = '' and unit.unit_gpus = 1, coalesce(ratio.replica_gpus, 1), 1)
             as allocatable_units
-    from offered
+    from allocatable
     inner join unit
         using (cluster, resource)
     left join day.gpu_node as ratio
         using (cluster, node_name)
-    where offered.node_name != ''
+    where allocatable.node_name != ''
 ),
 
 named as (

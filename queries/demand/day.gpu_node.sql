@@ -11,7 +11,7 @@
 --   resources     names of its accelerators, as kube-state-metrics writes them
 --   labels        labels by snapshots; null without one
 --   taints        keys of taints that keep pods away, sorted; null without a snapshot
-with told as (
+with reported as (
     select
         cluster,
         node_name,
@@ -39,5 +39,5 @@ select
     array_to_string(list_sort([
         split_part(taint, '=', 1) for taint in arg_max(taints, observed_at) if not ends_with(taint, ':PreferNoSchedule')
     ]), ', ') as taints
-from told
+from reported
 group by cluster, node_name

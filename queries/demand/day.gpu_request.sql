@@ -31,16 +31,16 @@ name as (
 -- A class whose devices are not known is one of GPUs by its name; how much of a GPU its partitions are is not known.
 class as (
     select
-        ask.cluster,
-        ask.resource,
-        coalesce(bool_or(regexp_matches(device.driver, '^(gpu|gaudi|tpu)[.]')), regexp_matches(ask.resource, 'gpu|mig|gaudi|tpu')) as is_gpu
-    from day.claim_request as ask
+        request.cluster,
+        request.resource,
+        coalesce(bool_or(regexp_matches(device.driver, '^(gpu|gaudi|tpu)[.]')), regexp_matches(request.resource, 'gpu|mig|gaudi|tpu')) as is_gpu
+    from day.claim_request as request
     left join day.class_device as device
         using (cluster, device_class)
-    group by ask.cluster, ask.resource
+    group by request.cluster, request.resource
 ),
 
-ask as (
+request as (
     select
         'snapshot' as source,
         *
@@ -54,18 +54,18 @@ ask as (
 
 sized as (
     select
-        ask.* exclude (resource, is_opencosts, container_units, effective_units),
+        request.* exclude (resource, is_opencosts, container_units, effective_units),
         greatest(
             if(
-                max(ask.effective_units) filter (where name.is_cores) > 0,
-                sum(ask.effective_units * name.unit_gpus) filter (where not name.is_percent)
-                * least(1, max(ask.effective_units) filter (where name.is_cores) / 100),
-                sum(ask.effective_units * name.unit_gpus * if(name.unit_gpus = 1, coalesce(ratio.replica_gpus, common.replica_gpus, 1), 1))
+                max(request.effective_units) filter (where name.is_cores) > 0,
+                sum(request.effective_units * name.unit_gpus) filter (where not name.is_percent)
+                * least(1, max(request.effective_units) filter (where name.is_cores) / 100),
+                sum(request.effective_units * name.unit_gpus * if(name.unit_gpus = 1, coalesce(ratio.replica_gpus, common.replica_gpus, 1), 1))
                 filter (where not name.is_percent)
             ),
-            max(ask.effective_units * name.unit_gpus) filter (where name.is_percent)
+            max(request.effective_units * name.unit_gpus) filter (where name.is_percent)
         ) as gpus
-    from ask
+    from request
     inner join name
         using (cluster, resource)
     left join day.gpu_node as ratio
@@ -83,11 +83,11 @@ from sized
 where gpus > 0
 union all by name
 select
-    ask.* exclude (resource, device_class, effective_units, claim_units),
+    request.* exclude (resource, device_class, effective_units, claim_units),
     'snapshot' as source,
     true as is_claim,
-    if(bool_or(ask.effective_units is null or contains(ask.resource, 'mig')), null, sum(ask.effective_units)) as effective_units
-from day.claim_request as ask
+    if(bool_or(request.effective_units is null or contains(request.resource, 'mig')), null, sum(request.effective_units)) as effective_units
+from day.claim_request as request
 inner join class
     using (cluster, resource)
 where class.is_gpu

@@ -9,7 +9,7 @@
 -- source: kube_node_status_allocatable, kube_node_status_condition, kube_node_spec_unschedulable
 -- columns:
 --   state  schedulable, cordoned or not_ready; null where unknown
-with told as (
+with reported as (
     select
         series.*,
         sample.value,
@@ -21,18 +21,18 @@ with told as (
     where series.signal in ('kube_node_status_allocatable', 'kube_node_status_condition', 'kube_node_spec_unschedulable')
 ),
 
-offered as (
+allocatable as (
     select
-        told.* exclude (resource),
+        reported.* exclude (resource),
         name.resource,
         name.is_opencosts,
-        told.value as allocatable_units
-    from told
+        reported.value as allocatable_units
+    from reported
     inner join day.accelerator_resource as name
         on
-            told.cluster = name.cluster
-            and told.resource = name.written_as
-    where told.signal = 'kube_node_status_allocatable'
+            reported.cluster = name.cluster
+            and reported.resource = name.written_as
+    where reported.signal = 'kube_node_status_allocatable'
 ),
 
 bound as (
@@ -42,21 +42,21 @@ bound as (
         resource,
         is_opencosts,
         unnest([start_at, end_at]) as changed_at
-    from offered
+    from allocatable
     union
     select
-        offered.cluster,
-        offered.node_name,
-        offered.resource,
-        offered.is_opencosts,
-        unnest([told.start_at, told.end_at]) as changed_at
-    from offered
-    inner join told
+        allocatable.cluster,
+        allocatable.node_name,
+        allocatable.resource,
+        allocatable.is_opencosts,
+        unnest([reported.start_at, reported.end_at]) as changed_at
+    from allocatable
+    inner join reported
         using (cluster, node_name)
-    where told.signal != 'kube_node_status_allocatable'
+    where reported.signal != 'kube_node_status_allocatable'
 ),
 
-piece as (
+part as (
     select
         *,
         changed_at as start_at,
@@ -66,15 +66,15 @@ piece as (
 
 valued as (
     select
-        piece.* exclude (changed_at),
-        max(offered.allocatable_units) as allocatable_units
-    from piece
-    inner join offered
+        part.* exclude (changed_at),
+        max(allocatable.allocatable_units) as allocatable_units
+    from part
+    inner join allocatable
         using (cluster, node_name, resource)
     where
-        piece.start_at >= offered.start_at
-        and piece.start_at < offered.end_at
-        and piece.end_at is not null
+        part.start_at >= allocatable.start_at
+        and part.start_at < allocatable.end_at
+        and part.end_at is not null
     group by all
 ),
 
@@ -82,18 +82,18 @@ judged as (
     select
         valued.*,
         case
-            when bool_or(told.signal = 'kube_node_status_condition' and told.value = 0) then 'not_ready'
-            when bool_or(told.signal = 'kube_node_spec_unschedulable' and told.value = 1) then 'cordoned'
-            when count(distinct told.signal) = 2 then 'schedulable'
+            when bool_or(reported.signal = 'kube_node_status_condition' and reported.value = 0) then 'not_ready'
+            when bool_or(reported.signal = 'kube_node_spec_unschedulable' and reported.value = 1) then 'cordoned'
+            when count(distinct reported.signal) = 2 then 'schedulable'
         end as state
     from valued
-    left join told
+    left join reported
         on
-            valued.cluster = told.cluster
-            and valued.node_name = told.node_name
-            and told.signal != 'kube_node_status_allocatable'
-            and valued.start_at >= told.start_at
-            and valued.start_at < told.end_at
+            valued.cluster = reported.cluster
+            and valued.node_name = reported.node_name
+            and reported.signal != 'kube_node_status_allocatable'
+            and valued.start_at >= reported.start_at
+            and valued.start_at < reported.end_at
     group by all
 )
 

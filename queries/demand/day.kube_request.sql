@@ -9,7 +9,7 @@
 -- source: kube_pod_status_phase, _created, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
 -- columns:
 --   container_units  what its containers request; null where only its init containers do
-with told as (
+with reported as (
     select
         series.*,
         sample.value,
@@ -34,21 +34,21 @@ with told as (
 
 container as (
     select
-        told.cluster,
-        told.namespace,
-        told.pod,
-        told.pod_uid,
+        reported.cluster,
+        reported.namespace,
+        reported.pod,
+        reported.pod_uid,
         name.resource,
         name.is_opencosts,
-        told.signal = 'kube_pod_init_container_resource_requests' as is_init,
-        told.container,
-        max(told.value) as units
-    from told
+        reported.signal = 'kube_pod_init_container_resource_requests' as is_init,
+        reported.container,
+        max(reported.value) as units
+    from reported
     inner join day.accelerator_resource as name
         on
-            told.cluster = name.cluster
-            and told.resource = name.written_as
-    where told.signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
+            reported.cluster = name.cluster
+            and reported.resource = name.written_as
+    where reported.signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
     group by all
 ),
 
@@ -71,7 +71,7 @@ binding as (
         coalesce(scheduled_at, seen_bound_at) as bound_at,
         max(node_name) filter (where signal = 'kube_pod_info') as node_name,
         bool_or(signal = 'kube_pod_status_unschedulable' and value = 1) as is_refused
-    from told
+    from reported
     where signal in ('kube_pod_info', 'kube_pod_status_scheduled_time', 'kube_pod_status_unschedulable')
     group by all
 ),
@@ -81,14 +81,14 @@ created as (
         cluster,
         pod_uid,
         min(epoch_ms((value * 1000)::bigint)) as created_at
-    from told
+    from reported
     where signal = 'kube_pod_created'
     group by all
 ),
 
 phase as (
     select * exclude (node_name)
-    from told
+    from reported
     where signal = 'kube_pod_status_phase' and value = 1
 ),
 

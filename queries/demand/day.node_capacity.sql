@@ -63,7 +63,7 @@ doubled as (
     where name.unit_gpus = 1
 ),
 
-asked as (
+requested as (
     select
         'snapshot' as source,
         *
@@ -96,23 +96,23 @@ touched as (
 ),
 
 held as (
-    select asked.*
-    from asked
+    select requested.*
+    from requested
     anti join doubled
         using (cluster, source, node_name, resource)
     where stage in ('bound', 'placed') and node_name != ''
     union all by name
     select
         doubled.*,
-        asked.effective_units,
-        asked.start_at,
-        asked.end_at
+        requested.effective_units,
+        requested.start_at,
+        requested.end_at
     from doubled
-    inner join asked
+    inner join requested
         using (cluster, source, node_name)
     anti join touched
         using (cluster, source, node_name)
-    where asked.resource = 'gpu' and asked.stage in ('bound', 'placed')
+    where requested.resource = 'gpu' and requested.stage in ('bound', 'placed')
     union all by name
     select
         doubled.*,
@@ -125,14 +125,14 @@ held as (
     where not touched.is_whole
     union all by name
     select
-        asked.* exclude (resource),
+        requested.* exclude (resource),
         class.resource
-    from asked
+    from requested
     inner join extended_class as class
         on
-            asked.cluster = class.cluster
-            and asked.resource = class.extended_resource
-    where asked.source = 'snapshot' and asked.stage in ('bound', 'placed') and asked.node_name != ''
+            requested.cluster = class.cluster
+            and requested.resource = class.extended_resource
+    where requested.source = 'snapshot' and requested.stage in ('bound', 'placed') and requested.node_name != ''
 ),
 
 -- When pods were looked at: steps that follow each other are one.

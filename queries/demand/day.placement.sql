@@ -9,7 +9,7 @@
 -- columns:
 --   wanted_model  models of the nodes that it allows, sorted; any where that is all; of none the models that it names, or none
 --   is_selective  it allows only some of the nodes with these models
-with asked as (
+with requested as (
     select distinct
         cluster,
         placement,
@@ -33,13 +33,13 @@ known as (
 
 judged as (
     select
-        asked.*,
+        requested.*,
         known.model_labels,
         node.gpu_model,
-        list_bool_or(list_transform(asked.alternatives, lambda term: list_bool_and([true] || [
+        list_bool_or(list_transform(requested.alternatives, lambda term: list_bool_and([true] || [
             rule_holds(rule, node.labels) for rule in term if list_contains(known.label_names, rule.key)
         ]))) as is_allowed
-    from asked
+    from requested
     inner join known
         using (cluster)
     inner join day.gpu_node as node

@@ -9,7 +9,7 @@
 -- columns:
 --   node_name  node; '' of devices that are not one node's
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
-with look as (
+with snapshot as (
     select * exclude (previous_at, is_followed)
     from day.state_snapshot
     where kind in ('nodes', 'resourceslices.resource.k8s.io')
@@ -41,19 +41,19 @@ offered as (
         name.is_opencosts,
         node_state.state,
         sum(node_entry.offered.value) as allocatable_units,
-        look.kind,
-        look.run_number,
-        look.look_number
+        snapshot.kind,
+        snapshot.run_number,
+        snapshot.look_number
     from node_entry
     inner join day.accelerator_resource as name
         using (cluster)
     inner join node_state
         using (cluster, observed_at, node_name)
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     where
         node_entry.offered.key = name.written_as
-        and look.kind = 'nodes'
+        and snapshot.kind = 'nodes'
     group by all
     union all by name
     select
@@ -63,19 +63,19 @@ offered as (
         false as is_opencosts,
         if(device.is_tainted, 'tainted', node_state.state) as state,
         count(*)::double as allocatable_units,
-        look.kind,
-        look.run_number,
-        look.look_number
+        snapshot.kind,
+        snapshot.run_number,
+        snapshot.look_number
     from day.class_device as device
     left join node_state
         using (cluster, observed_at, node_name)
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
-    where look.kind = 'resourceslices.resource.k8s.io'
+    where snapshot.kind = 'resourceslices.resource.k8s.io'
     group by all
 ),
 
--- Most nodes offer the same for many looks: those of one state first, and in turn only where it came back.
+-- Most nodes offer the same for many snapshots: those of one state first, and in turn only where it came back.
 state as (
     select
         * exclude (look_number),
@@ -93,13 +93,13 @@ turn as (
 
 select
     turn.* exclude (kind, turn),
-    first_look.observed_at as start_at,
-    last_look.stands_until_at as end_at
+    first_snapshot.observed_at as start_at,
+    last_snapshot.stands_until_at as end_at
 from turn
-inner join look as first_look
+inner join snapshot as first_snapshot
     using (cluster, kind)
-inner join look as last_look
+inner join snapshot as last_snapshot
     using (cluster, kind)
 where
-    turn.turn.first = first_look.look_number
-    and turn.turn.last = last_look.look_number
+    turn.turn.first = first_snapshot.look_number
+    and turn.turn.last = last_snapshot.look_number

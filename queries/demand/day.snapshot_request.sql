@@ -1,7 +1,7 @@
 -- Accelerators that each pod requests, and its progress, from snapshots.
 --
--- A state stands until the next look; looks more than 15 minutes apart leave unknown time between. A pod waits from its creation, also if the
--- first look shows it placed. Finished pods request nothing.
+-- A state stands until the next snapshot; snapshots more than 15 minutes apart leave unknown time between. A pod waits from its creation, also if the
+-- first snapshot shows it placed. Finished pods request nothing.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
@@ -9,7 +9,7 @@
 -- source: Pod spec and status; effective requests by the scheduler's rules
 -- columns:
 --   container_units  what its containers request: requests, else limits; null where only others of its parts do
-with look as (
+with snapshot as (
     select *
     from day.state_snapshot
     where kind = 'pods'
@@ -73,15 +73,15 @@ effective as (
     having sum(pod_entry.asked.value) > 0
 ),
 
--- Most pods stay as they are for many looks: those of one state first, and in turn only where it came back.
+-- Most pods stay as they are for many snapshots: those of one state first, and in turn only where it came back.
 state as (
     select
         effective.* exclude (observed_at),
         container.units as container_units,
-        look.run_number,
-        list(look.look_number order by look.look_number) as look_numbers
+        snapshot.run_number,
+        list(snapshot.look_number order by snapshot.look_number) as look_numbers
     from effective
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     left join container
         using (cluster, observed_at, pod_uid, resource)
@@ -90,7 +90,7 @@ state as (
 
 timed as (
     select * exclude (previous_at, last_at, is_followed)
-    from snapshot_intervals(state, look)
+    from snapshot_intervals(state, snapshot)
 ),
 
 born as (

@@ -68,7 +68,7 @@ series as (
     group by series.cluster, series.namespace, series.pod, series.pod_uid, series.container, name.resource
 ),
 
-told as (
+reported as (
     select
         run.*,
         name.resource,
@@ -106,7 +106,7 @@ ways as (
         end as way,
         resource || coalesce('=' || if(units = floor(units), units::bigint::varchar, units::varchar), '') as requested,
         '' as claim
-    from told
+    from reported
     union all by name
     select
         run.*,

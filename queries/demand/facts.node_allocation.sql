@@ -52,7 +52,7 @@ step as (
     where step.resource = 'gpu'
 ),
 
-told as (
+reported as (
     select
         cluster,
         node_name,
@@ -83,21 +83,21 @@ told as (
 )
 
 select
-    told.*,
+    reported.*,
     count(*) filter (where least(device.free_core_percent, device.free_memory_ratio_percent) >= 100) as whole_count,
     max(least(device.free_core_percent, device.free_memory_ratio_percent)) / 100 as largest_part_gpus,
     coalesce(any_value(node.gpu_model), '') as gpu_model,
     coalesce(any_value(node.resources), '') as resources,
     any_value(node.taints) as taints
-from told
+from reported
 left join day.gpu_node as node
     using (cluster, node_name)
 left join facts.device_capacity as device
     on
-        told.cluster = device.cluster
-        and told.node_name = device.node_name
-        and told.state = 'free'
+        reported.cluster = device.cluster
+        and reported.node_name = device.node_name
+        and reported.state = 'free'
         and device.device_type = 'gpu'
-        and told.end_at > device.start_at
-        and told.end_at <= device.end_at
+        and reported.end_at > device.start_at
+        and reported.end_at <= device.end_at
 group by all

@@ -21,7 +21,7 @@
 --   wanted_model      models whose nodes its node selector and affinity allow; any, or unknown without a snapshot of the pod
 --   refusal           what the scheduler said beside GPUs: affinity, cpu, gate, memory, other, quota, taint with its key; '' where nothing
 --   end_at            UTC, its end, as far as it is known
-with ask as (
+with request as (
     select
         * exclude (is_opencosts, phase, container_units),
         'snapshot' as source
@@ -59,7 +59,7 @@ pod as (
         max(end_at) filter (where stage in ('gated', 'unscheduled', 'refused')) as waiting_until_at,
         bool_or(coalesce(stage = 'refused', false)) as is_refused,
         max(source) as source
-    from ask
+    from request
     group by all
 ),
 
@@ -69,7 +69,7 @@ sized as (
         pod_uid,
         resource,
         max(effective_units) as requested_units
-    from ask
+    from request
     group by all
 ),
 
@@ -83,7 +83,7 @@ gpu as (
     group by all
 ),
 
-looked as (
+listed as (
     select
         cluster,
         pod_uid,
@@ -100,7 +100,7 @@ looked as (
     group by all
 ),
 
-told as (
+reported as (
     select
         series.cluster,
         series.pod_uid,
@@ -138,28 +138,28 @@ timed as (
         end as requested_gpus,
         pod.node_name,
         coalesce(node.gpu_model, '') as gpu_model,
-        coalesce(looked.created_at, told.created_at) as created_at,
+        coalesce(listed.created_at, reported.created_at) as created_at,
         coalesce(
-            looked.scheduled_at, told.scheduled_at, if(staged.was_unscheduled, staged.seen_bound_at, null)
+            listed.scheduled_at, reported.scheduled_at, if(staged.was_unscheduled, staged.seen_bound_at, null)
         ) as scheduled_at,
-        coalesce(looked.running_at, told.running_at) as running_at,
+        coalesce(listed.running_at, reported.running_at) as running_at,
         pod.waiting_until_at,
         pod.is_refused,
         case
-            when looked.pod_uid is null then 'unknown'
-            when looked.placement = '' then 'any'
+            when listed.pod_uid is null then 'unknown'
+            when listed.placement = '' then 'any'
             else coalesce(placement.wanted_model, 'unknown')
         end as wanted_model,
-        coalesce(looked.gate, array_to_string(refusals(looked.message, coalesce(placement.is_selective, true)), ', '), '') as refusal,
+        coalesce(listed.gate, array_to_string(refusals(listed.message, coalesce(placement.is_selective, true)), ', '), '') as refusal,
         pod.source
     from pod
     inner join sized
         using (cluster, pod_uid, resource)
     left join gpu
         using (cluster, pod_uid)
-    left join looked
+    left join listed
         using (cluster, pod_uid)
-    left join told
+    left join reported
         using (cluster, pod_uid)
     left join staged
         using (cluster, pod_uid)
@@ -167,7 +167,7 @@ timed as (
         using (cluster, node_name)
     left join day.placement as placement
         using (cluster, placement)
-    where coalesce(looked.created_at, told.created_at) is not null
+    where coalesce(listed.created_at, reported.created_at) is not null
 )
 
 select

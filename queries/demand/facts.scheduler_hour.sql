@@ -51,7 +51,7 @@ hourly as (
     where value is not null
 ),
 
-held as (
+allocated as (
     select
         * exclude (start_at, end_at, value),
         value::double as value,
@@ -89,6 +89,6 @@ select
     sum(held_seconds) as observed_seconds,
     sum(value * held_seconds) as value_unit_seconds,
     max(value) as value_units_max
-from held
+from allocated
 where held_seconds > 0
 group by cluster, resource, hour_start_at, source, gauge

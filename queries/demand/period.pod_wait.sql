@@ -21,7 +21,7 @@
 --   pending_from_at    UTC, start of its wait within the window
 --   pending_until_at   UTC, its end there; null where it is not known to have waited
 --   pending_gpu_hours  requested_gpus x h of the window from created to placed; null where the units have no size
-with last_told as (
+with last_reported as (
     select
         *,
         coalesce(scheduled_at, waiting_until_at) as waited_until_at,
@@ -38,7 +38,7 @@ judged as (
         coalesce(first_running_at >= $since_at and first_running_at < $until_at and scheduled_at is not null, false) as is_started,
         coalesce(pending_until_at > $since_at and created_at < $until_at, false)
         and coalesce(scheduled_at >= $until_at, true) as is_waiting
-    from last_told
+    from last_reported
 )
 
 select

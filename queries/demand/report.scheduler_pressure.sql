@@ -80,7 +80,7 @@ chosen as (
     ) = 1
 ),
 
-told as (
+reported as (
     select
         hour.*,
         hour.source = 'opencost' as is_own,
@@ -126,7 +126,7 @@ wide as (
         max(value_units_avg) filter (where gauge = 'pending_pod_count' and is_own) as opencost_pending_pod_count_avg,
         max(value_units_avg) filter (where gauge = 'pending_request_units' and is_own) as opencost_pending_request_units_avg,
         max(value_units_avg) filter (where gauge = 'requested_allocatable_ratio' and is_own) as opencost_requested_allocatable_ratio_avg
-    from told
+    from reported
     group by cluster, resource, hour_start_at
 )
 

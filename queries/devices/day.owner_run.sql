@@ -23,6 +23,6 @@ select
     container,
     min(start_at) as start_at,
     max(end_at) as end_at
--- A run opens a new stretch unless it starts within what the same workload's earlier runs reached.
+-- A run opens a new interval unless it starts within what the same workload's earlier runs reached.
 from numbered_runs(run, (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container))
 group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, run_number

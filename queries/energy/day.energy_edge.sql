@@ -26,7 +26,7 @@ with counted as (
     having sum(energy_sample_count) > 0 or has_gap
 ),
 
-told as (
+reported as (
     select distinct
         cluster,
         device_uuid
@@ -37,9 +37,9 @@ told as (
 doubtful as (
     select counted.*
     from counted
-    left join told
+    left join reported
         using (cluster, device_uuid)
-    where counted.has_gap or counted.is_silent or told.device_uuid is not null
+    where counted.has_gap or counted.is_silent or reported.device_uuid is not null
 ),
 
 edge as (
@@ -69,7 +69,7 @@ edge as (
 placed as (
     select
         *,
-        count(gap_joules) over earlier as gap_count,
+        count(gap_joules) over previous_one as gap_count,
         -- A counter's sample without growth is the last before a gap, or of all; without the counter the next of its samples tells.
         has_no_growth and if(
             has_counter,
@@ -79,7 +79,7 @@ placed as (
         count_if(not has_counter and power_joules is not null) over later > 0 as is_followed
     from edge
     window
-        earlier as (
+        previous_one as (
             partition by cluster, device_uuid
             order by start_at
             rows between unbounded preceding and current row

@@ -20,9 +20,9 @@ with instance as (
 
 part as (
     select
-        held.* exclude (device_uuid, gpu_instance_id, start_at),
+        allocated.* exclude (device_uuid, gpu_instance_id, start_at),
         instance.* exclude (cluster)
-    from day.allocated_interval as held
+    from day.allocated_interval as allocated
     inner join instance
         using (cluster, device_uuid, gpu_instance_id, start_at)
 ),
@@ -87,6 +87,6 @@ select
     named.method,
     named.scope
 from summed
-inner join day.allocated_interval as held on summed.holder_number = held.holder_number
+inner join day.allocated_interval as allocated on summed.holder_number = allocated.holder_number
 inner join named
     using (device_uuid, gpu_instance_id, start_at)

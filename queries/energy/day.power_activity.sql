@@ -1,10 +1,10 @@
 -- Energy of GPUs with allocated MIG instances per step, by the activity of each instance.
 --
--- Above idle in an active span: by activity x compute slices, activity cut to 0..1. One signal for all instances of a GPU and hour:
+-- Above idle in an active interval: by activity x compute slices, activity cut to 0..1. One signal for all instances of a GPU and hour:
 -- engine activity where every instance has it, else SM activity where every one has that, else the one that any has; engine
 -- activity that is 0 for all while the SMs worked is none. What an active instance without a holder used is unallocated.
 -- Where the activity of a held instance is unknown, or is 0 for all, all are taken as equally active.
--- Above idle in other spans: in equal parts to all holders. Of idle an instance has its part of the GPU, no one that of a free one or of what is unsliced.
+-- Above idle in other intervals: in equal parts to all holders. Of idle an instance has its part of the GPU, no one that of a free one or of what is unsliced.
 --
 -- Kepler's shares: activity neither weighted nor cut, instances without activity or without a holder left out, unallocated when none has
 -- any; active or not.
@@ -17,7 +17,7 @@
 --   instance_owner_count      its holders; 0 of an instance without a holder
 --   slice_count               its compute slices
 --   gpu_ratio                 0..1, its part of the GPU: compute slices of 7 (of 4 on an A30)
---   spans                     the spans of an instance whose sharers' own utilization is measured; null of others
+--   spans                     the intervals of an instance whose sharers' own utilization is measured; null of others
 with instance_hour as (
     select
         cluster,
@@ -79,29 +79,29 @@ named as (
     where share = 'activity'
 ),
 
--- An id may be given to another profile within the hour: of a piece the one that was there longest.
+-- An id may be given to another profile within the hour: of a interval the one that was there longest.
 profiled as (
     select
         named.piece_number,
         named.gpu_instance_id,
-        arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, piece.start_at, piece.end_at)) as gpu_instance_profile,
+        arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, power.start_at, power.end_at)) as gpu_instance_profile,
         max(run.gpu_model) as gpu_model
     from named
-    inner join day.power_interval as piece
+    inner join day.power_interval as power
         using (piece_number)
     inner join day.device_run as run
         using (cluster, device_uuid, gpu_instance_id)
-    where run.start_at < piece.end_at and run.end_at > piece.start_at and run.gpu_instance_profile != ''
+    where run.start_at < power.end_at and run.end_at > power.start_at and run.gpu_instance_profile != ''
     group by named.piece_number, named.gpu_instance_id
 ),
 
--- Every instance of a piece, held or not.
+-- Every instance of a interval, held or not.
 placed as (
     select
-        piece.*,
+        power.*,
         named.gpu_instance_id,
         coalesce(holder.instance_owner_count, 0) as instance_owner_count,
-        (piece.cluster, piece.device_uuid, named.gpu_instance_id, piece.start_at) in (
+        (power.cluster, power.device_uuid, named.gpu_instance_id, power.start_at) in (
             select (series.cluster, series.device_uuid, series.gpu_instance_id, series.start_at)
             from day.sharer_series as series
         ) as has_util,
@@ -110,7 +110,7 @@ placed as (
         partition_ratio(profile, coalesce(profiled.gpu_model, instance_hour.gpu_model, '')) as part_ratio,
         coalesce(choice.signal, 'none') as signal
     from named
-    inner join day.power_interval as piece
+    inner join day.power_interval as power
         using (piece_number)
     left join holder
         using (cluster, device_uuid, gpu_instance_id, start_at)
@@ -120,7 +120,7 @@ placed as (
         using (cluster, device_uuid, gpu_instance_id, hour_start_at)
     left join choice
         using (cluster, device_uuid, hour_start_at)
-    -- What was there at another time of the hour is none of the piece's.
+    -- What was there at another time of the hour is none of the interval's.
     where holder.start_at is not null or profiled.piece_number is not null or coalesce(instance_hour.gpu_instance_profile, '') = ''
 ),
 
@@ -128,15 +128,15 @@ instance as (
     select
         *,
         row_number() over (order by piece_number, gpu_instance_id)::uinteger as instance_number,
-        count(*) over same_piece as instance_count,
-        sum(if(instance_owner_count > 0, slice_count, 0)) over same_piece as held_slice_count,
+        count(*) over same_interval as instance_count,
+        sum(if(instance_owner_count > 0, slice_count, 0)) over same_interval as held_slice_count,
         if(instance_owner_count > 0, slice_count / held_slice_count, 0) as slice_share_ratio,
         instance_owner_count / owner_count as equal_share_ratio,
         if(instance_owner_count > 0, least(1, part_ratio), 0) as held_part_ratio,
         -- More instances than a GPU has parts for have parts of all of it.
-        held_part_ratio / greatest(1, round(sum(held_part_ratio) over same_piece, 9)) as idle_share_ratio
+        held_part_ratio / greatest(1, round(sum(held_part_ratio) over same_interval, 9)) as idle_share_ratio
     from placed
-    window same_piece as (partition by piece_number)
+    window same_interval as (partition by piece_number)
 ),
 
 reading as (
@@ -161,7 +161,7 @@ reading as (
         and sample.gpu_instance_id != ''
 ),
 
--- Nearly all instances are scraped together with their GPU: then their readings begin where its spans do.
+-- Nearly all instances are scraped together with their GPU: then their readings begin where its intervals do.
 scraped_whole as (
     select
         piece_number,
@@ -176,22 +176,22 @@ scraped_whole as (
     having count(*) = any_value(instance_count)
 ),
 
--- Of the other spans the readings in force count.
-other_span as (
-    select span.*
-    from day.power_step as span
+-- Of the other intervals the readings in force count.
+other_step as (
+    select step.*
+    from day.power_step as step
     anti join scraped_whole
         using (piece_number, span_at)
-    where span.piece_number in (select instance.piece_number from instance)
+    where step.piece_number in (select instance.piece_number from instance)
 ),
 
 other_part as (
     select
-        other_span.piece_number,
-        other_span.span_at,
+        other_step.piece_number,
+        other_step.span_at,
         instance.* exclude (cluster, piece_number)
-    from other_span
-    inner join instance on other_span.piece_number = instance.piece_number
+    from other_step
+    inner join instance on other_step.piece_number = instance.piece_number
 ),
 
 other_reading as (
@@ -235,8 +235,8 @@ whole as not materialized (
     group by piece_number, span_at
 ),
 
--- What is the same for all instances of a span is worked out once.
-span as (
+-- What is the same for all instances of a interval is worked out once.
+step as (
     select
         *,
         greatest(is_board_active, is_any_active) as is_active,
@@ -254,7 +254,7 @@ span as (
 ),
 
 -- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
-piece as (
+power as (
     select
         piece_number,
         sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
@@ -267,7 +267,7 @@ piece as (
         sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
         sum((if(all_kepler_ratio > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
         max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
-    from span
+    from step
     group by piece_number
 ),
 
@@ -286,13 +286,13 @@ part as not materialized (
 summed as (
     select
         part.instance_number,
-        sum((part.cut_ratio * span.joules_per_slice * 1e12)::hugeint) / 1e12 as slice_joules,
-        sum((part.cut_ratio * span.joules_per_ratio * 1e12)::hugeint) / 1e12 as ratio_joules,
-        sum((part.kepler_ratio * span.joules_per_kepler * 1e12)::hugeint) / 1e12 as kepler_joules,
-        max(part.cut_ratio * span.watts_per_slice) as slice_watts_max,
+        sum((part.cut_ratio * step.joules_per_slice * 1e12)::hugeint) / 1e12 as slice_joules,
+        sum((part.cut_ratio * step.joules_per_ratio * 1e12)::hugeint) / 1e12 as ratio_joules,
+        sum((part.kepler_ratio * step.joules_per_kepler * 1e12)::hugeint) / 1e12 as kepler_joules,
+        max(part.cut_ratio * step.watts_per_slice) as slice_watts_max,
         count_if(part.activity_ratio != part.cut_ratio) as clamped_count
     from part
-    inner join span
+    inner join step
         using (piece_number, span_at, is_scraped)
     group by part.instance_number
 ),
@@ -302,24 +302,24 @@ listed as (
         part.instance_number,
         list({
             'span_at': part.span_at,
-            'seconds': span.observed_seconds,
-            'active_seconds': if(span.counts_active, span.measured_seconds, 0),
+            'seconds': step.observed_seconds,
+            'active_seconds': if(step.counts_active, step.measured_seconds, 0),
             'active_joules': if(
-                span.is_told, part.cut_ratio * part.slice_count * span.joules_per_slice, instance.slice_share_ratio * span.active_joules
+                step.is_told, part.cut_ratio * part.slice_count * step.joules_per_slice, instance.slice_share_ratio * step.active_joules
             ),
             'active_joules_unweighted': if(
-                span.is_told, part.cut_ratio * span.joules_per_ratio, instance.equal_share_ratio * span.active_joules
+                step.is_told, part.cut_ratio * step.joules_per_ratio, instance.equal_share_ratio * step.active_joules
             ),
             'active_joules_kepler': case
-                when span.all_kepler_ratio > 0 then part.kepler_ratio * span.joules_per_kepler
-                when instance.signal = 'none' then instance.equal_share_ratio * span.above_joules
+                when step.all_kepler_ratio > 0 then part.kepler_ratio * step.joules_per_kepler
+                when instance.signal = 'none' then instance.equal_share_ratio * step.above_joules
                 else 0
             end
         } order by part.span_at) as spans
     from part
     inner join instance
         using (instance_number, piece_number)
-    inner join span
+    inner join step
         using (piece_number, span_at, is_scraped)
     where instance.has_util
     group by part.instance_number
@@ -334,24 +334,24 @@ select
     instance.instance_owner_count,
     instance.slice_count,
     least(1, instance.part_ratio) as gpu_ratio,
-    piece.observed_seconds,
-    piece.measured_seconds,
-    summed.slice_joules * instance.slice_count + piece.untold_joules * instance.slice_share_ratio as active_joules,
-    summed.ratio_joules + piece.untold_joules * instance.equal_share_ratio as active_joules_unweighted,
+    power.observed_seconds,
+    power.measured_seconds,
+    summed.slice_joules * instance.slice_count + power.untold_joules * instance.slice_share_ratio as active_joules,
+    summed.ratio_joules + power.untold_joules * instance.equal_share_ratio as active_joules_unweighted,
     summed.kepler_joules
-    + if(instance.signal = 'none', piece.untold_kepler_joules * instance.equal_share_ratio, 0) as active_joules_kepler,
-    piece.held_joules * instance.equal_share_ratio as held_joules,
-    piece.idle_joules * instance.idle_share_ratio as idle_joules,
-    piece.active_seconds,
-    piece.activity_unknown_seconds,
-    piece.equal_seconds,
+    + if(instance.signal = 'none', power.untold_kepler_joules * instance.equal_share_ratio, 0) as active_joules_kepler,
+    power.held_joules * instance.equal_share_ratio as held_joules,
+    power.idle_joules * instance.idle_share_ratio as idle_joules,
+    power.active_seconds,
+    power.activity_unknown_seconds,
+    power.equal_seconds,
     greatest(
-        summed.slice_watts_max * instance.slice_count, piece.untold_watts_max * instance.slice_share_ratio
+        summed.slice_watts_max * instance.slice_count, power.untold_watts_max * instance.slice_share_ratio
     ) as active_watts_max,
     summed.clamped_count,
     listed.spans,
     if(instance.signal = 'none', 'equal_share', 'activity_slice_share') as method
 from summed
 inner join instance on summed.instance_number = instance.instance_number
-inner join piece on instance.piece_number = piece.piece_number
+inner join power on instance.piece_number = power.piece_number
 left join listed on summed.instance_number = listed.instance_number

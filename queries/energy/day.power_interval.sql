@@ -1,7 +1,7 @@
 -- Energy of each GPU per ownership interval: measured, idle part, and how the rest is split.
 --
 -- Idle is the baseline's part of what was measured, never more than all of it: in active time and in the rest, each as a whole, so
--- that the noise of samples around the baseline makes no energy. Sums of pieces that are shared out sample by sample are in
+-- that the noise of samples around the baseline makes no energy. Sums of intervals that are shared out sample by sample are in
 -- day.power_step instead.
 -- Where the baseline is unknown all that was measured counts as above it, and whoever reads it says that it is the total.
 -- Where the counter's growth in an hour is under a quarter of ∫P by 10 kJ or more, one of them is wrong: the hour's energy is unknown.
@@ -51,13 +51,13 @@ device_hour as (
     group by all
 ),
 
-piece as (
+power as (
     select
         device_hour.*,
-        coalesce(piece.start_at, device_hour.hour_start_at) as start_at,
-        coalesce(piece.end_at, device_hour.hour_start_at + interval 1 hour) as end_at
+        coalesce(power.start_at, device_hour.hour_start_at) as start_at,
+        coalesce(power.end_at, device_hour.hour_start_at + interval 1 hour) as end_at
     from device_hour
-    left join day.ownership_interval as piece
+    left join day.ownership_interval as power
         using (cluster, device_uuid, hour_start_at)
 ),
 
@@ -72,7 +72,7 @@ holder as (
     group by cluster, device_uuid, start_at
 ),
 
-told as (
+reported as (
     select distinct
         cluster,
         device_uuid,
@@ -82,30 +82,30 @@ told as (
 
 based as (
     select
-        piece.*,
-        row_number() over (order by piece.cluster, piece.device_uuid, piece.start_at)::uinteger as piece_number,
+        power.*,
+        row_number() over (order by power.cluster, power.device_uuid, power.start_at)::uinteger as piece_number,
         coalesce(holder.owner_count, 0) as owner_count,
         case
             when holder.owner_count is null then 'none'
             when holder.is_mig then 'activity'
             when holder.owner_count = 1 then 'alone'
-            when told.start_at is not null then 'util'
+            when reported.start_at is not null then 'util'
             else 'equal'
         end as share,
         coalesce(device_layout.layout, '') as layout,
         baseline.idle_watts,
         coalesce(baseline.idle_source, 'unknown') as idle_source
-    from piece
+    from power
     left join holder
         using (cluster, device_uuid, start_at)
-    left join told
+    left join reported
         using (cluster, device_uuid, start_at)
     left join day.device_layout
         using (cluster, device_uuid, hour_start_at)
     left join day.idle_baseline as baseline
         on
-            piece.cluster = baseline.cluster
-            and piece.device_uuid = baseline.device_uuid
+            power.cluster = baseline.cluster
+            and power.device_uuid = baseline.device_uuid
             and coalesce(device_layout.layout, '') = baseline.layout
 ),
 

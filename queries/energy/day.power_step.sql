@@ -1,6 +1,6 @@
 -- Idle and active energy per sample of the intervals that are split sample by sample.
 --
--- The rules of energy in day.sample_sum, span by span; a span that a change of owners cuts is shared out by time.
+-- The rules of energy in day.sample_sum, interval by interval; a interval that a change of owners cuts is shared out by time.
 --
 -- grain:  cluster, piece_number, span_at
 -- reads:  day.energy_edge, day.power_interval, lake.device_sample
@@ -8,13 +8,13 @@
 -- source: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_POWER_USAGE and the activity signals of the whole GPU
 -- columns:
 --   piece_number      of day.power_interval
---   span_at           UTC, start of the span
+--   span_at           UTC, start of the interval
 --   seen_at           UTC, the GPU's sample that is in force
 --   is_board_active   the GPU's own signals show activity; null where none is known
---   observed_seconds  s of the span
+--   observed_seconds  s of the interval
 --   above_joules      J, the rest of it; null where the energy is unknown
---   begun_joules      J of that which began within the span, if the span shows no activity
-with piece as (
+--   begun_joules      J of that which began within the interval, if the interval shows no activity
+with power as (
     select
         * exclude (observed_seconds, measured_seconds, idle_joules),
         measured_seconds is not null as is_measured
@@ -26,7 +26,7 @@ device as (
     select distinct
         cluster,
         device_uuid
-    from piece
+    from power
 ),
 
 board as (
@@ -52,20 +52,20 @@ board as (
 
 placed as (
     select
-        piece.* exclude (device_uuid),
+        power.* exclude (device_uuid),
         board.* exclude (cluster, hour_start_at, until_at),
-        greatest(board.seen_at, piece.start_at) as span_at,
+        greatest(board.seen_at, power.start_at) as span_at,
         if(
-            board.seen_at >= piece.start_at and board.until_at <= piece.end_at,
+            board.seen_at >= power.start_at and board.until_at <= power.end_at,
             1,
-            epoch(least(board.until_at, piece.end_at) - greatest(board.seen_at, piece.start_at)) / board.held_seconds
+            epoch(least(board.until_at, power.end_at) - greatest(board.seen_at, power.start_at)) / board.held_seconds
         ) as part_ratio
     from board
-    inner join piece
+    inner join power
         using (cluster, device_uuid, hour_start_at)
     where
-        board.seen_at < piece.end_at
-        and board.until_at > piece.start_at
+        board.seen_at < power.end_at
+        and board.until_at > power.start_at
 ),
 
 measured as (

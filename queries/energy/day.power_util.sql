@@ -1,7 +1,7 @@
 -- Energy of shared GPUs per step, split by each holder's own utilization.
 --
--- Above idle in an active span goes by the sharers' utilization in force at its start; in equal parts where that of one of them is
--- unknown, or is 0 for all. Above idle in other spans is in equal parts; idle goes as hours do (day.allocated_interval).
+-- Above idle in an active interval goes by the sharers' utilization in force at its start; in equal parts where that of one of them is
+-- unknown, or is 0 for all. Above idle in other intervals is in equal parts; idle goes as hours do (day.allocated_interval).
 -- Where Kepler's watts tell, one whom Kepler shows at other times has none while it shows another; watts are no sign of activity.
 -- Kepler's shares: the same, active or not; a sharer without a value has 0.
 --
@@ -22,19 +22,19 @@ with named as (
 
 sharer as (
     select
-        held.*,
-        held.hours_ratio * held.instance_owner_count / held.owner_count as idle_ratio,
-        piece.piece_number,
+        allocated.*,
+        allocated.hours_ratio * allocated.instance_owner_count / allocated.owner_count as idle_ratio,
+        power.piece_number,
         named.* exclude (device_uuid, start_at)
-    from day.allocated_interval as held
-    inner join day.power_interval as piece
+    from day.allocated_interval as allocated
+    inner join day.power_interval as power
         using (cluster, device_uuid, start_at)
     inner join named
         using (device_uuid, start_at)
-    where piece.share = 'util'
+    where power.share = 'util'
 ),
 
--- Nearly all are scraped together with the GPU: then their readings begin where its spans do.
+-- Nearly all are scraped together with the GPU: then their readings begin where its intervals do.
 reading as (
     select
         sharer.* exclude (is_watts),
@@ -54,23 +54,23 @@ scraped_whole as (
     having count(*) = any_value(owner_count)
 ),
 
--- Of the other spans the readings in force count.
-other_span as (
+-- Of the other intervals the readings in force count.
+other_step as (
     select
-        span.piece_number,
-        span.span_at
-    from day.power_step as span
+        step.piece_number,
+        step.span_at
+    from day.power_step as step
     anti join scraped_whole
         using (piece_number, span_at)
-    where span.piece_number in (select sharer.piece_number from sharer)
+    where step.piece_number in (select sharer.piece_number from sharer)
 ),
 
 other_part as (
     select
-        other_span.*,
+        other_step.*,
         sharer.* exclude (piece_number)
-    from other_span
-    inner join sharer on other_span.piece_number = sharer.piece_number
+    from other_step
+    inner join sharer on other_step.piece_number = sharer.piece_number
 ),
 
 other_reading as (
@@ -115,7 +115,7 @@ whole as (
     from other_whole
 ),
 
-shared_piece as (
+shared_interval as (
     select distinct
         piece_number,
         owner_count,
@@ -123,27 +123,27 @@ shared_piece as (
     from sharer
 ),
 
--- What is the same for all sharers of a span is worked out once.
-span as (
+-- What is the same for all sharers of a interval is worked out once.
+step as (
     select
-        span.*,
+        step.*,
         whole.is_scraped,
         whole.all_weight,
-        greatest(span.is_board_active, if(piece.is_watts, null, whole.all_weight > 0)) as is_active,
+        greatest(step.is_board_active, if(power.is_watts, null, whole.all_weight > 0)) as is_active,
         coalesce(is_active, true) as counts_active,
         whole.is_known and coalesce(whole.all_weight > 0, false) as is_told,
-        if(counts_active, span.above_joules, span.begun_joules) as active_joules,
+        if(counts_active, step.above_joules, step.begun_joules) as active_joules,
         if(is_told, active_joules / whole.all_weight, 0 * active_joules) as joules_per_weight,
-        if(whole.all_weight > 0, span.above_joules / whole.all_weight, 0 * span.above_joules) as kepler_joules_per_weight,
-        if(counts_active and is_told, span.above_joules / whole.all_weight / span.observed_seconds, null) as watts_per_weight
-    from day.power_step as span
+        if(whole.all_weight > 0, step.above_joules / whole.all_weight, 0 * step.above_joules) as kepler_joules_per_weight,
+        if(counts_active and is_told, step.above_joules / whole.all_weight / step.observed_seconds, null) as watts_per_weight
+    from day.power_step as step
     inner join whole
         using (piece_number, span_at)
-    inner join shared_piece as piece on span.piece_number = piece.piece_number
+    inner join shared_interval as power on step.piece_number = power.piece_number
 ),
 
 -- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
-piece as (
+power as (
     select
         piece_number,
         sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
@@ -156,7 +156,7 @@ piece as (
         sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
         sum((if(all_weight > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
         max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
-    from span
+    from step
     group by piece_number
 ),
 
@@ -176,11 +176,11 @@ part as (
 summed as (
     select
         part.holder_number,
-        sum((part.weight * span.joules_per_weight * 1e12)::hugeint) / 1e12 as joules,
-        sum((part.weight * span.kepler_joules_per_weight * 1e12)::hugeint) / 1e12 as kepler_joules,
-        max(part.weight * span.watts_per_weight) as watts_max
+        sum((part.weight * step.joules_per_weight * 1e12)::hugeint) / 1e12 as joules,
+        sum((part.weight * step.kepler_joules_per_weight * 1e12)::hugeint) / 1e12 as kepler_joules,
+        max(part.weight * step.watts_per_weight) as watts_max
     from part
-    inner join span
+    inner join step
         using (piece_number, span_at, is_scraped)
     group by part.holder_number
 )
@@ -188,18 +188,18 @@ summed as (
 select
     sharer.cluster,
     sharer.holder_number,
-    piece.observed_seconds,
-    piece.measured_seconds,
-    summed.joules + piece.untold_joules / sharer.owner_count as active_joules,
-    summed.kepler_joules + piece.untold_kepler_joules / sharer.owner_count as active_joules_kepler,
-    piece.held_joules / sharer.owner_count as held_joules,
-    piece.idle_joules * sharer.idle_ratio as idle_joules,
-    piece.active_seconds,
-    piece.activity_unknown_seconds,
-    piece.equal_seconds,
-    greatest(summed.watts_max, piece.untold_watts_max / sharer.owner_count) as active_watts_max,
+    power.observed_seconds,
+    power.measured_seconds,
+    summed.joules + power.untold_joules / sharer.owner_count as active_joules,
+    summed.kepler_joules + power.untold_kepler_joules / sharer.owner_count as active_joules_kepler,
+    power.held_joules / sharer.owner_count as held_joules,
+    power.idle_joules * sharer.idle_ratio as idle_joules,
+    power.active_seconds,
+    power.activity_unknown_seconds,
+    power.equal_seconds,
+    greatest(summed.watts_max, power.untold_watts_max / sharer.owner_count) as active_watts_max,
     sharer.method,
     sharer.scope
 from sharer
 inner join summed on sharer.holder_number = summed.holder_number
-inner join piece on sharer.piece_number = piece.piece_number
+inner join power on sharer.piece_number = power.piece_number

@@ -27,23 +27,23 @@ sharer as (
 
 by_utilisation as (
     select
-        held.cluster,
-        held.holder_number,
+        allocated.cluster,
+        allocated.holder_number,
         measured.series_id,
-        held.device_uuid,
-        held.gpu_instance_id,
-        held.start_at,
-        held.end_at,
+        allocated.device_uuid,
+        allocated.gpu_instance_id,
+        allocated.start_at,
+        allocated.end_at,
         measured.scope,
         measured.method,
-        if(measured.scope = 'pod', held.pod_owner_count, 1) as pod_owner_count
-    from sharer as held
+        if(measured.scope = 'pod', allocated.pod_owner_count, 1) as pod_owner_count
+    from sharer as allocated
     inner join measured
         using (cluster, device_uuid, gpu_instance_id, namespace, pod)
     where
-        (measured.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
-        and measured.container in ('', held.container)
-    qualify measured.scope = min(measured.scope) over (partition by held.holder_number)
+        (measured.pod_uid in ('', allocated.pod_uid) or allocated.pod_uid = '')
+        and measured.container in ('', allocated.container)
+    qualify measured.scope = min(measured.scope) over (partition by allocated.holder_number)
 ),
 
 pod_of_kepler as (
@@ -56,36 +56,36 @@ pod_of_kepler as (
 
 pod_of_one_gpu as (
     select
-        held.cluster,
-        held.namespace,
-        held.pod,
-        held.pod_uid,
-        held.hour_start_at
-    from day.allocated_interval as held
+        allocated.cluster,
+        allocated.namespace,
+        allocated.pod,
+        allocated.pod_uid,
+        allocated.hour_start_at
+    from day.allocated_interval as allocated
     semi join pod_of_kepler
         using (cluster, namespace, pod)
-    group by held.cluster, held.namespace, held.pod, held.pod_uid, held.hour_start_at
-    having min((held.device_uuid, held.gpu_instance_id)) = max((held.device_uuid, held.gpu_instance_id))
+    group by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, allocated.hour_start_at
+    having min((allocated.device_uuid, allocated.gpu_instance_id)) = max((allocated.device_uuid, allocated.gpu_instance_id))
 ),
 
 by_kepler as (
     select
-        held.cluster,
-        held.holder_number,
+        allocated.cluster,
+        allocated.holder_number,
         kepler.series_id,
-        held.device_uuid,
-        held.gpu_instance_id,
-        held.start_at,
-        held.end_at,
+        allocated.device_uuid,
+        allocated.gpu_instance_id,
+        allocated.start_at,
+        allocated.end_at,
         'pod' as scope,
         'kepler_share' as method,
-        held.pod_owner_count
-    from sharer as held
+        allocated.pod_owner_count
+    from sharer as allocated
     semi join pod_of_one_gpu
         using (cluster, namespace, pod, pod_uid, hour_start_at)
     inner join day.kepler_series as kepler
         using (cluster, namespace, pod)
-    where (kepler.pod_uid in ('', held.pod_uid) or held.pod_uid = '')
+    where (kepler.pod_uid in ('', allocated.pod_uid) or allocated.pod_uid = '')
 ),
 
 holder_by_utilisation as (

@@ -5,7 +5,7 @@
 -- params:
 -- source: day.sharer_series
 -- columns:
---   span_at   UTC, the sample; start of the holder's piece where an earlier one is in force then
+--   span_at   UTC, the sample; start of the holder's interval where an earlier one is in force then
 --   until_at  UTC, until when it is in force, outside it
 --   weight    share of time with a kernel of the holder running, or W; of a pod's value each of its containers has an equal part
 with line as (

@@ -14,7 +14,7 @@
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
 --   held_seconds          s of them in which somebody held it
-with span as (
+with step as (
     select
         piece_number,
         sum(idle_joules) as idle_joules
@@ -23,10 +23,10 @@ with span as (
 ),
 
 -- Pieces that are shared out sample by sample have their idle energy from there.
-piece as (
-    select piece.* replace (if(piece.share in ('util', 'activity'), span.idle_joules, piece.idle_joules) as idle_joules)
-    from day.power_interval as piece
-    left join span on piece.piece_number = span.piece_number
+power as (
+    select power.* replace (if(power.share in ('util', 'activity'), step.idle_joules, power.idle_joules) as idle_joules)
+    from day.power_interval as power
+    left join step on power.piece_number = step.piece_number
 ),
 
 seen as (
@@ -49,7 +49,7 @@ seen as (
         sum(if(owner_count = 0, 0, active_seconds)) as active_seconds,
         min(power_watts_min) as power_watts_min,
         max(power_watts_max) as power_watts_max
-    from piece
+    from power
     group by cluster, device_uuid, hour_start_at
 ),
 
@@ -80,7 +80,7 @@ judged as (
     where is_energy_refused is not null
 ),
 
-held as (
+allocated as (
     select
         cluster,
         device_uuid,
@@ -114,11 +114,11 @@ reserved as (
 split as (
     select
         seen.*,
-        if(look.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
+        if(snapshot.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
         gap.gap_joules,
         if(judged.cluster is null, null, coalesce(refused.refused_joules, 0)) as refused_joules,
         coalesce(seen.measured_joules, 0) + coalesce(gap.gap_joules, 0) as all_joules,
-        coalesce(held.attributed_joules, 0) as attributed_joules,
+        coalesce(allocated.attributed_joules, 0) as attributed_joules,
         coalesce(seen.free_joules, 0) + coalesce(bystander.active_joules, 0) + coalesce(gap.gap_joules, 0) as unattributed_joules,
         seen.measured_joules is not null or gap.gap_joules is not null as is_measured
     from seen
@@ -127,10 +127,10 @@ split as (
     left join refused
         using (cluster, device_uuid, hour_start_at)
     left join judged on seen.cluster = judged.cluster
-    left join day.claim_snapshot as look on seen.cluster = look.cluster
+    left join day.claim_snapshot as snapshot on seen.cluster = snapshot.cluster
     left join reserved
         using (cluster, device_uuid, hour_start_at)
-    left join held
+    left join allocated
         using (cluster, device_uuid, hour_start_at)
     left join bystander
         using (cluster, device_uuid, hour_start_at)

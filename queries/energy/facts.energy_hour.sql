@@ -79,7 +79,7 @@ holder as (
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)
 ),
 
-held as (
+allocated as (
     select
         cluster,
         device_uuid,
@@ -124,7 +124,7 @@ part as (
         0 as active_joules,
         0 as held_joules,
         -- What is left of a difference of sums is no energy.
-        greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(held.idle_joules, 0), 6)) as idle_joules,
+        greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(allocated.idle_joules, 0), 6)) as idle_joules,
         board.unattributed_joules,
         0 as never_active_joules,
         board.corrected_ratio,
@@ -136,7 +136,7 @@ part as (
         0 as used_gpu_seconds,
         0 as sm_active_gpu_seconds
     from board
-    left join held
+    left join allocated
         using (cluster, device_uuid, hour_start_at)
     where board.measured_joules is not null
 ),

@@ -19,18 +19,18 @@
 --   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
 --   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown
 --   idle_watts            the whole GPU's power at idle; null where it is unknown
-with held as (
+with allocated as (
     select
-        held.*,
+        allocated.*,
         -- Of a GPU; beside holders of its instances, of their part.
-        held.hours_ratio * held.instance_owner_count / held.owner_count as gpu_ratio,
-        piece.* exclude (cluster, device_uuid, hour_start_at, start_at, end_at, owner_count)
-    from day.allocated_interval as held
-    inner join day.power_interval as piece
+        allocated.hours_ratio * allocated.instance_owner_count / allocated.owner_count as gpu_ratio,
+        power.* exclude (cluster, device_uuid, hour_start_at, start_at, end_at, owner_count)
+    from day.allocated_interval as allocated
+    inner join day.power_interval as power
         using (cluster, device_uuid, start_at)
 ),
 
-told as (
+reported as (
     select
         cluster,
         namespace,
@@ -58,60 +58,60 @@ told as (
         0 as clamped_count,
         if(share = 'equal', 'equal_share', 'exclusive') as method,
         'device' as scope
-    from held
+    from allocated
     where share in ('alone', 'equal')
     union all by name
     select
-        held.cluster,
-        held.namespace,
-        held.pod,
-        held.pod_uid,
-        held.container,
-        held.device_uuid,
-        held.gpu_instance_id,
-        held.hour_start_at,
-        held.idle_watts,
-        held.idle_source,
-        held.hours_method,
+        allocated.cluster,
+        allocated.namespace,
+        allocated.pod,
+        allocated.pod_uid,
+        allocated.container,
+        allocated.device_uuid,
+        allocated.gpu_instance_id,
+        allocated.hour_start_at,
+        allocated.idle_watts,
+        allocated.idle_source,
+        allocated.hours_method,
         util.* exclude (cluster, holder_number),
-        util.observed_seconds * held.gpu_ratio as gpu_seconds,
+        util.observed_seconds * allocated.gpu_ratio as gpu_seconds,
         util.active_joules as active_joules_unweighted,
         0 as clamped_count
-    from held
-    inner join day.power_util as util on held.holder_number = util.holder_number
+    from allocated
+    inner join day.power_util as util on allocated.holder_number = util.holder_number
     union all by name
     select
-        held.cluster,
-        held.namespace,
-        held.pod,
-        held.pod_uid,
-        held.container,
-        held.device_uuid,
-        held.gpu_instance_id,
-        held.hour_start_at,
-        held.idle_watts,
-        held.idle_source,
-        held.hours_method,
+        allocated.cluster,
+        allocated.namespace,
+        allocated.pod,
+        allocated.pod_uid,
+        allocated.container,
+        allocated.device_uuid,
+        allocated.gpu_instance_id,
+        allocated.hour_start_at,
+        allocated.idle_watts,
+        allocated.idle_source,
+        allocated.hours_method,
         activity.observed_seconds,
-        activity.observed_seconds * activity.gpu_ratio * held.hours_ratio as gpu_seconds,
+        activity.observed_seconds * activity.gpu_ratio * allocated.hours_ratio as gpu_seconds,
         activity.measured_seconds,
-        coalesce(util.active_joules, activity.active_joules / held.instance_owner_count) as active_joules,
-        coalesce(util.active_joules_unweighted, activity.active_joules_unweighted / held.instance_owner_count) as active_joules_unweighted,
-        coalesce(util.active_joules_kepler, activity.active_joules_kepler / held.instance_owner_count) as active_joules_kepler,
-        activity.held_joules / held.instance_owner_count as held_joules,
-        activity.idle_joules * held.hours_ratio as idle_joules,
+        coalesce(util.active_joules, activity.active_joules / allocated.instance_owner_count) as active_joules,
+        coalesce(util.active_joules_unweighted, activity.active_joules_unweighted / allocated.instance_owner_count) as active_joules_unweighted,
+        coalesce(util.active_joules_kepler, activity.active_joules_kepler / allocated.instance_owner_count) as active_joules_kepler,
+        activity.held_joules / allocated.instance_owner_count as held_joules,
+        activity.idle_joules * allocated.hours_ratio as idle_joules,
         activity.active_seconds,
         activity.activity_unknown_seconds,
         greatest(activity.equal_seconds, util.equal_seconds) as equal_seconds,
-        coalesce(util.active_watts_max, activity.active_watts_max / held.instance_owner_count) as active_watts_max,
+        coalesce(util.active_watts_max, activity.active_watts_max / allocated.instance_owner_count) as active_watts_max,
         activity.clamped_count,
         concat_ws(', ', activity.method, util.method) as method,
         coalesce(util.scope, 'device') as scope
-    from held
+    from allocated
     inner join day.power_activity as activity
         using (cluster, device_uuid, gpu_instance_id, start_at)
-    left join day.instance_util as util on held.holder_number = util.holder_number
-    where held.share = 'activity'
+    left join day.instance_util as util on allocated.holder_number = util.holder_number
+    where allocated.share = 'activity'
 )
 
 select
@@ -135,5 +135,5 @@ select
     string_agg(distinct hours_method, ', ' order by hours_method) as hours_method,
     string_agg(distinct method, ', ' order by method) as method,
     max(scope) as scope
-from told
+from reported
 group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at

@@ -13,20 +13,20 @@
 with reserved as (
     select
         reservation.* exclude (start_at, end_at),
-        piece.* exclude (cluster, device_uuid),
-        count(*) over same_piece as claim_count,
-        if(count(reservation.share_ratio) over same_piece = claim_count, nullif(sum(reservation.share_ratio) over same_piece, 0), null)
+        power.* exclude (cluster, device_uuid),
+        count(*) over same_interval as claim_count,
+        if(count(reservation.share_ratio) over same_interval = claim_count, nullif(sum(reservation.share_ratio) over same_interval, 0), null)
             as all_share_ratio,
         coalesce(reservation.share_ratio / all_share_ratio, 1 / claim_count) as hours_ratio
     -- Pieces are cut where a reservation begins or ends.
-    from day.power_interval as piece
+    from day.power_interval as power
     inner join day.reservation
         using (cluster, device_uuid)
     where
-        piece.start_at >= reservation.start_at
-        and piece.end_at <= reservation.end_at
-        and piece.owner_count = 0 and reservation.gpu_instance_id = ''
-    window same_piece as (partition by piece.cluster, piece.piece_number)
+        power.start_at >= reservation.start_at
+        and power.end_at <= reservation.end_at
+        and power.owner_count = 0 and reservation.gpu_instance_id = ''
+    window same_interval as (partition by power.cluster, power.piece_number)
 )
 
 select

@@ -22,30 +22,30 @@ method as (
 )
 
 select
-    held.cluster,
-    held.namespace,
-    held.pod,
-    held.pod_uid,
-    held.container,
-    held.device_uuid,
-    held.gpu_instance_id,
+    allocated.cluster,
+    allocated.namespace,
+    allocated.pod,
+    allocated.pod_uid,
+    allocated.container,
+    allocated.device_uuid,
+    allocated.gpu_instance_id,
     sum(columns('^(observed|measured|active|held|activity|equal)_.*(seconds|joules|unweighted|kepler)$')),
-    sum(held.gpu_seconds) / 3600 as allocated_gpu_hours,
-    sum(held.used_gpu_seconds) / 3600 as used_gpu_hours,
-    if(sum(held.idle_known_count) = sum(held.active_known_count), sum(held.idle_joules), null) as idle_joules,
-    max(held.active_watts_max) as active_watts_max,
-    sum(held.clamped_count)::bigint as clamped_count,
-    sum(held.idle_watt_seconds) / sum(held.idle_watts_seconds) as idle_watts,
-    string_agg(distinct held.idle_source, ', ' order by held.idle_source) as idle_source,
+    sum(allocated.gpu_seconds) / 3600 as allocated_gpu_hours,
+    sum(allocated.used_gpu_seconds) / 3600 as used_gpu_hours,
+    if(sum(allocated.idle_known_count) = sum(allocated.active_known_count), sum(allocated.idle_joules), null) as idle_joules,
+    max(allocated.active_watts_max) as active_watts_max,
+    sum(allocated.clamped_count)::bigint as clamped_count,
+    sum(allocated.idle_watt_seconds) / sum(allocated.idle_watts_seconds) as idle_watts,
+    string_agg(distinct allocated.idle_source, ', ' order by allocated.idle_source) as idle_source,
     any_value(method.method) as method,
     concat_ws(
         ', ',
-        if(bool_or(contains(held.hours_method, 'equal_share')), 'equal_share', null),
-        if(bool_or(contains(held.hours_method, 'exclusive')), 'exclusive', null),
-        if(bool_or(contains(held.hours_method, 'granted_share')), 'granted_share', null)
+        if(bool_or(contains(allocated.hours_method, 'equal_share')), 'equal_share', null),
+        if(bool_or(contains(allocated.hours_method, 'exclusive')), 'exclusive', null),
+        if(bool_or(contains(allocated.hours_method, 'granted_share')), 'granted_share', null)
     ) as hours_method,
-    max(held.scope) as scope
-from facts.power_day as held
+    max(allocated.scope) as scope
+from facts.power_day as allocated
 inner join method
     using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
-group by held.cluster, held.namespace, held.pod, held.pod_uid, held.container, held.device_uuid, held.gpu_instance_id
+group by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, allocated.container, allocated.device_uuid, allocated.gpu_instance_id

@@ -25,7 +25,7 @@ with place as (
     group by cluster, device_uuid, hour_start_at
 ),
 
-looked as (
+listed as (
     select
         cluster,
         local_time(hour_start_at, $timezone)::date as day,
@@ -98,7 +98,7 @@ select
     summed.idle_joules,
     summed.unattributed_joules,
     summed.never_active_joules,
-    if(looked.is_looked_at, summed.seen_reserved_joules, null) as reserved_joules,
+    if(listed.is_looked_at, summed.seen_reserved_joules, null) as reserved_joules,
     summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
     unknown_reasons([
@@ -106,12 +106,12 @@ select
         ('energy_accuracy_ratio', case
             when summed.energy_accuracy_ratio is null then if(summed.sensor_ratio is null, 'accuracy_unknown', 'older_facts')
         end),
-        ('reserved_joules', if(looked.is_looked_at, null, 'not_looked_at')),
+        ('reserved_joules', if(listed.is_looked_at, null, 'not_looked_at')),
         ('power_watts_avg', if(summed.measured_seconds = 0, 'no_time', null))
     ]) as unknown_reasons
 from summed
 left join team
     using (cluster, namespace)
-left join looked
+left join listed
     using (cluster, day)
 where summed.measured_seconds > 0 or summed.energy_joules > 0 or summed.seen_reserved_joules > 0

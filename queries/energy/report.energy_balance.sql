@@ -106,27 +106,27 @@ rated as (
 
 holder as (
     select
-        held.* exclude (measured_seconds, idle_joules, known_gpu_seconds),
+        allocated.* exclude (measured_seconds, idle_joules, known_gpu_seconds),
         device.energy_method,
-        held.active_joules * share_error_ratio(held.method, held.equal_seconds, held.active_seconds) as share_error_joules,
-        coalesce(held.idle_joules, 0) as idle_joules,
-        held.active_joules + held.held_joules + coalesce(held.idle_joules, 0) as energy_joules,
+        allocated.active_joules * share_error_ratio(allocated.method, allocated.equal_seconds, allocated.active_seconds) as share_error_joules,
+        coalesce(allocated.idle_joules, 0) as idle_joules,
+        allocated.active_joules + allocated.held_joules + coalesce(allocated.idle_joules, 0) as energy_joules,
         energy_joules * device.corrected_joules / nullif(device.measured_joules, 0) as corrected_joules,
         if(
-            sum(held.active_seconds) over (
-                partition by held.cluster, held.namespace, held.pod, held.pod_uid, held.container, held.device_uuid, held.gpu_instance_id, held.day
+            sum(allocated.active_seconds) over (
+                partition by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, allocated.container, allocated.device_uuid, allocated.gpu_instance_id, allocated.day
             ) = 0,
-            held.held_joules + coalesce(held.idle_joules, 0), 0
+            allocated.held_joules + coalesce(allocated.idle_joules, 0), 0
         ) as never_active_joules,
         -- Facts of older revisions lack it.
-        coalesce(held.known_gpu_seconds, held.gpu_seconds) as known_gpu_seconds,
+        coalesce(allocated.known_gpu_seconds, allocated.gpu_seconds) as known_gpu_seconds,
         rated.accuracy_ratio
-    from facts.power_day as held
+    from facts.power_day as allocated
     left join period.device_power as device
         using (cluster, device_uuid)
     left join rated
         using (cluster, device_uuid, day)
-    where held.active_joules is not null
+    where allocated.active_joules is not null
 ),
 
 summed as (

@@ -25,12 +25,12 @@ context as (
         place.cluster,
         place.gpu_model,
         place.day,
-        sum(held.held_joules) as context_joules,
-        sum(held.held_seconds) as context_seconds
-    from facts.power_day as held
+        sum(allocated.held_joules) as context_joules,
+        sum(allocated.held_seconds) as context_seconds
+    from facts.power_day as allocated
     inner join place
         using (cluster, device_uuid, day)
-    where held.method = 'exclusive' and held.gpu_instance_id = '' and held.idle_joules is not null and held.activity_unknown_seconds = 0
+    where allocated.method = 'exclusive' and allocated.gpu_instance_id = '' and allocated.idle_joules is not null and allocated.activity_unknown_seconds = 0
     group by all
 ),
 

@@ -40,7 +40,7 @@ select
     summed.* exclude (source, given_devices),
     coalesce(place.node_name, '') as node_name,
     coalesce(place.gpu_model, '') as gpu_model,
-    -- The exporter's own mapping is wrong at times; that is worth a look too.
+    -- The exporter's own mapping is wrong at times; that is worth a snapshot too.
     'medium' as confidence,
     format(
         'named here for {:.1f} h, while by {} it was given {}', summed.gpu_hours, summed.source,

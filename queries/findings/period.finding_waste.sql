@@ -10,7 +10,7 @@
 -- reads:  facts.ownership, period.ledger, period.workload
 -- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, unnamed_ratio, workload_idle_ratio
 -- source: period.ledger; how sure its holder is: facts.ownership
-with held as (
+with allocated as (
     select
         cluster,
         namespace,
@@ -44,26 +44,26 @@ sure as (
 
 holder as (
     select
-        held.cluster,
-        held.namespace,
-        held.pod,
-        held.pod_uid,
-        list(held.node_name) as node_names,
-        list(held.gpu_model) as gpu_models,
+        allocated.cluster,
+        allocated.namespace,
+        allocated.pod,
+        allocated.pod_uid,
+        list(allocated.node_name) as node_names,
+        list(allocated.gpu_model) as gpu_models,
         count(*) as device_count,
-        sum(held.idle_gpu_hours) as idle_gpu_hours,
-        sum(held.told_gpu_hours) as told_gpu_hours,
-        sum(held.idle_gpu_hours) >= $idle_ratio * sum(held.told_gpu_hours) as is_idle,
-        count(*) filter (where held.idle_gpu_hours >= $idle_ratio * held.told_gpu_hours) as idle_count,
-        sum(held.idle_gpu_hours) filter (where held.idle_gpu_hours >= $idle_ratio * held.told_gpu_hours) as idle_device_gpu_hours,
-        min(held.first_seen_at) as first_seen_at,
+        sum(allocated.idle_gpu_hours) as idle_gpu_hours,
+        sum(allocated.told_gpu_hours) as told_gpu_hours,
+        sum(allocated.idle_gpu_hours) >= $idle_ratio * sum(allocated.told_gpu_hours) as is_idle,
+        count(*) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.told_gpu_hours) as idle_count,
+        sum(allocated.idle_gpu_hours) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.told_gpu_hours) as idle_device_gpu_hours,
+        min(allocated.first_seen_at) as first_seen_at,
         coalesce(bool_or(sure.is_unsure), false) as is_unsure
-    from held
+    from allocated
     left join sure
         using (cluster, namespace, pod, pod_uid)
-    where held.told_gpu_hours > 0
-    group by held.cluster, held.namespace, held.pod, held.pod_uid
-    having sum(held.told_gpu_hours) >= $figure_min_coverage_ratio * sum(held.told_gpu_hours + held.unknown_gpu_hours)
+    where allocated.told_gpu_hours > 0
+    group by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid
+    having sum(allocated.told_gpu_hours) >= $figure_min_coverage_ratio * sum(allocated.told_gpu_hours + allocated.unknown_gpu_hours)
 ),
 
 -- A pod is idle, has idle GPUs beside busy ones, or neither; a workload idle on the whole is so in all its idle hours.

@@ -73,52 +73,52 @@ origin as (
 
 chosen as (
     select
-        held.cluster,
-        held.namespace,
-        held.pod,
-        held.pod_uid,
-        held.container,
-        held.device_uuid,
-        held.gpu_instance_id,
-        held.make,
-        held.gpu_model,
-        held.node_name,
-        held.gpu_device,
-        held.sharing_mode,
-        held.observed_seconds,
+        allocated.cluster,
+        allocated.namespace,
+        allocated.pod,
+        allocated.pod_uid,
+        allocated.container,
+        allocated.device_uuid,
+        allocated.gpu_instance_id,
+        allocated.make,
+        allocated.gpu_model,
+        allocated.node_name,
+        allocated.gpu_device,
+        allocated.sharing_mode,
+        allocated.observed_seconds,
         coalesce(own.is_unmapped, false) as is_unmapped,
-        if(held.gpu_instance_id = '', 'device', 'instance') as device_scope,
+        if(allocated.gpu_instance_id = '', 'device', 'instance') as device_scope,
         coalesce(own.duty_scope, device_scope) as duty_scope,
         case
             when own.duty_scope is not null then own.duty_seen_seconds
-            when held.gpu_instance_id = '' then held.gpu_util_seen_seconds
-            else held.gr_engine_active_seen_seconds
+            when allocated.gpu_instance_id = '' then allocated.gpu_util_seen_seconds
+            else allocated.gr_engine_active_seen_seconds
         end as duty_seen_seconds,
         case
             when own.duty_scope is not null then own.duty_ratio_seconds
-            when held.gpu_instance_id = '' then held.gpu_util_ratio_seconds
-            else held.gr_engine_active_ratio_seconds
+            when allocated.gpu_instance_id = '' then allocated.gpu_util_ratio_seconds
+            else allocated.gr_engine_active_ratio_seconds
         end as duty_ratio_seconds,
         case
             when own.duty_scope is not null then own.duty_metric
-            when held.gpu_instance_id = '' then origin.util_metric
+            when allocated.gpu_instance_id = '' then origin.util_metric
             else origin.engine_metric
         end as duty_metric,
-        held.gpu_instance_id != '' and held.gpu_util_seen_seconds is not null as is_duty_of_board,
+        allocated.gpu_instance_id != '' and allocated.gpu_util_seen_seconds is not null as is_duty_of_board,
         coalesce(own.used_scope, device_scope) as used_scope,
-        if(own.used_scope is null, held.fb_used_seen_seconds, own.used_seen_seconds) as used_seen_seconds,
-        if(own.used_scope is null, held.fb_used_byte_seconds, own.used_byte_seconds) as used_byte_seconds,
-        if(own.used_scope is null, held.fb_used_bytes_max, own.used_bytes_max) as used_bytes_max,
+        if(own.used_scope is null, allocated.fb_used_seen_seconds, own.used_seen_seconds) as used_seen_seconds,
+        if(own.used_scope is null, allocated.fb_used_byte_seconds, own.used_byte_seconds) as used_byte_seconds,
+        if(own.used_scope is null, allocated.fb_used_bytes_max, own.used_bytes_max) as used_bytes_max,
         if(own.used_scope is null, origin.used_metric, own.used_metric) as used_metric,
         coalesce(own.total_scope, device_scope) as total_scope,
-        if(own.total_scope is null, held.fb_total_bytes_max, own.total_bytes_max) as total_bytes_max,
+        if(own.total_scope is null, allocated.fb_total_bytes_max, own.total_bytes_max) as total_bytes_max,
         if(own.total_scope is null, origin.total_metric, own.total_metric) as total_metric
-    from period.sum as held
+    from period.sum as allocated
     left join own
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     left join origin
         using (cluster, device_uuid, gpu_instance_id)
-    where held.subject = 'container_device'
+    where allocated.subject = 'container_device'
 ),
 
 judged as (

@@ -71,7 +71,7 @@ followed as (
     where start_at < end_at
 ),
 
-held as (
+allocated as (
     select
         cluster,
         device_uuid,
@@ -193,7 +193,7 @@ select
     figure.* similar to '^(gpu_usage_seen|[^dglo].*|dram.*)_seconds$',
     coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
     coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
-    if(total.is_split or unnamed.cause is not null, null, greatest(0, figure.observed_seconds - coalesce(held.held_seconds, 0))) as unheld_seconds,
+    if(total.is_split or unnamed.cause is not null, null, greatest(0, figure.observed_seconds - coalesce(allocated.held_seconds, 0))) as unheld_seconds,
     coalesce(figure.source_metrics, map_from_entries([])) as source_metrics,
     map_concat(
         figure.unknown_reasons,
@@ -243,7 +243,7 @@ left join period.link as link
         figure.cluster = link.cluster
         and figure.device_uuid = link.device_uuid
         and figure.gpu_instance_id = ''
-left join held
+left join allocated
     using (cluster, device_uuid, gpu_instance_id)
 left join unnamed
     using (cluster, device_uuid)

@@ -18,7 +18,7 @@
 --   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
 --   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
 --   memory_used_bytes      mean memory in use
-with span as (
+with step as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         source,
@@ -33,7 +33,7 @@ with span as (
 -- Most are known by one source in one mode: only of the others these are listed, for lists take much memory.
 several as (
     select columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
-    from span
+    from step
     group by all
     having count(*) > 1
 ),
@@ -42,7 +42,7 @@ owned as (
     select
         * exclude (source),
         array_to_string(list_sort(list_distinct(string_split(source, ', '))), ', ') as granted_by
-    from span
+    from step
     anti join several
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     union all by name
@@ -52,7 +52,7 @@ owned as (
         max(doubt) as doubt,
         string_agg(distinct sharing_mode, ', ' order by sharing_mode) as sharing_mode,
         sum(allocated_seconds) as allocated_seconds
-    from span
+    from step
     semi join several
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     group by all
@@ -172,7 +172,7 @@ ask as (
     group by cluster, namespace, pod, container, pod_uid
 ),
 
-named_ask as (
+named_request as (
     select
         cluster,
         namespace,
@@ -258,8 +258,8 @@ joined as (
         granted.device_uuid,
         granted.gpu_instance_id,
         granted.device,
-        coalesce(ask.asked_by, named_ask.asked_by, if(granted.claims != '', 'DRA', '')) as asked_by,
-        coalesce(ask.requested, named_ask.requested, '') as requested,
+        coalesce(ask.asked_by, named_request.asked_by, if(granted.claims != '', 'DRA', '')) as asked_by,
+        coalesce(ask.requested, named_request.requested, '') as requested,
         granted.claims,
         granted.granted_by,
         coalesce(['certain', 'inferred', 'ambiguous'][granted.doubt + 1], '') as certainty,
@@ -282,13 +282,13 @@ joined as (
     from granted
     left join ask
         using (cluster, namespace, pod, pod_uid, container)
-    left join named_ask
+    left join named_request
         on
             granted.pod_uid = ''
-            and granted.cluster = named_ask.cluster
-            and granted.namespace = named_ask.namespace
-            and granted.pod = named_ask.pod
-            and granted.container = named_ask.container
+            and granted.cluster = named_request.cluster
+            and granted.namespace = named_request.namespace
+            and granted.pod = named_request.pod
+            and granted.container = named_request.container
     left join place
         using (cluster, device_uuid)
     left join period.power as power

@@ -20,7 +20,7 @@
 --   waiting_pod_count  pods of the class that wait now; the same in each of its rows
 --   waiting_gpu_hours  h x GPUs for which pods of the class waited in the window; the same in each of its rows
 --   free_gpu_hours     h x free GPUs in the hours in which they waited
-with told as (
+with reported as (
     select
         cluster,
         greatest(start_at, $since_at::timestamp) as start_at,
@@ -80,13 +80,13 @@ timed as (
         *,
         unnest(generate_series(date_trunc('hour', start_at), end_at - interval 1 millisecond, interval 1 hour)) as hour_start_at,
         overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour) / 3600000 as amount
-    from told
+    from reported
     union all
     select
         *,
         'infinity'::timestamp as hour_start_at,
         1 as amount
-    from told
+    from reported
     qualify
         coalesce(max(end_at) filter (where size is null) over (partition by cluster), $until_at::timestamp) - interval 1 minute
         between start_at and end_at - interval 1 millisecond

@@ -35,21 +35,21 @@ given as (
         granted.minor,
         max(granted.device_id) as device_id,
         arg_max(granted.amounts, granted.observed_at) as amounts,
-        min(look.observed_at) as start_at,
-        max(look.stands_until_at) as end_at
+        min(snapshot.observed_at) as start_at,
+        max(snapshot.stands_until_at) as end_at
     from lake.pod_device as granted
     inner join lake.pod
         using (cluster, pod_uid, observed_at)
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     where
-        look.kind = 'pods'
+        snapshot.kind = 'pods'
         and pod.phase not in ('Succeeded', 'Failed')
         and granted.source = 'koordinator'
     group by all
 ),
 
-told as (
+reported as (
     select
         given.* exclude (amounts, device_id),
         coalesce(nullif(given.device_id, ''), device.device_id, '') as device_id,
@@ -84,4 +84,4 @@ select
     end as problem,
     start_at,
     end_at
-from told
+from reported

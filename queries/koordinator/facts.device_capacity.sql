@@ -14,7 +14,7 @@
 --   free_core_percent  what may still be given; 0 where the device is not fit
 --   start_at           UTC, first look at which it was so
 --   end_at             UTC, when that no longer stands
-with look as (
+with snapshot as (
     select *
     from day.state_snapshot
     where kind = 'devices.scheduling.koordinator.sh'
@@ -62,17 +62,17 @@ device as (
         coalesce(device.resources['koordinator.sh/gpu-core'], device.resources['koordinator.sh/' || device.device_type]) as core_percent,
         device.resources['koordinator.sh/gpu-memory'] as memory_bytes,
         device.resources['koordinator.sh/gpu-memory-ratio'] as memory_ratio_percent,
-        look.run_number,
-        look.look_number,
-        look.observed_at
+        snapshot.run_number,
+        snapshot.look_number,
+        snapshot.observed_at
     from lake.koordinator_device as device
-    inner join look
+    inner join snapshot
         using (cluster, observed_at)
     left join linkage
         using (gpu_partitions, minor)
 ),
 
-held as (
+allocated as (
     select
         device.* exclude (observed_at),
         sum(granted.core_percent) as held_core_percent,
@@ -91,16 +91,16 @@ held as (
     group by all
 ),
 
--- Devices stay as they are for many looks: those of one state first, and in turn only where it came back.
+-- Devices stay as they are for many snapshots: those of one state first, and in turn only where it came back.
 state as (
     select
         * exclude (look_number),
         list(look_number order by look_number) as look_numbers
-    from held
+    from allocated
     group by all
 ),
 
-reckoned as (
+counted as (
     select
         * exclude (previous_at, last_at, is_followed)
         replace (
@@ -108,7 +108,7 @@ reckoned as (
             if(memory_bytes is null, null, coalesce(held_memory_bytes, 0)) as held_memory_bytes,
             if(memory_ratio_percent is null, null, coalesce(held_memory_ratio_percent, 0)) as held_memory_ratio_percent
         )
-    from snapshot_intervals(state, look)
+    from snapshot_intervals(state, snapshot)
 )
 
 select
@@ -119,4 +119,4 @@ select
     pod_count,
     start_at,
     end_at
-from reckoned
+from counted

@@ -22,19 +22,19 @@
 --   is_shared                    others may use the rest of the device
 --   start_at                     UTC, first look at which the pod was there
 --   end_at                       UTC, when the last one no longer stands
-with pod_look as (
+with pod_snapshot as (
     select
         pod.cluster,
         pod.namespace,
         pod.pod,
         pod.pod_uid,
         arg_max(pod.effective_requests, pod.observed_at) as requests,
-        min(look.observed_at) as start_at,
-        max(look.stands_until_at) as end_at
+        min(snapshot.observed_at) as start_at,
+        max(snapshot.stands_until_at) as end_at
     from lake.pod
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
-    where look.kind = 'pods'
+    where snapshot.kind = 'pods'
     group by all
 ),
 
@@ -55,7 +55,7 @@ entry as (
         * exclude (requests, start_at, end_at),
         '' as container,
         unnest(map_entries(requests)) as asked
-    from pod_look
+    from pod_snapshot
     union all by name
     select
         * exclude (requests),
@@ -165,8 +165,8 @@ select
         sized.memory_bytes is not null or coalesce(floor(sized.all_ratio_percent / sized.device_count) < 100, false)
     ) as is_shared,
     sized.problem,
-    pod_look.start_at,
-    pod_look.end_at
+    pod_snapshot.start_at,
+    pod_snapshot.end_at
 from sized
-inner join pod_look
+inner join pod_snapshot
     using (cluster, namespace, pod_uid)

@@ -11,7 +11,7 @@
 --          pci_bus_id, partition_minors, core_percent, memory_bytes, memory_ratio_percent, held_core_percent, held_memory_bytes,
 --          held_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, observed_seconds,
 --          healthy_seconds, free_core_percent_avg, free_memory_bytes_avg
---   seen_until_at          UTC, until when the last look stands; what follows is of that look
+--   seen_until_at          UTC, until when the last snapshot stands; what follows is of that snapshot
 --   core_percent           computing power in all; of rdma and fpga the percent of the device
 --   free_core_percent      what may still be given
 --   observed_seconds       s in which it was looked at
@@ -27,7 +27,7 @@ with cut as (
     where start_at < $until_at and end_at > $since_at
 ),
 
-held as (
+allocated as (
     select
         *,
         epoch_ms(end_at - start_at) / 1000 as held_seconds
@@ -45,13 +45,13 @@ mean as (
         coalesce(sum(held_seconds) filter (where is_healthy), 0) as healthy_seconds,
         sum(free_core_percent * held_seconds) / sum(held_seconds) as free_core_percent_avg,
         sum(free_memory_bytes * held_seconds) / sum(held_seconds) as free_memory_bytes_avg
-    from held
+    from allocated
     group by all
 ),
 
 last_seen as (
     select *
-    from held
+    from allocated
     qualify row_number() over (partition by cluster, node_name, device_type, minor, device_id order by end_at desc) = 1
 )
 

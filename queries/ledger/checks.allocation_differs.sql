@@ -44,7 +44,7 @@ requested as (
     group by all
 ),
 
-told_twice as (
+reported_twice as (
     select seen.*
     from seen
     semi join named
@@ -61,7 +61,7 @@ compared as (
     from named
     full join requested
         using (cluster, node_name, day, pod)
-    semi join told_twice
+    semi join reported_twice
         using (cluster, node_name, day)
 )
 

@@ -3,7 +3,7 @@
 -- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of is
 -- beside them as unsliced. Several holders of one unit have their parts of it (day.allocated_interval), several claims on one without a holder
 -- the parts that they take of it, or equal ones where that is not known. Hours are cut where holders change and where the GPU becomes
--- unusable, so that each span has one state of all these; activity comes sample by sample (day.sample_sum).
+-- unusable, so that each interval has one state of all these; activity comes sample by sample (day.sample_sum).
 --
 -- An instance counts for as long as its labels stood, which is how it is known that one had no data. What the samples of an instance
 -- go beyond the GPU's own, or beyond its slices while it is partitioned anew, is cut.
@@ -15,7 +15,7 @@
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod,
 --          pod_uid, hours_method, gpu_seconds
-with stretch as (
+with step as (
     select
         cluster,
         device_uuid,
@@ -70,11 +70,11 @@ longest as (
         end_at,
         coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), 0) as board_seconds,
         max(observed_seconds) as longest_seconds
-    from stretch
+    from step
     group by all
 ),
 
-piece as (
+part as (
     select
         longest.* exclude (board_seconds, longest_seconds),
         hour.gpu_model,
@@ -91,32 +91,32 @@ piece as (
 
 run as (
     select
-        piece.cluster,
-        piece.device_uuid,
-        piece.start_at,
+        part.cluster,
+        part.device_uuid,
+        part.start_at,
         run.gpu_instance_id,
         -- An id is given to another profile within the hour: the one that was there longest.
-        arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, piece.start_at, piece.end_at)) as gpu_instance_profile,
-        sum(overlap_ms(run.start_at, run.end_at, piece.start_at, piece.end_at)) / 1000 as lived_seconds
-    from piece
+        arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, part.start_at, part.end_at)) as gpu_instance_profile,
+        sum(overlap_ms(run.start_at, run.end_at, part.start_at, part.end_at)) / 1000 as lived_seconds
+    from part
     inner join day.device_run as run
         using (cluster, device_uuid)
-    where run.gpu_instance_id != '' and run.start_at < piece.end_at and run.end_at > piece.start_at
+    where run.gpu_instance_id != '' and run.start_at < part.end_at and run.end_at > part.start_at
     group by all
 ),
 
 instance as (
     select
-        piece.*,
+        part.*,
         run.gpu_instance_id,
-        partition_ratio(run.gpu_instance_profile, piece.gpu_model) as part_ratio,
-        least(piece.seen_seconds, greatest(run.lived_seconds, coalesce(stretch.observed_seconds, 0))) as due_seconds,
-        least(1, piece.seen_seconds / nullif(stretch.observed_seconds, 0)) as fit_ratio,
-        stretch.* exclude (cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at)
-    from piece
+        partition_ratio(run.gpu_instance_profile, part.gpu_model) as part_ratio,
+        least(part.seen_seconds, greatest(run.lived_seconds, coalesce(step.observed_seconds, 0))) as due_seconds,
+        least(1, part.seen_seconds / nullif(step.observed_seconds, 0)) as fit_ratio,
+        step.* exclude (cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at)
+    from part
     inner join run
         using (cluster, device_uuid, start_at)
-    left join stretch
+    left join step
         using (cluster, device_uuid, start_at, gpu_instance_id)
 ),
 
@@ -155,30 +155,30 @@ unit as (
     union all by name
     -- What is left of a partitioned GPU: what its instances do is theirs, so of this only the time is known.
     select
-        piece.* exclude (end_at, seen_seconds),
+        part.* exclude (end_at, seen_seconds),
         '' as gpu_instance_id,
         true as is_unsliced,
         'inactive' as activity,
-        piece.seen_seconds - rest.sliced_seconds as seconds
-    from piece
+        part.seen_seconds - rest.sliced_seconds as seconds
+    from part
     inner join rest
         using (cluster, device_uuid, start_at)
     union all by name
     select
-        stretch.* exclude (gpu_instance_id, end_at),
+        step.* exclude (gpu_instance_id, end_at),
         '' as gpu_instance_id,
         false as is_unsliced,
         unnest([
-            { 'activity': 'inactive', 'seconds': stretch.inactive_seconds },
-            { 'activity': 'effective', 'seconds': stretch.effective_seconds },
-            { 'activity': 'ineffective', 'seconds': stretch.ineffective_seconds },
-            { 'activity': 'busy', 'seconds': stretch.busy_seconds },
-            { 'activity': 'untold', 'seconds': stretch.untold_seconds }
+            { 'activity': 'inactive', 'seconds': step.inactive_seconds },
+            { 'activity': 'effective', 'seconds': step.effective_seconds },
+            { 'activity': 'ineffective', 'seconds': step.ineffective_seconds },
+            { 'activity': 'busy', 'seconds': step.busy_seconds },
+            { 'activity': 'untold', 'seconds': step.untold_seconds }
         ], recursive := true)
-    from stretch
+    from step
     anti join run
         using (cluster, device_uuid, start_at)
-    where stretch.gpu_instance_id = ''
+    where step.gpu_instance_id = ''
 ),
 
 holder as (
@@ -198,22 +198,22 @@ holder as (
 
 claimant as (
     select
-        piece.* exclude (hour_start_at, end_at, seen_seconds),
+        part.* exclude (hour_start_at, end_at, seen_seconds),
         reservation.* exclude (cluster, device_uuid, start_at, end_at),
         count(*) over same_unit as claim_count,
         if(count(reservation.share_ratio) over same_unit = claim_count, nullif(sum(reservation.share_ratio) over same_unit, 0), null)
             as all_share_ratio
-    from piece
+    from part
     inner join day.reservation
         using (cluster, device_uuid)
     anti join holder
         on
-            piece.cluster = holder.cluster
-            and piece.device_uuid = holder.device_uuid
+            part.cluster = holder.cluster
+            and part.device_uuid = holder.device_uuid
             and reservation.gpu_instance_id = holder.gpu_instance_id
-            and piece.start_at = holder.start_at
-    where reservation.start_at < piece.end_at and reservation.end_at > piece.start_at
-    window same_unit as (partition by piece.cluster, piece.device_uuid, reservation.gpu_instance_id, piece.start_at)
+            and part.start_at = holder.start_at
+    where reservation.start_at < part.end_at and reservation.end_at > part.start_at
+    window same_unit as (partition by part.cluster, part.device_uuid, reservation.gpu_instance_id, part.start_at)
 ),
 
 taken as (
@@ -295,15 +295,15 @@ lost as (
             epoch_ms(least(outage_hour.end_at, outage_hour.hour_start_at + interval 1 hour))
             - epoch_ms(greatest(outage_hour.start_at, outage_hour.hour_start_at))
         ) / 1000 as outage_seconds,
-        coalesce(sum(piece.seen_seconds), 0) as seen_seconds
+        coalesce(sum(part.seen_seconds), 0) as seen_seconds
     from outage_hour
-    left join piece
+    left join part
         on
-            outage_hour.cluster = piece.cluster
-            and outage_hour.device_uuid = piece.device_uuid
-            and outage_hour.hour_start_at = piece.hour_start_at
-            and piece.start_at >= outage_hour.start_at
-            and piece.start_at < outage_hour.end_at
+            outage_hour.cluster = part.cluster
+            and outage_hour.device_uuid = part.device_uuid
+            and outage_hour.hour_start_at = part.hour_start_at
+            and part.start_at >= outage_hour.start_at
+            and part.start_at < outage_hour.end_at
     group by all
 )
 

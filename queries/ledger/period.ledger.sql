@@ -85,20 +85,20 @@ placed as (
     select
         capacity.*,
         '' as gpu_instance_id,
-        if(told.state in ('allocated', 'free'), '', told.state) as outage,
+        if(reported.state in ('allocated', 'free'), '', reported.state) as outage,
         false as is_reserved,
         false as is_unsliced,
         '' as stranding,
-        if(told.state = 'allocated', 'unseen', 'untold') as activity,
-        told.namespace,
+        if(reported.state = 'allocated', 'unseen', 'untold') as activity,
+        reported.namespace,
         -- A claim without a pod is its own holder.
-        coalesce(nullif(told.pod, ''), told.pod_uid) as pod,
-        told.pod_uid,
-        if(told.state = 'allocated', 'requests', '') as hours_method,
+        coalesce(nullif(reported.pod, ''), reported.pod_uid) as pod,
+        reported.pod_uid,
+        if(reported.state = 'allocated', 'requests', '') as hours_method,
         '' as label_cause,
-        capacity.unseen_seconds * told.unseen_ratio as gpu_seconds
+        capacity.unseen_seconds * reported.unseen_ratio as gpu_seconds
     from capacity
-    inner join period.unseen_allocation as told
+    inner join period.unseen_allocation as reported
         using (cluster, node_name, day)
 ),
 

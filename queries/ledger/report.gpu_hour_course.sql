@@ -22,7 +22,7 @@ with model as (
     group by all
 ),
 
-span as (
+step as (
     select
         ledger.*,
         coalesce(model.gpu_model, '') as gpu_model,
@@ -63,5 +63,5 @@ select
         coalesce(sum(gpu_seconds) filter (where is_held and activity = 'effective'), 0) / 3600
     ) as effective_gpu_hours,
     coalesce(sum(gpu_seconds) filter (where is_held and activity = 'inactive'), 0) / 3600 as allocated_idle_gpu_hours
-from span
+from step
 group by all

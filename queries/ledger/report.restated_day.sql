@@ -11,7 +11,7 @@
 --   seen_gpu_hours          h of whole GPUs that are seen now
 --   earlier_held_gpu_hours  h of these that somebody held, at first
 --   held_gpu_hours          h of these that somebody held, now
-with stated as (
+with authoritative as (
     select unnest(from_json(
         $restated_days::json,
         '[{"cluster": "VARCHAR", "day": "DATE", "earlier_seen_gpu_hours": "DOUBLE", "earlier_held_gpu_hours": "DOUBLE"}]'
@@ -19,18 +19,18 @@ with stated as (
 )
 
 select
-    stated.cluster,
-    stated.day,
-    stated.earlier_seen_gpu_hours,
+    authoritative.cluster,
+    authoritative.day,
+    authoritative.earlier_seen_gpu_hours,
     coalesce(sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen'), 0) / 3600 as seen_gpu_hours,
-    stated.earlier_held_gpu_hours,
+    authoritative.earlier_held_gpu_hours,
     coalesce(sum(ledger.gpu_seconds) filter (
         where ledger.activity != 'unseen' and ledger.pod != '' and not ledger.is_reserved
     ), 0) / 3600 as held_gpu_hours
-from stated
+from authoritative
 left join facts.ledger_hour as ledger
     on
-        stated.cluster = ledger.cluster
-        and stated.day = ledger.hour_start_at::date
-where stated.day + interval 1 day > $since_at and stated.day < $until_at
+        authoritative.cluster = ledger.cluster
+        and authoritative.day = ledger.hour_start_at::date
+where authoritative.day + interval 1 day > $since_at and authoritative.day < $until_at
 group by all

@@ -18,7 +18,7 @@ with unfound as (
     where not is_admin_access and (device_uuid = '' or gpu_instance_id is null)
 ),
 
-stated as (
+authoritative as (
     select
         use.cluster,
         use.device_uuid,
@@ -52,8 +52,8 @@ stated as (
 -- Several requests of one claim, and claims of one pod, may give shares of one device: they are held once.
 best as (
     select worse.*
-    from stated as worse
-    anti join stated as better
+    from authoritative as worse
+    anti join authoritative as better
         on
             worse.cluster = better.cluster
             and worse.pod_uid = better.pod_uid
@@ -62,7 +62,7 @@ best as (
             and worse.end_at > better.start_at
 ),
 
-stretch as (
+step as (
     select
         cluster,
         device_uuid,
@@ -84,5 +84,5 @@ select
     *,
     min(start_at) over holder as life_start_at,
     max(end_at) over holder as life_end_at
-from stretch
+from step
 window holder as (partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container)

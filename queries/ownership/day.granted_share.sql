@@ -19,15 +19,15 @@ select
     use.pod_uid,
     use.container,
     concat_ws('/', use.claim_uid, use.share_id, use.request) as grant_key,
-    min(held.share_ratio) as share_ratio,
+    min(allocated.share_ratio) as share_ratio,
     min(use.start_at) as start_at,
     max(use.end_at) as end_at
 from facts.claim_use as use
-inner join facts.claim_device as held
+inner join facts.claim_device as allocated
     using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
 where
-    use.start_at < held.end_at
-    and use.end_at > held.start_at
+    use.start_at < allocated.end_at
+    and use.end_at > allocated.start_at
     and use.claim_uid != '' and not use.is_admin_access and use.device_uuid != '' and use.gpu_instance_id is not null
 group by
     use.cluster, use.device_uuid, use.gpu_instance_id, use.namespace, use.pod, use.pod_uid, use.container,

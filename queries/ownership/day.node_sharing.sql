@@ -23,7 +23,7 @@ with label as (
     from day.node_snapshot
 ),
 
-told as (
+reported as (
     select
         *,
         case
@@ -39,7 +39,7 @@ labelled as (
         cluster,
         node_name,
         max_by(strategy, list_position(['none', 'shared', 'mps', 'time-slicing'], strategy)) as strategy
-    from told
+    from reported
     where strategy is not null
     group by cluster, node_name
 ),
@@ -61,7 +61,7 @@ amount as (
     from day.node_snapshot
 ),
 
-offered as (
+allocatable as (
     select
         cluster,
         node_name,
@@ -99,21 +99,21 @@ node as (
     select
         cluster,
         node_name
-    from offered
+    from allocatable
 )
 
 select
     node.*,
-    coalesce(labelled.strategy, if(offered.offered_count > owned.owned_count, 'shared', 'none')) as strategy,
+    coalesce(labelled.strategy, if(allocatable.offered_count > owned.owned_count, 'shared', 'none')) as strategy,
     case
         when labelled.strategy is not null then 'node label says ' || labelled.strategy
-        when offered.offered_count > owned.owned_count then 'node offers more GPUs than it has'
+        when allocatable.offered_count > owned.owned_count then 'node offers more GPUs than it has'
         else 'node offers as many GPUs as it has'
     end as evidence
 from node
 left join labelled
     using (cluster, node_name)
-left join offered
+left join allocatable
     using (cluster, node_name)
 left join owned
     using (cluster, node_name)

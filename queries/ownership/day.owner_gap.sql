@@ -14,7 +14,7 @@
 -- source: day.owner_label_run; steps of the device's samples
 -- columns:
 --   source  in turn, node silent or pod alive
-with stretch as (
+with phase as (
     select
         *,
         lead(start_at) over (
@@ -29,7 +29,7 @@ absence as (
         * exclude (start_at, end_at, next_start_at, source),
         end_at as start_at,
         next_start_at as end_at
-    from stretch
+    from phase
     where next_start_at > end_at
 ),
 
@@ -132,7 +132,7 @@ judged as (
         using (cluster, device_uuid, gpu_instance_id, start_at, end_at)
 ),
 
-held as (
+allocated as (
     select *
     from judged
     where source is not null
@@ -141,31 +141,31 @@ held as (
 -- When the device was seen meanwhile: by its samples, or by somebody's name on it.
 seen as (
     select
-        held.* exclude (start_at, end_at),
-        held.start_at as absent_from_at,
-        greatest(held.start_at, sample.seen_at::timestamp) as start_at,
+        allocated.* exclude (start_at, end_at),
+        allocated.start_at as absent_from_at,
+        greatest(allocated.start_at, sample.seen_at::timestamp) as start_at,
         least(
-            held.end_at, held_until(sample.seen_at, sample.held_seconds)
+            allocated.end_at, held_until(sample.seen_at, sample.held_seconds)
         ) as end_at
     from lake.device_sample as sample
-    inner join held
+    inner join allocated
         using (cluster, device_uuid)
     where
-        sample.gpu_instance_id in (held.gpu_instance_id, '')
-        and sample.seen_at < held.end_at
-        and held_until(sample.seen_at, sample.held_seconds) > held.start_at
+        sample.gpu_instance_id in (allocated.gpu_instance_id, '')
+        and sample.seen_at < allocated.end_at
+        and held_until(sample.seen_at, sample.held_seconds) > allocated.start_at
     union
     select
-        held.* exclude (start_at, end_at),
-        held.start_at as absent_from_at,
-        greatest(held.start_at, other.start_at) as start_at,
-        least(held.end_at, other.end_at) as end_at
-    from held
+        allocated.* exclude (start_at, end_at),
+        allocated.start_at as absent_from_at,
+        greatest(allocated.start_at, other.start_at) as start_at,
+        least(allocated.end_at, other.end_at) as end_at
+    from allocated
     inner join day.owner_label_run as other
         using (cluster, device_uuid, gpu_instance_id)
     where
-        held.start_at < other.end_at
-        and held.end_at > other.start_at
+        allocated.start_at < other.end_at
+        and allocated.end_at > other.start_at
 )
 
 select

@@ -23,7 +23,7 @@ with labelled as (
     from day.owner_gap
 ),
 
-stated as (
+authoritative as (
     select distinct
         cluster,
         namespace,
@@ -37,16 +37,16 @@ stated as (
 met as (
     select
         labelled.*,
-        stated.pod_uid as stated_uid,
-        stated.start_at as stated_start_at,
-        stated.end_at as stated_end_at
+        authoritative.pod_uid as stated_uid,
+        authoritative.start_at as stated_start_at,
+        authoritative.end_at as stated_end_at
     from labelled
-    inner join stated
+    inner join authoritative
         using (cluster, namespace, pod)
     where
-        labelled.pod_uid in ('', stated.pod_uid)
-        and labelled.start_at < stated.end_at
-        and labelled.end_at > stated.start_at
+        labelled.pod_uid in ('', authoritative.pod_uid)
+        and labelled.start_at < authoritative.end_at
+        and labelled.end_at > authoritative.start_at
 ),
 
 -- What is left of a run: before, between and after what is stated.
@@ -64,16 +64,16 @@ open_end as (
         cut.*,
         least(
             cut.run_end_at,
-            coalesce(min(met.stated_start_at) filter (where met.stated_start_at >= cut.start_at) over piece, timestamp 'infinity')
+            coalesce(min(met.stated_start_at) filter (where met.stated_start_at >= cut.start_at) over part, timestamp 'infinity')
         ) as end_at,
         -- What is left of a run without a uid is its pod's, where it met one alone.
-        if(min(met.stated_uid) over piece = max(met.stated_uid) over piece, min(met.stated_uid) over piece, cut.pod_uid) as found_uid,
-        coalesce(bool_or(met.stated_start_at <= cut.start_at and met.stated_end_at > cut.start_at) over piece, false) as is_stated
+        if(min(met.stated_uid) over part = max(met.stated_uid) over part, min(met.stated_uid) over part, cut.pod_uid) as found_uid,
+        coalesce(bool_or(met.stated_start_at <= cut.start_at and met.stated_end_at > cut.start_at) over part, false) as is_stated
     from cut
     inner join met
         using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, is_absence)
     where cut.run_start_at = met.start_at
-    window piece as (
+    window part as (
         partition by
             cut.cluster, cut.device_uuid, cut.gpu_instance_id, cut.namespace, cut.pod, cut.pod_uid, cut.container, cut.run_start_at,
             cut.is_absence, cut.start_at

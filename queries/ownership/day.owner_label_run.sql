@@ -9,7 +9,7 @@
 -- params:
 -- source: exporter labels; kube-state-metrics, else looks at Kubernetes' state, for the pod's uid, start and end
 -- columns:
---   source  labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where looks do
+--   source  labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where snapshots do
 with claimed as (
     select run.*
     from day.owner_run as run
@@ -24,9 +24,9 @@ life as (
     from day.pod_life
     union all by name
     select
-        looked.*,
+        listed.*,
         'labels+snapshot' as source
-    from day.snapshot_life as looked
+    from day.snapshot_life as listed
     anti join day.pod_life
         using (cluster, namespace, pod)
 ),
@@ -62,7 +62,7 @@ matched as (
         run.start_at as run_start_at,
         if(run.pod_uid = '', greatest(run.start_at, bearer.named_from_at), run.start_at) as start_at,
         if(run.pod_uid = '', least(run.end_at, bearer.named_until_at), run.end_at) as end_at,
-        -- Looks that ended before the labels did do not tell how long it lived. The last look may reach past the next pod of its name,
+        -- Looks that ended before the labels did do not tell how long it lived. The last snapshot may reach past the next pod of its name,
         -- and its life does not.
         coalesce(
             bearer.ended_at,

@@ -20,7 +20,7 @@ with run as (
     from day.container_run
 ),
 
-told as (
+reported as (
     select distinct
         cluster,
         source,
@@ -41,24 +41,24 @@ told as (
 
 met as (
     select
-        told.* exclude (namespace, pod, pod_uid, container, named_at),
-        told.container as told_container,
+        reported.* exclude (namespace, pod, pod_uid, container, named_at),
+        reported.container as told_container,
         run.* exclude (cluster)
-    from told
+    from reported
     inner join run
         using (cluster, pod_uid)
     union all by name
     select
-        told.* exclude (namespace, pod, pod_uid, container, named_at),
-        told.container as told_container,
+        reported.* exclude (namespace, pod, pod_uid, container, named_at),
+        reported.container as told_container,
         run.* exclude (cluster)
-    from told
+    from reported
     inner join run
         using (cluster, namespace, pod)
     where
-        told.named_at >= run.start_at
-        and told.named_at < run.end_at
-        and told.pod_uid = ''
+        reported.named_at >= run.start_at
+        and reported.named_at < run.end_at
+        and reported.pod_uid = ''
 ),
 
 given as (
@@ -99,7 +99,7 @@ seen as (
     from lake.device_label
 ),
 
-offered as (
+allocatable as (
     select
         cluster,
         driver,
@@ -119,7 +119,7 @@ found as (
             nullif(regexp_extract(given.device_id, '^(?:MIG-)?(GPU-[^/]+)', 1), ''),
             label.device_uuid,
             seen.device_uuid,
-            offered.device_uuid
+            allocatable.device_uuid
         ) as device_uuid,
         coalesce(
             nullif(regexp_extract(given.device_id, '^MIG-GPU-[^/]+/(\d+)/', 1), ''),
@@ -135,15 +135,15 @@ found as (
         on
             given.cluster = seen.cluster
             and given.device_id = seen.device_uuid
-    left join offered
+    left join allocatable
         on
-            given.cluster = offered.cluster
-            and given.driver = offered.driver
-            and given.pool = offered.pool
-            and given.device = offered.device
+            given.cluster = allocatable.cluster
+            and given.driver = allocatable.driver
+            and given.pool = allocatable.pool
+            and given.device = allocatable.device
 ),
 
-held as (
+allocated as (
     select
         cluster,
         source,
@@ -170,7 +170,7 @@ followed as (
             order by start_at
             range between interval 1 millisecond following and unbounded following
         ) as next_start_at
-    from held
+    from allocated
 )
 
 select

@@ -3,7 +3,7 @@
 -- Grants are resource claims and, of pods without them, what Koordinator or the kubelet says. Parts are of a capacity: 60 percent of the memory and
 -- 60 of the cores go together. Whoever has the whole has all of each; beside it any other is too much, be its part unknown: a share of
 -- unknown size, a replica of a shared device, an instance of the GPU. Watching takes no part.
--- Only time in which each grant surely stood counts: one that ended between two looks ended at the first.
+-- Only time in which each grant surely stood counts: one that ended between two snapshots ended at the first.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.authoritative_use, day.claim_share, day.container_run, day.device_grant, facts.claim_device, lake.pod_device
@@ -55,19 +55,19 @@ part as (
 
 given as (
     select
-        held.cluster,
-        held.device_uuid,
-        held.gpu_instance_id,
-        held.claim_uid as grant_key,
-        held.share_id,
-        'claim ' || held.namespace || '/' || held.claim as grant_name,
-        if(held.share_id = '', map([''], [1.0::double]), coalesce(share.capacity_ratios, map([''], [0.0::double]))) as capacity_ratios,
-        held.start_at,
-        held.end_at - to_milliseconds(round(held.end_uncertainty_seconds * 1000)::bigint) as end_at
-    from facts.claim_device as held
+        allocated.cluster,
+        allocated.device_uuid,
+        allocated.gpu_instance_id,
+        allocated.claim_uid as grant_key,
+        allocated.share_id,
+        'claim ' || allocated.namespace || '/' || allocated.claim as grant_name,
+        if(allocated.share_id = '', map([''], [1.0::double]), coalesce(share.capacity_ratios, map([''], [0.0::double]))) as capacity_ratios,
+        allocated.start_at,
+        allocated.end_at - to_milliseconds(round(allocated.end_uncertainty_seconds * 1000)::bigint) as end_at
+    from facts.claim_device as allocated
     left join day.claim_share as share
         using (cluster, namespace, claim_uid, driver, pool, device, share_id, request)
-    where held.claim_uid != '' and held.device_uuid != '' and held.gpu_instance_id is not null and not held.is_admin_access
+    where allocated.claim_uid != '' and allocated.device_uuid != '' and allocated.gpu_instance_id is not null and not allocated.is_admin_access
     union all by name
     select
         use.cluster,
@@ -116,7 +116,7 @@ change as (
     from unit
 ),
 
-piece as (
+slot as (
     select
         *,
         lead(start_at) over (
@@ -128,17 +128,17 @@ piece as (
 
 taken as (
     select
-        piece.*,
+        slot.*,
         unit.grant_key,
         unit.grant_name,
         unit.share_id,
         unnest(map_entries(unit.capacity_ratios), recursive := true)
-    from piece
+    from slot
     inner join unit
         using (cluster, device_uuid, gpu_instance_id)
     where
-        piece.start_at >= unit.start_at
-        and piece.end_at <= unit.end_at
+        slot.start_at >= unit.start_at
+        and slot.end_at <= unit.end_at
 ),
 
 -- By capacity, '' is the whole: several requests of one claim have it once.

@@ -17,7 +17,7 @@ with holder as (
     from facts.ownership
 ),
 
-told as (
+reported as (
     select
         *,
         1 as rank
@@ -34,12 +34,12 @@ select
     holder.namespace,
     holder.pod,
     holder.pod_uid,
-    arg_max(told.outcome, (told.outcome != 'running', told.rank, told.listed_until_at)) as outcome,
-    max(told.listed_until_at) as seen_at
+    arg_max(reported.outcome, (reported.outcome != 'running', reported.rank, reported.listed_until_at)) as outcome,
+    max(reported.listed_until_at) as seen_at
 from holder
-inner join told
+inner join reported
     using (cluster, namespace, pod)
 where
-    told.outcome is not null and told.listed_until_at is not null
-    and (holder.pod_uid = told.pod_uid or holder.pod_uid = '')
+    reported.outcome is not null and reported.listed_until_at is not null
+    and (holder.pod_uid = reported.pod_uid or holder.pod_uid = '')
 group by holder.cluster, holder.namespace, holder.pod, holder.pod_uid

@@ -75,7 +75,7 @@ request as (
     where consumer_resource = 'pods'
 ),
 
-asked as (
+requested as (
     select
         cluster,
         namespace,
@@ -96,14 +96,14 @@ collected as (
 judged as (
     select
         named.*,
-        coalesce(asked.has_asked, false) as has_asked,
+        coalesce(requested.has_asked, false) as has_asked,
         -- What requests nothing at all has no row: a DaemonSet's pod is known to, where others' requests are.
-        asked.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
+        requested.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
         scraped.host is not null and coalesce(info.pod_ip != info.host_ip, true) as is_scraped
     from named
     left join info
         using (cluster, namespace, pod)
-    left join asked
+    left join requested
         using (cluster, namespace, pod)
     left join collected
         using (cluster)

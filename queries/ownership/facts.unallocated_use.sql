@@ -9,7 +9,7 @@
 -- source: exporter labels against resource claims, Koordinator's annotation and the kubelet's word
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, given_devices
 --   device_uuid    UUID of the physical GPU on which it is named
---   start_at       UTC, start of the span in which it was named there and given others
+--   start_at       UTC, start of the interval in which it was named there and given others
 --   source         what says which devices it was given
 --   given_devices  UUIDs of those, sorted
 with met as (
@@ -19,22 +19,22 @@ with met as (
         run.gpu_instance_id,
         run.namespace,
         run.pod,
-        stated.pod_uid,
+        authoritative.pod_uid,
         run.container,
         run.start_at as run_start_at,
-        greatest(run.start_at, min(stated.start_at)) as start_at,
-        least(run.end_at, max(stated.end_at)) as end_at,
-        string_agg(distinct stated.source, ', ' order by stated.source) as source,
-        list_sort(list(distinct stated.device_uuid)) as given_devices
+        greatest(run.start_at, min(authoritative.start_at)) as start_at,
+        least(run.end_at, max(authoritative.end_at)) as end_at,
+        string_agg(distinct authoritative.source, ', ' order by authoritative.source) as source,
+        list_sort(list(distinct authoritative.device_uuid)) as given_devices
     from day.owner_label_run as run
-    inner join day.authoritative_use as stated
+    inner join day.authoritative_use as authoritative
         using (cluster, namespace, pod)
     where
-        run.pod_uid in ('', stated.pod_uid)
-        and run.start_at < stated.end_at
-        and run.end_at > stated.start_at
+        run.pod_uid in ('', authoritative.pod_uid)
+        and run.start_at < authoritative.end_at
+        and run.end_at > authoritative.start_at
     group by
-        run.cluster, run.device_uuid, run.gpu_instance_id, run.namespace, run.pod, stated.pod_uid, run.container, run.start_at, run.end_at
+        run.cluster, run.device_uuid, run.gpu_instance_id, run.namespace, run.pod, authoritative.pod_uid, run.container, run.start_at, run.end_at
 )
 
 select * exclude (run_start_at)

@@ -19,8 +19,8 @@
 --   reported_share_native   fair share that the system says; null where it says none
 --   amount_source           workloads of Kueue, pods, or what the system says: series or status
 with term as (
-    select span.*
-    from day.quota_terms as span
+    select period.*
+    from day.quota_terms as period
     semi join day.quota_unit
         using (system, resource)
 ),
@@ -82,11 +82,11 @@ way as (
             ) then 'workloads'
             when exists (
                 select 1
-                from day.quota_ask as span
+                from day.quota_ask as period
                 where
-                    span.cluster = known.cluster
-                    and span.system = known.system
-                    and span.resource = known.resource
+                    period.cluster = known.cluster
+                    and period.system = known.system
+                    and period.resource = known.resource
             ) then 'pods'
             when bool_or(reported.field = 'delivered') then max(reported.source) filter (where reported.field = 'delivered')
             when known.system in ('nos', 'scheduler-plugins', 'kubernetes') or by_pods.cluster is not null then 'pods'
@@ -251,7 +251,7 @@ waiting_count as (
     from waiting_growth
 ),
 
-waiting_stretch as (
+waiting_step as (
     select
         *,
         lead(start_at, 1, 'infinity'::timestamp) over (
@@ -270,15 +270,15 @@ waiting as (
         summed.flavor,
         summed.quota,
         summed.start_at,
-        min(stretch.amount_native) as waiting_native,
-        min(stretch.pod_native) as waiting_pod_native
+        min(run.amount_native) as waiting_native,
+        min(run.pod_native) as waiting_pod_native
     from summed
-    inner join waiting_stretch as stretch
+    inner join waiting_step as run
         using (cluster, system, resource, flavor, quota)
     where
-        summed.start_at >= stretch.start_at
-        and summed.start_at < stretch.end_at
-        and summed.demanded > summed.delivered and stretch.pod_count > 0
+        summed.start_at >= run.start_at
+        and summed.start_at < run.end_at
+        and summed.demanded > summed.delivered and run.pod_count > 0
     group by all
 ),
 

@@ -18,7 +18,7 @@ with counted as (
     where watched = 'workloads'
 ),
 
-asked as (
+requested as (
     select
         run.* exclude (namespace, workload, requests),
         run.workload_uid || '/' || run.attempt as ask,
@@ -29,25 +29,25 @@ asked as (
 
 workload as (
     select
-        asked.cluster,
+        requested.cluster,
         'kueue' as system,
-        asked.cluster_queue as quota,
-        asked.part.resource,
-        coalesce(nullif(asked.part.flavor, ''), placed.flavor) as flavor,
-        asked.ask,
-        asked.queued_at as created_at,
-        asked.reserved_at as bound_at,
-        asked.ended_at,
-        asked.priority,
-        sum(asked.part.amount) as amount_native,
-        min(asked.part.amount / nullif(asked.part.pod_count, 0)) as pod_native
-    from asked
+        requested.cluster_queue as quota,
+        requested.part.resource,
+        coalesce(nullif(requested.part.flavor, ''), placed.flavor) as flavor,
+        requested.ask,
+        requested.queued_at as created_at,
+        requested.reserved_at as bound_at,
+        requested.ended_at,
+        requested.priority,
+        sum(requested.part.amount) as amount_native,
+        min(requested.part.amount / nullif(requested.part.pod_count, 0)) as pod_native
+    from requested
     left join day.quota_placement as placed
         on
-            asked.cluster = placed.cluster
-            and asked.cluster_queue = placed.quota
-            and asked.part.resource = placed.resource
-            and asked.part.placement = placed.placement
+            requested.cluster = placed.cluster
+            and requested.cluster_queue = placed.quota
+            and requested.part.resource = placed.resource
+            and requested.part.placement = placed.placement
     group by all
 ),
 
@@ -61,10 +61,10 @@ group_seen as (
         max(object.spec ->> '$.queue') as queue,
         any_value((object.spec -> '$.minResources')::map (varchar, varchar)) as amounts,
         min(object.created_at)::timestamp as created_at,
-        min(look.observed_at) filter (where coalesce(object.status ->> '$.phase', 'Pending') not in ('Pending', 'Inqueue')) as over_at,
-        if(arg_max(look.is_followed, look.observed_at), max(look.stands_until_at), null) as gone_at
+        min(snapshot.observed_at) filter (where coalesce(object.status ->> '$.phase', 'Pending') not in ('Pending', 'Inqueue')) as over_at,
+        if(arg_max(snapshot.is_followed, snapshot.observed_at), max(snapshot.stands_until_at), null) as gone_at
     from lake.quota as object
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, kind, observed_at)
     where object.kind = 'podgroups.scheduling.volcano.sh'
     group by all
@@ -100,14 +100,14 @@ claim_seen as (
         claim.namespace,
         claim.claim_uid,
         any_value(claim.requests) as requests,
-        coalesce(min(claim.created_at)::timestamp, min(look.observed_at)) as created_at,
-        coalesce(min(claim.allocated_at)::timestamp, min(look.observed_at) filter (where claim.is_allocated)) as allocated_at,
-        if(arg_max(look.is_followed, look.observed_at), max(look.stands_until_at), null) as gone_at
+        coalesce(min(claim.created_at)::timestamp, min(snapshot.observed_at)) as created_at,
+        coalesce(min(claim.allocated_at)::timestamp, min(snapshot.observed_at) filter (where claim.is_allocated)) as allocated_at,
+        if(arg_max(snapshot.is_followed, snapshot.observed_at), max(snapshot.stands_until_at), null) as gone_at
     from lake.claim as claim
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     where
-        look.kind = 'resourceclaims.resource.k8s.io'
+        snapshot.kind = 'resourceclaims.resource.k8s.io'
         and not claim.is_extended_resource
     group by all
 ),

@@ -14,7 +14,7 @@ with system as (
     from day.quota_terms
 ),
 
-offer as (
+allocatable as (
     select
         node.* exclude (resource),
         native.*
@@ -39,7 +39,7 @@ change as (
         resource,
         start_at,
         amount_native::decimal(38, 9) as growth_native
-    from offer
+    from allocatable
     union all
     select
         cluster,
@@ -47,7 +47,7 @@ change as (
         resource,
         end_at as start_at,
         -amount_native::decimal(38, 9) as growth_native
-    from offer
+    from allocatable
 ),
 
 changed as (

@@ -10,8 +10,8 @@
 -- columns:
 --   scope     the quota, where its instants are its own; else ''
 with term as (
-    select span.*
-    from day.quota_terms as span
+    select step.*
+    from day.quota_terms as step
     semi join day.quota_unit
         using (system, resource)
 ),
@@ -42,7 +42,7 @@ waited as (
     group by all
 ),
 
-told as (
+reported as (
     select
         subject.*,
         watch.start_at,
@@ -64,9 +64,9 @@ told as (
         using (cluster, system, resource, flavor)
 ),
 
-span as (
+step as (
     select *
-    from told
+    from reported
     union
     select
         cluster,
@@ -94,7 +94,7 @@ select
     flavor,
     scope,
     unnest([start_at, end_at]) as start_at
-from span
+from step
 union
 select
     cluster,
@@ -103,7 +103,7 @@ select
     flavor,
     scope,
     unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as start_at
-from told
+from reported
 union
 select
     cluster,

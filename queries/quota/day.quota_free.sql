@@ -29,7 +29,7 @@ size as (
     where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
 ),
 
-held as (
+allocated as (
     select
         pod.*,
         pod.bound_at as start_at,
@@ -41,7 +41,7 @@ held as (
     where pod.node_name != '' and pod.bound_at is not null and gpus.amount > 0
 ),
 
-offered as (
+allocatable as (
     select
         node.* exclude (resource, offered_native),
         node.resource like 'koordinator%' as is_other_name,
@@ -53,22 +53,22 @@ offered as (
 ),
 
 -- Under Koordinator's names only where the node has no others.
-span as (
+step as (
     select * exclude (is_other_name)
-    from offered
+    from allocatable
     where not is_other_name
     union all
     select
-        offered.cluster,
-        offered.node_name,
-        offered.start_at,
-        offered.end_at,
-        max(offered.amount) as amount
-    from offered
-    anti join offered as device
+        allocatable.cluster,
+        allocatable.node_name,
+        allocatable.start_at,
+        allocatable.end_at,
+        max(allocatable.amount) as amount
+    from allocatable
+    anti join allocatable as device
         on
-            offered.cluster = device.cluster
-            and offered.node_name = device.node_name
+            allocatable.cluster = device.cluster
+            and allocatable.node_name = device.node_name
             and not device.is_other_name
     group by all
     union all
@@ -78,8 +78,8 @@ span as (
         start_at,
         end_at,
         amount
-    from held
-    semi join offered
+    from allocated
+    semi join allocatable
         using (cluster, node_name)
 ),
 
@@ -91,7 +91,7 @@ change as (
             { 'at': start_at, 'growth': amount },
             { 'at': end_at, 'growth': -amount }
         ]) as event
-    from span
+    from step
 ),
 
 changed as (

@@ -6,7 +6,7 @@
 -- source: kube_pod_labels (label_nos_nebuly_com_capacity); Pod label nos.nebuly.com/capacity
 -- columns:
 --   label     in-quota or over-quota
-with told as (
+with reported as (
     select
         series.cluster,
         series.pod_uid,
@@ -19,27 +19,27 @@ with told as (
     where series.signal = 'kube_pod_labels' and series.pod_uid != '' and coalesce(label, '') != ''
 ),
 
-looked as (
+listed as (
     select
         pod.cluster,
         pod.pod_uid,
         pod.labels['nos.nebuly.com/capacity'] as label,
-        look.observed_at as start_at,
-        look.stands_until_at as end_at
+        snapshot.observed_at as start_at,
+        snapshot.stands_until_at as end_at
     from lake.pod
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     where
-        look.kind = 'pods'
-        and coalesce(label, '') != '' and (pod.cluster, pod.pod_uid) not in (select (told.cluster, told.pod_uid) from told)
+        snapshot.kind = 'pods'
+        and coalesce(label, '') != '' and (pod.cluster, pod.pod_uid) not in (select (reported.cluster, reported.pod_uid) from reported)
 ),
 
-span as (
+step as (
     select *
-    from told
+    from reported
     union all
     select *
-    from looked
+    from listed
 ),
 
 cut as (
@@ -52,7 +52,7 @@ cut as (
             partition by cluster, pod_uid
             order by start_at
         )) as end_at
-    from span
+    from step
     group by cluster, pod_uid, start_at
 )
 

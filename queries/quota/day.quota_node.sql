@@ -21,7 +21,7 @@ with offer as (
     where offer.signal = 'kube_node_status_allocatable' and regexp_matches(offer.resource, '_(com|sh|ai|io)_')
 ),
 
-told as (
+reported as (
     select
         offer.*,
         sample.seen_at::timestamp as start_at,
@@ -32,21 +32,21 @@ told as (
         using (cluster, series_id)
 ),
 
-looked as (
+listed as (
     select
         node.*,
         unnest(map_entries(node.allocatable)) as offered,
-        look.observed_at as start_at,
-        look.stands_until_at as end_at
+        snapshot.observed_at as start_at,
+        snapshot.stands_until_at as end_at
     from lake.node
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     where
-        look.kind = 'nodes'
-        and node.cluster not in (select told.cluster from told)
+        snapshot.kind = 'nodes'
+        and node.cluster not in (select reported.cluster from reported)
 ),
 
-span as (
+step as (
     select
         cluster,
         node_name,
@@ -54,7 +54,7 @@ span as (
         start_at,
         max(end_at) as end_at,
         max(amount) as amount
-    from told
+    from reported
     group by all
     union all
     select
@@ -64,7 +64,7 @@ span as (
         start_at,
         end_at,
         offered.value as amount
-    from looked
+    from listed
     where contains(offered.key, '/') and offered.value is not null
 ),
 
@@ -72,7 +72,7 @@ marked as (
     select
         * exclude (end_at),
         least(end_at, lead(start_at) over one) as end_at
-    from span
+    from step
     window one as (
         partition by cluster, node_name, resource
         order by start_at

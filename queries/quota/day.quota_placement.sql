@@ -6,7 +6,7 @@
 -- reads:  day.quota_flavor, day.quota_pod, day.workload_run
 -- params:
 -- source: ClusterQueue and ResourceFlavor objects; node selector and affinity of pods and of Workloads' pod sets
-with asked as (
+with requested as (
     select
         cluster,
         placement
@@ -30,7 +30,7 @@ known as (
         from_json(
             coalesce(nullif(placement, ''), '[[]]'), '[[{"key":"VARCHAR","operator":"VARCHAR","values":["VARCHAR"]}]]'
         ) as alternatives
-    from asked
+    from requested
     group by all
 ),
 

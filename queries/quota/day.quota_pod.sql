@@ -16,7 +16,7 @@
 --   volcano_queue      Volcano: queue that it names
 --   kai_queue          KAI: queue that it names
 --   koordinator_quota  Koordinator: quota that it names
-with looked as (
+with listed as (
     select
         pod.cluster,
         pod_uid,
@@ -55,28 +55,28 @@ snapshot as (
         coalesce(finished_at, over_at, gone_at) as ended_at,
         coalesce(try_cast(annotations['gpu-fraction'] as double), 0)
         * coalesce(try_cast(annotations['gpu-fraction-num-devices'] as double), 1) as fraction_gpus
-    from looked
+    from listed
 ),
 
 asked as (
     select
-        ask.cluster,
-        ask.pod_uid,
-        ask.series_id,
-        ask.signal = 'kube_pod_init_container_resource_requests' as is_init,
+        request.cluster,
+        request.pod_uid,
+        request.series_id,
+        request.signal = 'kube_pod_init_container_resource_requests' as is_init,
         coalesce(name.resource, case
-            when ask.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || ask.resource[15:]
-            else regexp_replace(ask.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
+            when request.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || request.resource[15:]
+            else regexp_replace(request.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
         end) as resource
-    from day.kube_series as ask
+    from day.kube_series as request
     left join day.accelerator_resource as name
         on
-            ask.cluster = name.cluster
-            and ask.resource = name.written_as
+            request.cluster = name.cluster
+            and request.resource = name.written_as
     where
-        ask.signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
-        and ask.pod_uid != ''
-        and regexp_matches(ask.resource, '_(com|sh|ai|io)_')
+        request.signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
+        and request.pod_uid != ''
+        and regexp_matches(request.resource, '_(com|sh|ai|io)_')
 ),
 
 -- A container's request does not change; several series of it are its copies by several scrape targets.
@@ -127,7 +127,7 @@ labelled as (
 ),
 
 -- A uid that the exporter's targets list twice, once relabelled, is one pod.
-told as (
+reported as (
     select
         life.cluster,
         life.pod_uid,
@@ -153,14 +153,14 @@ placed as (
 
 merged as (
     select
-        coalesce(snapshot.cluster, told.cluster) as cluster,
-        coalesce(snapshot.namespace, told.namespace) as namespace,
-        coalesce(snapshot.pod, told.pod) as pod,
-        coalesce(snapshot.pod_uid, told.pod_uid) as pod_uid,
-        least(snapshot.created_at, told.created_at) as created_at,
-        coalesce(snapshot.bound_at, told.bound_at) as bound_at,
-        coalesce(snapshot.running_at, told.running_at) as running_at,
-        least(snapshot.ended_at, told.ended_at) as ended_at,
+        coalesce(snapshot.cluster, reported.cluster) as cluster,
+        coalesce(snapshot.namespace, reported.namespace) as namespace,
+        coalesce(snapshot.pod, reported.pod) as pod,
+        coalesce(snapshot.pod_uid, reported.pod_uid) as pod_uid,
+        least(snapshot.created_at, reported.created_at) as created_at,
+        coalesce(snapshot.bound_at, reported.bound_at) as bound_at,
+        coalesce(snapshot.running_at, reported.running_at) as running_at,
+        least(snapshot.ended_at, reported.ended_at) as ended_at,
         coalesce(snapshot.end_reason, '') as end_reason,
         coalesce(nullif(snapshot.node_name, ''), placed.node_name, '') as node_name,
         snapshot.priority,
@@ -183,20 +183,20 @@ merged as (
             snapshot.labels['quota.scheduling.koordinator.sh/name'], labelled.koordinator_quota, ''
         ) as koordinator_quota
     from snapshot
-    full outer join told
+    full outer join reported
         using (cluster, pod_uid)
     left join requested
         on
-            coalesce(snapshot.cluster, told.cluster) = requested.cluster
-            and coalesce(snapshot.pod_uid, told.pod_uid) = requested.pod_uid
+            coalesce(snapshot.cluster, reported.cluster) = requested.cluster
+            and coalesce(snapshot.pod_uid, reported.pod_uid) = requested.pod_uid
     left join labelled
         on
-            coalesce(snapshot.cluster, told.cluster) = labelled.cluster
-            and coalesce(snapshot.pod_uid, told.pod_uid) = labelled.pod_uid
+            coalesce(snapshot.cluster, reported.cluster) = labelled.cluster
+            and coalesce(snapshot.pod_uid, reported.pod_uid) = labelled.pod_uid
     left join placed
         on
-            coalesce(snapshot.cluster, told.cluster) = placed.cluster
-            and coalesce(snapshot.pod_uid, told.pod_uid) = placed.pod_uid
+            coalesce(snapshot.cluster, reported.cluster) = placed.cluster
+            and coalesce(snapshot.pod_uid, reported.pod_uid) = placed.pod_uid
 )
 
 select

@@ -22,10 +22,10 @@ with status as (
             { 'field': 'demanded', 'amount': demanded },
             { 'field': 'fair_share', 'amount': fair_share }
         ]) as said,
-        look.observed_at as start_at,
-        look.stands_until_at as end_at
+        snapshot.observed_at as start_at,
+        snapshot.stands_until_at as end_at
     from lake.quota_term as term
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, kind, observed_at)
     where term.quota != ''
     qualify row_number() over (

@@ -94,7 +94,7 @@ said as (
     where not isnan(sample.value)
 ),
 
-told as (
+reported as (
     select *
     from said
     qualify
@@ -109,7 +109,7 @@ instant as (
         * exclude (series_id, end_at, amount_native),
         max(end_at) as reach_at,
         max(amount_native) as amount_native
-    from told
+    from reported
     group by all
 ),
 

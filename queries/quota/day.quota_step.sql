@@ -28,12 +28,12 @@
 --   is_capped                demand waits because the hard limit is reached; null where unknown
 with joined as (
     select
-        moment.*,
+        amount.*,
         unit.gpus_per_native,
         unit.native_unit,
-        coalesce(moment.reported_share_native, share.fair_share_native) as fair_share_native,
+        coalesce(amount.reported_share_native, share.fair_share_native) as fair_share_native,
         case
-            when moment.reported_share_native is not null then 'reported'
+            when amount.reported_share_native is not null then 'reported'
             when share.fair_share_native is not null then 'rules'
             else ''
         end as share_source,
@@ -41,14 +41,14 @@ with joined as (
         capacity.capacity_native,
         lending.lent_native as tree_lent_native,
         lending.others_borrowed_native as tree_others_borrowed_native,
-        if(moment.start_at < free.end_at, free.free_gpus, null) / unit.gpus_per_native as fitting_native,
-        case moment.system
-            when 'kueue' then coalesce(nullif(moment.parent, ''), moment.quota)
-            when 'koordinator' then moment.tree
-            when 'kubernetes' then moment.quota
+        if(amount.start_at < free.end_at, free.free_gpus, null) / unit.gpus_per_native as fitting_native,
+        case amount.system
+            when 'kueue' then coalesce(nullif(amount.parent, ''), amount.quota)
+            when 'koordinator' then amount.tree
+            when 'kubernetes' then amount.quota
             else ''
         end as pool
-    from day.quota_amount as moment
+    from day.quota_amount as amount
     inner join day.quota_unit as unit
         using (system, resource)
     left join day.quota_share as share
@@ -57,16 +57,16 @@ with joined as (
         using (cluster, system, resource, flavor, quota, start_at)
     left join day.quota_capacity as capacity
         on
-            moment.cluster = capacity.cluster
-            and moment.system = capacity.system
-            and moment.resource = capacity.resource
-            and moment.start_at >= capacity.start_at
-            and moment.start_at < capacity.end_at
+            amount.cluster = capacity.cluster
+            and amount.system = capacity.system
+            and amount.resource = capacity.resource
+            and amount.start_at >= capacity.start_at
+            and amount.start_at < capacity.end_at
     asof left join day.quota_free as free
         on
-            moment.cluster = free.cluster
-            and round(moment.waiting_pod_native * unit.gpus_per_native, 6) = free.request_gpus
-            and moment.start_at >= free.start_at
+            amount.cluster = free.cluster
+            and round(amount.waiting_pod_native * unit.gpus_per_native, 6) = free.request_gpus
+            and amount.start_at >= free.start_at
 ),
 
 pooled as (

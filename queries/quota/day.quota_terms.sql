@@ -1,8 +1,8 @@
 -- Terms of each quota and resource over time: runs of constant terms.
 --
 -- The scheduler's own series serve first, then the objects as they were looked at. What an object says stands from the last change of
--- its spec on, where its managed fields tell of it, and until the next look; two looks that find it equal say that it was so between
--- them, however far apart they are (inferred); else looks more than 15 minutes apart leave unknown time.
+-- its spec on, where its managed fields tell of it, and until the next snapshot; two snapshots that find it equal say that it was so between
+-- them, however far apart they are (inferred); else snapshots more than 15 minutes apart leave unknown time.
 --
 -- grain:  cluster, system, quota, resource, flavor, start_at
 -- reads:  day.quota_series, day.state_snapshot, lake.quota_term
@@ -14,11 +14,11 @@
 --   borrowing_limit_native  Kueue: most that it may borrow; null where there is no limit
 --   lending_limit_native    Kueue: most that it lends; null where all may be lent
 --   source                  series, object, or both
---   certainty               certain, or inferred between looks that are far apart
+--   certainty               certain, or inferred between snapshots that are far apart
 with seen as (
     select
         term.*,
-        look.stands_until_at,
+        snapshot.stands_until_at,
         (
             term.uid, parent, is_parent, tree, namespaces, priority, may_lend,
             guaranteed, cap, weight, deserved, borrowing_limit, lending_limit
@@ -26,7 +26,7 @@ with seen as (
         term.observed_at::timestamp as look_at,
         least(coalesce(greatest(term.changed_at, term.created_at)::timestamp, look_at), look_at) as since_at
     from lake.quota_term as term
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, kind, observed_at)
     where term.quota != ''
     qualify row_number() over (
@@ -49,7 +49,7 @@ beside as (
     )
 ),
 
--- Where it was seen before as it is, the stretch goes on from there.
+-- Where it was seen before as it is, the interval goes on from there.
 object as (
     select
         *,
@@ -99,7 +99,7 @@ slice as (
     from edge
 ),
 
-told as (
+reported as (
     select
         slice.* exclude (end_at),
         max(series.parent) as parent,
@@ -122,8 +122,8 @@ told as (
 put as (
     select
         slice.*,
-        coalesce(nullif(object.parent, ''), told.parent, '') as parent,
-        coalesce(object.is_parent, false) or coalesce(told.is_parent, false) as is_parent,
+        coalesce(nullif(object.parent, ''), reported.parent, '') as parent,
+        coalesce(object.is_parent, false) or coalesce(reported.is_parent, false) as is_parent,
         coalesce(object.tree, '') as tree,
         case
             when object.namespaces is not null then object.namespaces
@@ -134,19 +134,19 @@ put as (
         coalesce(object.may_lend, true) as may_lend,
         coalesce(object.uid, '') as uid,
         object.created_at::timestamp as created_at,
-        coalesce(told.guaranteed, object.guaranteed) as guaranteed_native,
-        nullif(coalesce(told.borrowing_limit, object.borrowing_limit), 1e999) as borrowing_limit_native,
-        nullif(coalesce(told.lending_limit, object.lending_limit), 1e999) as lending_limit_native,
+        coalesce(reported.guaranteed, object.guaranteed) as guaranteed_native,
+        nullif(coalesce(reported.borrowing_limit, object.borrowing_limit), 1e999) as borrowing_limit_native,
+        nullif(coalesce(reported.lending_limit, object.lending_limit), 1e999) as lending_limit_native,
         if(
-            told.borrowing_limit is not null,
-            nullif(guaranteed_native + told.borrowing_limit, 1e999),
-            nullif(coalesce(told.cap, object.cap), 1e999)
+            reported.borrowing_limit is not null,
+            nullif(guaranteed_native + reported.borrowing_limit, 1e999),
+            nullif(coalesce(reported.cap, object.cap), 1e999)
         ) as cap_native,
-        object.start_at is not null or told.cap is not null or told.borrowing_limit is not null as is_cap_known,
-        coalesce(told.weight, object.weight) as weight,
+        object.start_at is not null or reported.cap is not null or reported.borrowing_limit is not null as is_cap_known,
+        coalesce(reported.weight, object.weight) as weight,
         object.deserved as deserved_native,
         case
-            when told.cluster is null then 'object'
+            when reported.cluster is null then 'object'
             when object.cluster is null then 'series'
             else 'both'
         end as source,
@@ -161,18 +161,18 @@ put as (
             and slice.flavor = object.flavor
             and slice.start_at >= object.start_at
             and slice.start_at < object.end_at
-    left join told
+    left join reported
         on
-            slice.cluster = told.cluster
-            and slice.system = told.system
-            and slice.quota = told.quota
-            and slice.resource = told.resource
-            and slice.flavor = told.flavor
-            and slice.start_at = told.start_at
-    where slice.end_at is not null and (object.cluster is not null or told.cluster is not null)
+            slice.cluster = reported.cluster
+            and slice.system = reported.system
+            and slice.quota = reported.quota
+            and slice.resource = reported.resource
+            and slice.flavor = reported.flavor
+            and slice.start_at = reported.start_at
+    where slice.end_at is not null and (object.cluster is not null or reported.cluster is not null)
 ),
 
--- Equal stretches that follow each other are one.
+-- Equal intervals that follow each other are one.
 marked as (
     select
         *,

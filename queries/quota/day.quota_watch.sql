@@ -7,7 +7,7 @@
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
 -- columns:
 --   watched   pods, or workloads of Kueue
-with span as (
+with step as (
     select distinct
         sample.cluster,
         'pods' as watched,
@@ -32,5 +32,5 @@ select
     watched,
     min(start_at) as start_at,
     max(end_at) as end_at
-from numbered_runs(span, (cluster, watched))
+from numbered_runs(step, (cluster, watched))
 group by cluster, watched, run_number

@@ -16,13 +16,13 @@
 with seen as (
     select
         workload.*,
-        look.observed_at as look_at,
-        look.stands_until_at,
-        look.is_followed
+        snapshot.observed_at as look_at,
+        snapshot.stands_until_at,
+        snapshot.is_followed
     from lake.workload as workload
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
-    where look.kind = 'workloads.kueue.x-k8s.io'
+    where snapshot.kind = 'workloads.kueue.x-k8s.io'
 ),
 
 local_queue as (
@@ -95,7 +95,7 @@ loss as (
     group by all
 ),
 
-held as (
+allocated as (
     select
         *,
         lead(reserved_at) over (
@@ -107,18 +107,18 @@ held as (
 
 holding as (
     select
-        held.*,
+        allocated.*,
         min(loss.lost_at) as lost_at,
         arg_min(loss.eviction_reason, loss.lost_at) as eviction_reason,
         arg_min(loss.preemption_reason, loss.lost_at) as preemption_reason,
         arg_min(loss.preemptor_uid, loss.lost_at) as preemptor_uid
-    from held
+    from allocated
     left join loss
         on
-            held.cluster = loss.cluster
-            and held.workload_uid = loss.workload_uid
-            and loss.evicted_at > held.reserved_at
-            and loss.evicted_at <= coalesce(held.next_reserved_at, 'infinity'::timestamp)
+            allocated.cluster = loss.cluster
+            and allocated.workload_uid = loss.workload_uid
+            and loss.evicted_at > allocated.reserved_at
+            and loss.evicted_at <= coalesce(allocated.next_reserved_at, 'infinity'::timestamp)
     group by all
 ),
 

@@ -15,36 +15,36 @@
 --   recomputed_native_hours  ∫ the same from requests of pods and workloads, or by the scheduler's rules
 with pair as (
     select
-        moment.cluster,
-        moment.system,
-        moment.resource,
-        moment.flavor,
-        moment.quota,
+        amount.cluster,
+        amount.system,
+        amount.resource,
+        amount.flavor,
+        amount.quota,
         if(report.field = 'delivered', 'use', 'fair share') as measure,
-        date_trunc('hour', moment.start_at) as hour_start_at,
-        overlap_ms(moment.start_at, moment.end_at, report.start_at, report.end_at) / 1000 as seconds,
+        date_trunc('hour', amount.start_at) as hour_start_at,
+        overlap_ms(amount.start_at, amount.end_at, report.start_at, report.end_at) / 1000 as seconds,
         report.amount_native as reported_native,
         case
             when report.field = 'fair_share' then share.fair_share_native
-            when moment.amount_source not in ('pods', 'workloads') then null
-            when moment.system = 'kubernetes' then moment.demanded_native
-            else moment.delivered_native
+            when amount.amount_source not in ('pods', 'workloads') then null
+            when amount.system = 'kubernetes' then amount.demanded_native
+            else amount.delivered_native
         end as recomputed_native
-    from day.quota_amount as moment
+    from day.quota_amount as amount
     inner join day.quota_reported as report
         using (cluster, system, resource, flavor, quota)
     left join day.quota_share as share
         on
-            moment.cluster = share.cluster
-            and moment.system = share.system
-            and moment.resource = share.resource
-            and moment.flavor = share.flavor
-            and moment.quota = share.quota
-            and moment.start_at = share.start_at
+            amount.cluster = share.cluster
+            and amount.system = share.system
+            and amount.resource = share.resource
+            and amount.flavor = share.flavor
+            and amount.quota = share.quota
+            and amount.start_at = share.start_at
     where
         report.field in ('delivered', 'fair_share')
-        and report.start_at < moment.end_at
-        and report.end_at > moment.start_at
+        and report.start_at < amount.end_at
+        and report.end_at > amount.start_at
 )
 
 select

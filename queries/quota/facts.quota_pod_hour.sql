@@ -89,7 +89,7 @@ known as (
     where hour_start_at < end_at
 ),
 
-piece as (
+part as (
     select
         state.* exclude (span),
         known.hour_start_at,
@@ -120,7 +120,7 @@ exposed as (
             order by from_at, until_at
             rows between unbounded preceding and 1 preceding
         ) as any_until_at
-    from piece
+    from part
     where what in ('within min', 'fair share', 'same namespace')
 ),
 
@@ -166,7 +166,7 @@ summed as (
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'observed in-quota'), 0) / 1000 as observed_in_seconds,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'observed over-quota'), 0) / 1000 as observed_over_seconds,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'differs'), 0) / 1000 as differs_seconds
-    from piece
+    from part
     group by all
     having bool_or(what in ('waiting', 'held'))
 )

@@ -19,7 +19,7 @@ with seen as (
     group by all
 ),
 
-asked as (
+requested as (
     select
         * exclude (namespace, owner_name),
         unnest(requests) as part
@@ -28,15 +28,15 @@ asked as (
 
 size as (
     select
-        asked.cluster,
-        asked.workload_uid,
-        asked.attempt,
-        sum(asked.part.amount * unit.gpus_per_native) as request_gpus
-    from asked
+        requested.cluster,
+        requested.workload_uid,
+        requested.attempt,
+        sum(requested.part.amount * unit.gpus_per_native) as request_gpus
+    from requested
     inner join day.quota_unit as unit
         on
             unit.system = 'kueue'
-            and asked.part.resource = unit.resource
+            and requested.part.resource = unit.resource
     group by all
 ),
 

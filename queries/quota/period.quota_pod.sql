@@ -28,7 +28,7 @@ with pod as (
     group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
 ),
 
-held as (
+allocated as (
     select
         cluster,
         namespace,
@@ -44,20 +44,20 @@ held as (
 -- A pod that the telemetry knows by name alone is the one of that name; of several none.
 named as (
     select
-        held.*,
+        allocated.*,
         pod.system,
         pod.quota,
         pod.resource,
         pod.flavor,
         pod.pod_uid as uid
-    from held
+    from allocated
     inner join pod
         using (cluster, namespace, pod)
-    where held.pod_uid in ('', pod.pod_uid)
+    where allocated.pod_uid in ('', pod.pod_uid)
     qualify
-        held.pod_uid != ''
+        allocated.pod_uid != ''
         or count(*) over (
-            partition by held.cluster, held.namespace, held.pod, pod.system, pod.quota, pod.resource, pod.flavor
+            partition by allocated.cluster, allocated.namespace, allocated.pod, pod.system, pod.quota, pod.resource, pod.flavor
         ) = 1
 )
 

@@ -8,7 +8,7 @@
 -- source: day.quota_capacity, period.quota_outside, day.quota_amount
 -- columns:
 --   capacity_native  what there is to share, in the resource's own unit
-with offered as (
+with allocatable as (
     select distinct
         cluster,
         system,
@@ -17,7 +17,7 @@ with offered as (
 ),
 
 -- Several ResourceQuotas of a namespace hold the same pods.
-held as (
+allocated as (
     select
         cluster,
         system,
@@ -40,13 +40,13 @@ part as (
     from day.quota_capacity
     union all
     select
-        offered.*,
+        allocatable.*,
         outside.start_at,
         outside.end_at,
         0 as capacity_native,
         outside.held_gpus as outside_gpus,
         0 as held_native
-    from offered
+    from allocatable
     inner join period.quota_outside as outside
         using (cluster, system)
     union all
@@ -59,7 +59,7 @@ part as (
         0 as capacity_native,
         0 as outside_gpus,
         sum(held_native) as held_native
-    from held
+    from allocated
     group by cluster, system, resource, flavor, start_at, end_at
 ),
 

@@ -117,7 +117,7 @@ covered as (
 ),
 
 -- What is known for too little of the time is taken for unknown.
-told as (
+reported as (
     select
         * replace (
             if(has_demand, demanded_native_hours, null) as demanded_native_hours,
@@ -133,30 +133,30 @@ told as (
 
 shared as (
     select
-        told.*,
+        reported.*,
         guaranteed_native_hours / nullif(sum(if(is_parent, null, guaranteed_native_hours)) over (
-            partition by told.cluster, told.system, told.resource, told.flavor, pool
+            partition by reported.cluster, reported.system, reported.resource, reported.flavor, pool
         ), 0) as over_quota_share_ratio,
-        if(told.system = 'kubernetes', 'no_such_notion', 'unlimited') as guarantee_reason,
-        if(told.demand_seconds > 0, 'low_coverage', 'demand_unknown') as demand_reason,
-        coalesce(nullif(told.share_reason, ''), 'low_coverage') as fair_reason,
+        if(reported.system = 'kubernetes', 'no_such_notion', 'unlimited') as guarantee_reason,
+        if(reported.demand_seconds > 0, 'low_coverage', 'demand_unknown') as demand_reason,
+        coalesce(nullif(reported.share_reason, ''), 'low_coverage') as fair_reason,
         -- What is a quota's own is unknown where it has none, or is its fair share (Volcano).
         case
             when borrowed_native_hours is not null then null
-            when told.system = 'volcano' then fair_reason
+            when reported.system = 'volcano' then fair_reason
             else 'no_such_notion'
         end as own_reason,
         case
             when unmet_native_hours is not null then null
-            when told.system = 'kubernetes' then 'no_such_notion'
+            when reported.system = 'kubernetes' then 'no_such_notion'
             else demand_reason
         end as unmet_reason,
         case
             when violated_native_hours is not null then null
-            when told.is_parent then 'contains_others'
+            when reported.is_parent then 'contains_others'
             else coalesce(unmet_reason, 'capacity_unknown')
         end as violated_reason
-    from told
+    from reported
 )
 
 select

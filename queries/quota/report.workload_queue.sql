@@ -39,7 +39,7 @@ ordered as (
         )
 ),
 
-held as (
+allocated as (
     select
         cluster,
         cluster_queue,
@@ -96,7 +96,7 @@ select
         ('ahead_gpus', if(sized_count < ahead_count, 'no_gpu_equivalent', null))
     ]) as unknown_reasons
 from ordered
-left join held
+left join allocated
     using (cluster, cluster_queue)
 left join behind
     using (cluster, cluster_queue)

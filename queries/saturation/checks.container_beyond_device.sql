@@ -10,19 +10,19 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, device_seconds
 --   observed_seconds  s in which the device was seen while held
 select
-    held.cluster,
-    held.namespace,
-    held.pod,
-    held.pod_uid,
-    held.container,
-    held.device_uuid,
-    held.gpu_instance_id,
-    held.hour_start_at,
-    held.observed_seconds,
+    allocated.cluster,
+    allocated.namespace,
+    allocated.pod,
+    allocated.pod_uid,
+    allocated.container,
+    allocated.device_uuid,
+    allocated.gpu_instance_id,
+    allocated.hour_start_at,
+    allocated.observed_seconds,
     sum(device_hour.observed_seconds) as device_seconds
-from facts.container_hour as held
+from facts.container_hour as allocated
 inner join facts.device_hour
     using (cluster, device_uuid, hour_start_at)
-where device_hour.gpu_instance_id in (held.gpu_instance_id, '')
+where device_hour.gpu_instance_id in (allocated.gpu_instance_id, '')
 group by all
-having held.observed_seconds > sum(device_hour.observed_seconds) + 0.001
+having allocated.observed_seconds > sum(device_hour.observed_seconds) + 0.001

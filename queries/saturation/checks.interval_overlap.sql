@@ -6,16 +6,16 @@
 -- params:
 -- source: day.interval_saturation
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, other_start_at
---   other_start_at  UTC, start of the piece that begins within it
+--   other_start_at  UTC, start of the interval that begins within it
 select
-    piece.cluster,
-    piece.device_uuid,
-    piece.gpu_instance_id,
-    piece.start_at,
+    part.cluster,
+    part.device_uuid,
+    part.gpu_instance_id,
+    part.start_at,
     other.start_at as other_start_at
-from day.interval_saturation as piece
+from day.interval_saturation as part
 inner join day.interval_saturation as other
     using (cluster, device_uuid, gpu_instance_id, hour_start_at)
 where
-    piece.start_at < other.start_at
-    and piece.end_at > other.start_at
+    part.start_at < other.start_at
+    and part.end_at > other.start_at

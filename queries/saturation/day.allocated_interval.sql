@@ -8,7 +8,7 @@
 -- params:
 -- source: facts.ownership, day.granted_share
 -- columns:
---   owner_count           holders of the GPU and of its instances in the piece
+--   owner_count           holders of the GPU and of its instances in the interval
 --   instance_owner_count  those of the same instance, or of the whole GPU
 --   pod_owner_count       those of the same pod among the latter
 --   hours_ratio           0..1, its part of the hours of the GPU or instance; 1 together
@@ -21,7 +21,7 @@ with owned_hour as (
     from facts.ownership
 ),
 
-held as (
+allocated as (
     select distinct
         owned_hour.cluster,
         owned_hour.device_uuid,
@@ -46,7 +46,7 @@ numbered as (
         count(*) over (partition by device_uuid, start_at) as owner_count,
         count(*) over (partition by device_uuid, start_at, gpu_instance_id) as instance_owner_count,
         count(*) over (partition by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid) as pod_owner_count
-    from held
+    from allocated
 ),
 
 sharer as (

@@ -1,6 +1,6 @@
 -- Sums over the samples, the only scan: numerators and denominators of every saturation and energy figure, per hour or interval of a device.
 --
--- A segment is an hour, a piece of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour, so its
+-- A segment is an hour, a interval of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour, so its
 -- start alone is the key. One cluster at a time: its name is no key either.
 -- Sums weigh each row by the time it is in force; what was never seen is null, not 0. Time is whole milliseconds here, and where
 -- a column comes as a decimal its products are whole numbers too: several times as fast as doubles, and exact in any order.
@@ -33,19 +33,19 @@
 --          board_limit_violation_seen_seconds, board_limit_violation_seconds, board_limit_violation_sample_count,
 --          board_limit_violation_gap_seconds, pcie_replay_seen_seconds, pcie_replay_count, pcie_replay_sample_count, pcie_replay_gap_count,
 --          xid_seen_seconds
---   end_at                   UTC, end of the last row's span, outside it; the hour's where nothing is cut
+--   end_at                   UTC, end of the last row's interval, outside it; the hour's where nothing is cut
 --   is_whole_hour            the hour has no change of owners
 --   counter_integral_joules  J, power over energy_seen_seconds
---   counter_active_seconds   s of energy_seen_seconds in active spans; what is not known to be inactive counts as active
---   counter_active_joules    J of energy_joules in active spans
+--   counter_active_seconds   s of energy_seen_seconds in active intervals; what is not known to be inactive counts as active
+--   counter_active_joules    J of energy_joules in active intervals
 --   counter_unknown_seconds  s of energy_seen_seconds without data for activity
---   begun_joules             J, growth of the energy counter beyond power in inactive spans, of work that began within them
+--   begun_joules             J, growth of the energy counter beyond power in inactive intervals, of work that began within them
 --   powered_seconds          s with power and without an energy counter
 --   powered_joules           J, power over them
---   powered_active_seconds   s of powered_seconds in active spans
---   powered_active_joules    J of powered_joules in active spans
+--   powered_active_seconds   s of powered_seconds in active intervals
+--   powered_active_joules    J of powered_joules in active intervals
 --   powered_unknown_seconds  s of powered_seconds without data for activity
---   active_watts_max         largest power of an active span
+--   active_watts_max         largest power of an active interval
 with cut_hour as (
     select
         device_uuid,
@@ -99,7 +99,7 @@ reached as (
     from looked_up
 ),
 
--- The last change before the row's end: the start of its piece, or within it. A row that a change cuts is a segment of its
+-- The last change before the row's end: the start of its interval, or within it. A row that a change cuts is a segment of its
 -- own, so that it can be shared out without a second scan.
 placed as (
     select
@@ -141,7 +141,7 @@ select
     sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
     sum(case when activity is null and energy_joules_increase is not null then held_ms end) / 1000 as counter_unknown_seconds,
     -- Signals tell of the time before their sample, the counter of the time after it: where it grew by a tenth more than power tells,
-    -- work began within a span that looks inactive.
+    -- work began within a interval that snapshots inactive.
     sum(case
         when activity = 0 and 1000 * energy_joules_increase > 1.1 * power_watts * held_ms
             then energy_joules_increase::double - power_watts::double * held_ms / 1000

@@ -30,8 +30,8 @@
 --          power_limit_watts_max, gpu_temp_celsius_max, memory_temp_celsius_max, sm_clock_hertz_max, memory_clock_hertz_max, xid_event_count,
 --          xid_codes, memory_threshold_ratio, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version,
 --          make
-with stretch as (
-    -- Every span with a constant set of owners: the hours without a change, and the pieces of the others.
+with step as (
+    -- Every interval with a constant set of owners: the hours without a change, and the intervals of the others.
     select
         hour.* exclude (
             node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make, memory_threshold_ratio
@@ -52,14 +52,14 @@ with stretch as (
     from day.interval_saturation
 ),
 
-span as (
+run as (
     select distinct
         cluster,
         device_uuid,
         hour_start_at,
         start_at,
         end_at
-    from stretch
+    from step
 ),
 
 -- What a MIG instance has of its own, and what is its board's.
@@ -72,7 +72,7 @@ own as (
         observed_seconds,
         sample_count,
         columns('^(fb|memory_(seen|used|pressure)|gr_engine|sm_(active|occupancy)|tensor|fp[0-9]+|dram)_')
-    from stretch
+    from step
 ),
 
 board as (
@@ -88,7 +88,7 @@ board as (
             lambda name: regexp_matches(name, '_(seconds|joules|bytes|max)$|_(gap|replay|sample)_count$')
             and not regexp_matches(name, '^(fb|memory_(seen|used|pressure)|gr_engine|sm_(active|occupancy)|tensor|fp[0-9]+|dram)_|^(observed|inactive|effective|ineffective|busy|untold)_seconds$')
         )
-    from stretch
+    from step
     where gpu_instance_id = ''
 ),
 
@@ -102,31 +102,31 @@ labelled as (
     from facts.device_hour
 ),
 
--- Cut wherever owners change: a span that overlaps a run lies within it.
-held as (
+-- Cut wherever owners change: a interval that overlaps a run lies within it.
+allocated as (
     select
         ownership.* exclude (start_at, end_at, source, life_start_at, life_end_at),
-        span.hour_start_at,
-        span.start_at
+        run.hour_start_at,
+        run.start_at
     from facts.ownership
-    inner join span
+    inner join run
         using (cluster, device_uuid)
-    where ownership.start_at < span.end_at and ownership.end_at > span.start_at
+    where ownership.start_at < run.end_at and ownership.end_at > run.start_at
 )
 
 select
-    held.cluster,
-    held.namespace,
-    held.pod,
-    held.pod_uid,
-    held.container,
-    held.device_uuid,
-    held.gpu_instance_id,
-    held.hour_start_at,
+    allocated.cluster,
+    allocated.namespace,
+    allocated.pod,
+    allocated.pod_uid,
+    allocated.container,
+    allocated.device_uuid,
+    allocated.gpu_instance_id,
+    allocated.hour_start_at,
     -- The least exclusive mode of the hour: 'exclusive' < 'mig' < 'mps' < 'shared-claim' < 'time-sliced' < 'time-sliced?', as letters.
-    max(held.sharing_mode) as sharing_mode,
-    arg_max(held.sharing_evidence, held.sharing_mode) as sharing_evidence,
-    min_by(held.certainty, list_position(['ambiguous', 'inferred', 'certain'], held.certainty)) as certainty,
+    max(allocated.sharing_mode) as sharing_mode,
+    arg_max(allocated.sharing_evidence, allocated.sharing_mode) as sharing_evidence,
+    min_by(allocated.certainty, list_position(['ambiguous', 'inferred', 'certain'], allocated.certainty)) as certainty,
     'device' as scope,
     sum(coalesce(own.observed_seconds, board.observed_seconds)) as observed_seconds,
     sum(coalesce(own.sample_count, board.sample_count))::bigint as sample_count,
@@ -144,7 +144,7 @@ select
     coalesce(any_value(labelled.pci_bus_id), '') as pci_bus_id,
     coalesce(any_value(labelled.driver_version), '') as driver_version,
     coalesce(any_value(labelled.make), '') as make
-from held
+from allocated
 left join own
     using (cluster, device_uuid, gpu_instance_id, start_at)
 left join board
@@ -153,5 +153,5 @@ left join labelled
     using (cluster, device_uuid, gpu_instance_id, hour_start_at)
 where own.start_at is not null or board.start_at is not null
 group by
-    held.cluster, held.namespace, held.pod, held.pod_uid, held.container,
-    held.device_uuid, held.gpu_instance_id, held.hour_start_at
+    allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, allocated.container,
+    allocated.device_uuid, allocated.gpu_instance_id, allocated.hour_start_at

@@ -89,7 +89,7 @@ sampled as (
 ),
 
 -- A series does not overlap itself. Of copies each reaches to the next; of those of one instant the last, largest one counts.
-span as (
+step as (
     select
         * exclude (is_alone),
         end_ms - start_ms as held_ms
@@ -110,7 +110,7 @@ line_hour as (
         sum(held_ms) / 1000 as seen_seconds,
         sum(value * held_ms) / 1000 as value_seconds,
         max(value) as value_max
-    from span
+    from step
     group by all
 ),
 

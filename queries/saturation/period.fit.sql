@@ -96,38 +96,38 @@ alone as (
 
 needed as (
     select
-        held.cluster,
-        held.namespace,
+        allocated.cluster,
+        allocated.namespace,
         workload.workload_kind,
         workload.workload,
-        held.container,
+        allocated.container,
         device.gpu_model,
-        only_one(list(held.pod)) as pod,
-        only_one(list(held.pod_uid)) as pod_uid,
+        only_one(list(allocated.pod)) as pod,
+        only_one(list(allocated.pod_uid)) as pod_uid,
         only_one(list(device.node_name)) as node_name,
-        only_one(list(held.device_uuid)) as device_uuid,
-        count(distinct held.pod || '/' || held.pod_uid) as pod_count,
-        sum(held.observed_seconds) / 3600 as held_gpu_hours,
-        $figure_min_coverage_ratio * sum(held.observed_seconds) as needed_seconds,
-        if(sum(held.sm_active_seen_seconds) >= needed_seconds, max(held.busiest_sm_active_ratio), null) as busiest_sm_active_ratio,
+        only_one(list(allocated.device_uuid)) as device_uuid,
+        count(distinct allocated.pod || '/' || allocated.pod_uid) as pod_count,
+        sum(allocated.observed_seconds) / 3600 as held_gpu_hours,
+        $figure_min_coverage_ratio * sum(allocated.observed_seconds) as needed_seconds,
+        if(sum(allocated.sm_active_seen_seconds) >= needed_seconds, max(allocated.busiest_sm_active_ratio), null) as busiest_sm_active_ratio,
         if(
-            sum(held.sm_occupancy_seen_seconds) >= needed_seconds, max(held.busiest_sm_occupancy_ratio), null
+            sum(allocated.sm_occupancy_seen_seconds) >= needed_seconds, max(allocated.busiest_sm_occupancy_ratio), null
         ) as busiest_sm_occupancy_ratio,
         if(
-            sum(held.dram_active_seen_seconds) >= needed_seconds, max(held.busiest_dram_active_ratio), null
+            sum(allocated.dram_active_seen_seconds) >= needed_seconds, max(allocated.busiest_dram_active_ratio), null
         ) as busiest_dram_active_ratio,
-        max(held.sm_active_ratio_max) as sm_active_ratio_max,
-        max(held.fb_used_bytes_max) as memory_used_bytes_max,
-        max(held.memory_used_ratio_max) as memory_used_ratio_max,
-        min(held.first_hour_at) as first_seen_at
-    from facts.container_day as held
+        max(allocated.sm_active_ratio_max) as sm_active_ratio_max,
+        max(allocated.fb_used_bytes_max) as memory_used_bytes_max,
+        max(allocated.memory_used_ratio_max) as memory_used_ratio_max,
+        min(allocated.first_hour_at) as first_seen_at
+    from facts.container_day as allocated
     inner join alone
         using (cluster, namespace, pod, pod_uid)
     inner join period.workload as workload
         using (cluster, namespace, pod, pod_uid)
     inner join device
         using (cluster, device_uuid)
-    group by held.cluster, held.namespace, workload.workload_kind, workload.workload, held.container, device.gpu_model
+    group by allocated.cluster, allocated.namespace, workload.workload_kind, workload.workload, allocated.container, device.gpu_model
 ),
 
 judged as (

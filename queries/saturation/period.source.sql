@@ -11,7 +11,7 @@
 -- columns:
 --   source_metrics  signal → metric that it was read from; several are listed; null of a container
 --   left_out        signal → for what most of its values were left out, copies aside
-with told as (
+with reported as (
     select
         * exclude (source_metric),
         if(sample_count > 0, source_metric, '') as source_metric,
@@ -37,20 +37,20 @@ instance as (
 of_board as (
     select
         instance.*,
-        told.signal,
-        told.source_metric,
-        told.left_out
+        reported.signal,
+        reported.source_metric,
+        reported.left_out
     from instance
-    inner join told
+    inner join reported
         using (cluster, device_uuid, day)
-    anti join told as own
+    anti join reported as own
         on
             instance.cluster = own.cluster
             and instance.device_uuid = own.device_uuid
             and instance.gpu_instance_id = own.gpu_instance_id
             and instance.day = own.day
-            and told.signal = own.signal
-    where told.gpu_instance_id = ''
+            and reported.signal = own.signal
+    where reported.gpu_instance_id = ''
 ),
 
 reading as (
@@ -65,7 +65,7 @@ reading as (
         select
             *,
             true as is_own
-        from told
+        from reported
         union all by name
         select
             *,
@@ -96,15 +96,15 @@ numbered as (
 of_device as (
     select
         'container_device' as subject,
-        held.cluster,
-        held.namespace,
-        held.pod,
-        held.pod_uid,
-        held.container,
-        held.device_uuid,
-        held.gpu_instance_id,
+        allocated.cluster,
+        allocated.namespace,
+        allocated.pod,
+        allocated.pod_uid,
+        allocated.container,
+        allocated.device_uuid,
+        allocated.gpu_instance_id,
         list_sort(list_distinct(list(numbered.number))) as sets
-    from facts.container_day as held
+    from facts.container_day as allocated
     inner join numbered
         using (cluster, device_uuid, gpu_instance_id, day)
     where numbered.has_left_out

@@ -31,7 +31,7 @@ with daily as (
     from facts.container_day
 ),
 
--- A container is seen while any of its devices is: the union of its spans, within the hours that count.
+-- A container is seen while any of its devices is: the union of its intervals, within the hours that count.
 owned as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
@@ -61,8 +61,8 @@ united as (
     group by all
 ),
 
--- The holder's life within the same hours. One stretch, also over days: a uid lives once.
-held as (
+-- The holder's life within the same hours. One interval, also over days: a uid lives once.
+allocated as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         -- The day on which it was seen to begin knows best; later ones know its creation.
@@ -77,7 +77,7 @@ life as (
     select
         'container_device' as subject,
         *
-    from held
+    from allocated
     union all by name
     select
         'container' as subject,
@@ -86,7 +86,7 @@ life as (
         '' as gpu_instance_id,
         min(start_at) as start_at,
         max(end_at) as end_at
-    from held
+    from allocated
     group by cluster, namespace, pod, pod_uid, container
 ),
 
