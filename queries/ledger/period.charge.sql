@@ -10,7 +10,7 @@
 --   workload       '' likewise
 --   bucket         as in report.gpu_hour_ledger
 --   hours_method   how hours of a GPU that several have are shared out; '' where unallocated
---   team           the namespace's team; '' where it has none
+--   team           the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours      h of whole GPUs
 --   hour_cost      price of an hour; null without one
 --   hours_cost     gpu_hours x hour_cost
@@ -24,7 +24,7 @@ select
     coalesce(workload.workload, '') as workload,
     ledger.bucket,
     ledger.hours_method,
-    any_value(coalesce(workload.team, '')) as team,
+    any_value(coalesce(nullif(workload.team, ''), ledger.namespace)) as team,
     sum(ledger.gpu_hours) as gpu_hours,
     any_value(price.hour_cost) as hour_cost,
     sum(ledger.gpu_hours * price.hour_cost) as hours_cost

@@ -5,7 +5,7 @@
 -- params: budgets, since_at, until_at
 -- source: period.charge; prices.budgets of the configuration
 -- columns: team, month, month_cost, projected_cost, budget_cost, budget_ratio, unknown_reasons
---   team            '' without a team
+--   team            the namespace's team, else the namespace
 --   month           its first day
 --   month_cost      price of the month's hours in the window, of models that have one
 --   projected_cost  month_cost x the month's days / its days in the window
@@ -45,6 +45,7 @@ spent as (
         sum(part.hours_cost) / any_value(seen.day_ratio) * extract('day' from last_day(part.month)) as projected_cost
     from part
     cross join seen
+    where part.team != ''
     group by part.team, part.month
 )
 

@@ -9,6 +9,7 @@
 -- source: period.charge
 -- columns: cluster, team, namespace, workload_kind, workload, gpu_hours, priced_gpu_hours, total_cost, active_cost, idle_cost, unallocated_cost,
 --          unavailable_cost, unknown_cost, unknown_reasons
+--   team              the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours         h of whole GPUs
 --   priced_gpu_hours  h of these whose model has a price
 --   total_cost        price of priced_gpu_hours: the sum of the five below
