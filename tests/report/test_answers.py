@@ -182,7 +182,7 @@ def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyCon
 
 
 def test_energy_is_told_with_its_range_where_that_is_known_of_all_of_it(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("drop table report.cost")
+    con.execute("drop table period.price")
     con.execute(
         "create or replace table report.energy as select 'lab' as cluster, 'research' as namespace, 7.2e6 as energy_joules"
     )
