@@ -179,7 +179,7 @@ lost as (
         true as is_own,
         sum(lacking_seconds) as lost_seconds,
         concat(
-            'GPUs that name nobody all day: ', count(*), ', time × activity ', sum(active_seconds)::bigint, ' s; pods with accelerators '
+            'GPUs without a named pod all day: ', count(*), ', time × activity ', sum(active_seconds)::bigint, ' s; pods with accelerators '
             'on the node: ', max(accelerator_pod_count), '; nodes of the cluster that name holders: ', max(named_node_count)
         ) as evidence
     from period.holder_day

@@ -1,6 +1,6 @@
 -- Energy balance of the GPUs by cluster, day, node, model, team, namespace and workload.
 --
--- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(nobody)' is what
+-- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(unallocated)' is what
 -- free GPUs drew and what is unattributed; '(no team)' are namespaces without the label that names teams, '(unknown)' pods whose
 -- workload is not known. Workloads are added from days and have no mean or largest hour.
 --
@@ -31,7 +31,7 @@ named as (
     select
         energy.*,
         local_time(energy.hour_start_at, $timezone)::date as day,
-        if(energy.is_held, coalesce(team.team, '(no team)'), '(nobody)') as team,
+        if(energy.is_held, coalesce(team.team, '(no team)'), '(unallocated)') as team,
         energy.energy_joules * accuracy.accuracy_ratio as rated_joules,
         if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count,
         if(energy.corrected_joules is null and energy.energy_joules > 0, 1, 0) as uncounted_count
@@ -86,7 +86,7 @@ hour as (
             when dimension = 'team' then team
             when coalesce(node_name, gpu_model) = '' then '(unknown)'
             when namespace is null then coalesce(node_name, gpu_model)
-            when not is_held then '(nobody)'
+            when not is_held then '(unallocated)'
             else namespace
         end as value
     from grouped
@@ -163,7 +163,7 @@ each_dimension as (
     union all by name
     select * replace ('workload' as dimension)
     from summed
-    where dimension = 'namespace' and value = '(nobody)'
+    where dimension = 'namespace' and value = '(unallocated)'
     union all by name
     from summed
 ),

@@ -100,7 +100,7 @@ select
     if(class.class is null, 'low', 'high') as confidence,
     concat(
         'XID ', summed.xid_code, ' (', coalesce(class.name || '; ' || class.class || ': ' || class.meaning, 'not in the catalog'), '), at least ',
-        if(summed.event_count = 1, 'once', summed.event_count || ' times'), '; allocated to ', coalesce(nullif(array_to_string(summed.holders[:3], ', '), ''), 'nobody'),
+        if(summed.event_count = 1, 'once', summed.event_count || ' times'), '; allocated to ', coalesce(nullif(array_to_string(summed.holders[:3], ', '), ''), 'no pod'),
         if(len(summed.holders) > 3, ' and ' || (len(summed.holders) - 3) || ' more', '')
     ) as evidence,
     coalesce(class.severity, 'info') as severity

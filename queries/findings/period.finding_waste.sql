@@ -163,7 +163,7 @@ found as (
         sum(gpu_hours) filter (where cause = 'nobody_named') as gpu_hours,
         'medium' as confidence,
         format(
-            'active for {:.1f} of {:.1f} GPU-hours in which nobody is named', sum(gpu_hours) filter (where cause = 'nobody_named'), sum(gpu_hours)
+            'active for {:.1f} of {:.1f} GPU-hours without a named pod', sum(gpu_hours) filter (where cause = 'nobody_named'), sum(gpu_hours)
         ) as evidence,
         min(first_hour_at) filter (where cause = 'nobody_named') as first_seen_at
     from period.ledger
