@@ -68,7 +68,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, flo
     for day in DAYS:
         gpureport("compute", "--date", day.isoformat(), "--lake", folder / "lake")
     query = "select device_uuid, sum(measured_joules) / 1000 from read_parquet(?) group by all"
-    files = [f"{folder}/lake/facts/device_power_hour/cluster=c/date={day}/**/*.parquet" for day in DAYS]
+    files = [f"{folder}/lake/facts/device_power_hour/cluster=c/{day}/**/*.parquet" for day in DAYS]
     first, second = (dict(duckdb.execute(query, [each]).fetchall()) for each in files)
     return {name: (first[f"GPU-{name}"], second[f"GPU-{name}"]) for name in CASES}
 

@@ -177,7 +177,7 @@ def test_a_board_value_that_stands_on_every_mig_instance_counts_once_and_an_inst
     says = {"kind": "gpu" if kind == "gpu" else "mig", "gpu_instance_id": instance_id, "gpu_instance_profile": ANY}
     if kind == "instance":
         # The board's links and energy are no instance's.
-        says |= {"nvlink_source": "", "energy_method": "none", "corrected_sample_count": None}
+        says |= {"nvlink_source": "", "energy_method": "none", "corrected_sample_count": None, "corrected_joules": None}
     [original] = rows_of(told, "device", "as recorded")
     found = [row for row in rows_of(told, "device", ON_MIG) if row["gpu_instance_id"] == instance_id]
     told_on_mig = Era(exporters.with_copies_on_mig_instances, lost=LOST_ON_MIG[kind], says=says, keeps_reasons=False)
