@@ -99,7 +99,7 @@ def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]
     ]
     if refuted:
         told = ", ".join(f"{namespace}/{pod} ({why})" for (namespace, pod), why in sorted(refuted.items()))
-        findings.append(Finding("refuted_holders", "note", "holders", f"pods are named that hold nothing: {told}"))
+        findings.append(Finding("refuted_holders", "note", "holders", f"labels name pods that cannot hold a GPU: {told}"))
     pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned} - refuted.keys()
     if pods:
         return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were looked at: {len(pods)}")]

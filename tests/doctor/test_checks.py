@@ -259,7 +259,7 @@ def test_pods_that_cannot_hold_a_device_are_told_with_the_evidence() -> None:
     found = {each.code: each.found for each in workload_findings(Evidence("x", labels=labels, pods=evidence, kube=kube), CATALOG)}
     assert (
         found["refuted_holders"]
-        == "pods are named that hold nothing: ns/agent (its address is scraped), ns/web (requests no accelerator)"
+        == "labels name pods that cannot hold a GPU: ns/agent (its address is scraped), ns/web (requests no accelerator)"
     )
     assert found["pod_labels"] == "pods named on the devices that were looked at: 2"
 
