@@ -10,13 +10,12 @@
 -- any; active or not.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
--- reads:  day.allocated_interval, day.device_run, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
+-- reads:  day.allocated_interval, day.partition_interval, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
 -- params:
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
 -- columns:
 --   instance_owner_count      its holders; 0 of an instance without a holder
 --   slice_count               its compute slices
---   gpu_ratio                 0..1, its part of the GPU: compute slices of 7 (of 4 on an A30)
 --   spans                     the intervals of an instance whose sharers' own utilization is measured; null of others
 with instance_hour as (
     select
@@ -79,22 +78,6 @@ named as (
     where share = 'activity'
 ),
 
--- An id may be given to another profile within the hour: of a interval the one that was there longest.
-profiled as (
-    select
-        named.piece_number,
-        named.gpu_instance_id,
-        arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, power.start_at, power.end_at)) as gpu_instance_profile,
-        max(run.gpu_model) as gpu_model
-    from named
-    inner join day.power_interval as power
-        using (piece_number)
-    inner join day.device_run as run
-        using (cluster, device_uuid, gpu_instance_id)
-    where run.start_at < power.end_at and run.end_at > power.start_at and run.gpu_instance_profile != ''
-    group by named.piece_number, named.gpu_instance_id
-),
-
 -- Every instance of a interval, held or not.
 placed as (
     select
@@ -105,23 +88,23 @@ placed as (
             select (series.cluster, series.device_uuid, series.gpu_instance_id, series.start_at)
             from day.sharer_series as series
         ) as has_util,
-        coalesce(profiled.gpu_instance_profile, instance_hour.gpu_instance_profile, '') as profile,
+        coalesce(part.profile, instance_hour.gpu_instance_profile, '') as profile,
         compute_slices(profile) as slice_count,
-        partition_ratio(profile, coalesce(profiled.gpu_model, instance_hour.gpu_model, '')) as part_ratio,
+        coalesce(part.part_ratio, partition_ratio(profile, coalesce(instance_hour.gpu_model, ''))) as part_ratio,
         coalesce(choice.signal, 'none') as signal
     from named
     inner join day.power_interval as power
         using (piece_number)
     left join holder
         using (cluster, device_uuid, gpu_instance_id, start_at)
-    left join profiled
-        using (piece_number, gpu_instance_id)
+    left join day.partition_interval as part
+        using (cluster, device_uuid, gpu_instance_id, hour_start_at, start_at)
     left join instance_hour
         using (cluster, device_uuid, gpu_instance_id, hour_start_at)
     left join choice
         using (cluster, device_uuid, hour_start_at)
     -- What was there at another time of the hour is none of the interval's.
-    where holder.start_at is not null or profiled.piece_number is not null or coalesce(instance_hour.gpu_instance_profile, '') = ''
+    where holder.start_at is not null or part.profile != '' or coalesce(instance_hour.gpu_instance_profile, '') = ''
 ),
 
 instance as (
@@ -333,7 +316,6 @@ select
     instance.hour_start_at,
     instance.instance_owner_count,
     instance.slice_count,
-    least(1, instance.part_ratio) as gpu_ratio,
     power.observed_seconds,
     power.measured_seconds,
     summed.slice_joules * instance.slice_count + power.untold_joules * instance.slice_share_ratio as active_joules,

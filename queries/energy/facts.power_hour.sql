@@ -6,9 +6,9 @@
 -- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
 -- compute slices of the whole GPU.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
--- reads:  day.allocated_interval, day.instance_util, day.power_activity, day.power_interval, day.power_util
+-- reads:  day.allocated_interval, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
 -- params:
 -- source: day.power_interval, day.power_util, day.power_activity
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds,
@@ -24,10 +24,15 @@ with allocated as (
         allocated.*,
         -- Of a GPU; beside holders of its instances, of their part.
         allocated.hours_ratio * allocated.instance_owner_count / allocated.owner_count as gpu_ratio,
-        power.* exclude (cluster, device_uuid, hour_start_at, start_at, end_at, owner_count)
+        coalesce(part.gpu_seconds, 0) * allocated.hours_ratio as gpu_seconds,
+        coalesce(part.seen_seconds, power.observed_seconds) as observed_seconds,
+        power.* exclude (cluster, device_uuid, hour_start_at, start_at, end_at, owner_count, observed_seconds)
     from day.allocated_interval as allocated
-    inner join day.power_interval as power
+    left join day.partition_interval as part
+        using (cluster, device_uuid, gpu_instance_id, start_at)
+    left join day.power_interval as power
         using (cluster, device_uuid, start_at)
+    where part.start_at is not null or power.start_at is not null
 ),
 
 reported as (
@@ -44,7 +49,7 @@ reported as (
         idle_source,
         hours_method,
         observed_seconds,
-        observed_seconds * gpu_ratio as gpu_seconds,
+        gpu_seconds,
         measured_seconds,
         active_joules / owner_count as active_joules,
         active_joules / owner_count as active_joules_unweighted,
@@ -74,7 +79,7 @@ reported as (
         allocated.idle_source,
         allocated.hours_method,
         util.* exclude (cluster, holder_number),
-        util.observed_seconds * allocated.gpu_ratio as gpu_seconds,
+        allocated.gpu_seconds,
         util.active_joules as active_joules_unweighted,
         0 as clamped_count
     from allocated
@@ -90,10 +95,10 @@ reported as (
         allocated.gpu_instance_id,
         allocated.hour_start_at,
         allocated.idle_watts,
-        allocated.idle_source,
+        coalesce(allocated.idle_source, 'unknown') as idle_source,
         allocated.hours_method,
-        activity.observed_seconds,
-        activity.observed_seconds * activity.gpu_ratio * allocated.hours_ratio as gpu_seconds,
+        allocated.observed_seconds,
+        allocated.gpu_seconds,
         activity.measured_seconds,
         coalesce(util.active_joules, activity.active_joules / allocated.instance_owner_count) as active_joules,
         coalesce(util.active_joules_unweighted, activity.active_joules_unweighted / allocated.instance_owner_count) as active_joules_unweighted,
@@ -105,13 +110,13 @@ reported as (
         greatest(activity.equal_seconds, util.equal_seconds) as equal_seconds,
         coalesce(util.active_watts_max, activity.active_watts_max / allocated.instance_owner_count) as active_watts_max,
         activity.clamped_count,
-        concat_ws(', ', activity.method, util.method) as method,
+        coalesce(concat_ws(', ', activity.method, util.method), 'none') as method,
         coalesce(util.scope, 'device') as scope
     from allocated
-    inner join day.power_activity as activity
+    left join day.power_activity as activity
         using (cluster, device_uuid, gpu_instance_id, start_at)
     left join day.instance_util as util on allocated.holder_number = util.holder_number
-    where allocated.share = 'activity'
+    where allocated.share is null or allocated.share = 'activity'
 )
 
 select

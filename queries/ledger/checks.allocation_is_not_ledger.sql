@@ -1,10 +1,8 @@
 -- Pod days whose allocated GPU-hours differ between allocation and ledger: the part of a GPU that a partition is was taken twice.
 --
--- Of GPUs that were seen themselves, not by their partitions alone.
---
 -- severity: warn
 -- grain:  cluster, namespace, pod, pod_uid, day
--- reads:  facts.device_power_day, facts.ledger_day, facts.power_day
+-- reads:  facts.ledger_day, facts.power_day
 -- params:
 -- source: facts.power_day against facts.ledger_day
 -- columns: cluster, namespace, pod, pod_uid, day, allocated_gpu_hours, ledger_gpu_hours
@@ -30,8 +28,6 @@ with part as (
         0 as allocated_seconds,
         ledger.gpu_seconds as ledger_seconds
     from facts.ledger_day as ledger
-    semi join facts.device_power_day
-        using (cluster, device_uuid, day)
     where ledger.pod != '' and not ledger.is_reserved
 )
 

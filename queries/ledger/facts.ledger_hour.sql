@@ -5,12 +5,9 @@
 -- the parts that they take of it, or equal ones where that is not known. Hours are cut where holders change and where the GPU becomes
 -- unusable, so that each interval has one state of all these; activity comes sample by sample (day.sample_sum).
 --
--- An instance counts for as long as its labels stood, which is how it is known that one had no data. What the samples of an instance
--- go beyond the GPU's own, or beyond its slices while it is partitioned anew, is cut.
---
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
--- reads:  day.allocated_interval, day.device_outage, day.device_run, day.fragmented_gpu, day.interval_saturation, day.reservation, day.sample_sum, facts.device_hour
+-- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum
 -- params:
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod,
@@ -48,137 +45,46 @@ with step as (
     from day.interval_saturation
 ),
 
--- The GPU's own seconds; where only its instances are seen, the longest of theirs, which may add up to more than the hour's.
-hour as (
-    select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        bool_or(gpu_instance_id = '') as has_board,
-        coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), max(observed_seconds)) as seen_seconds,
-        max(gpu_model) as gpu_model
-    from facts.device_hour
-    group by all
+part as (
+    from day.partition_interval
 ),
 
-longest as (
+gpu as (
     select
         cluster,
         device_uuid,
         hour_start_at,
         start_at,
         end_at,
-        coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), 0) as board_seconds,
-        max(observed_seconds) as longest_seconds
-    from step
-    group by all
-),
-
-part as (
-    select
-        longest.* exclude (board_seconds, longest_seconds),
-        hour.gpu_model,
-        if(
-            hour.has_board,
-            longest.board_seconds,
-            longest.longest_seconds * hour.seen_seconds
-            / sum(longest.longest_seconds) over (partition by longest.cluster, longest.device_uuid, longest.hour_start_at)
-        ) as seen_seconds
-    from longest
-    inner join hour
-        using (cluster, device_uuid, hour_start_at)
-),
-
-run as (
-    select
-        part.cluster,
-        part.device_uuid,
-        part.start_at,
-        run.gpu_instance_id,
-        -- An id is given to another profile within the hour: the one that was there longest.
-        arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, part.start_at, part.end_at)) as gpu_instance_profile,
-        sum(overlap_ms(run.start_at, run.end_at, part.start_at, part.end_at)) / 1000 as lived_seconds
+        seen_seconds
     from part
-    inner join day.device_run as run
-        using (cluster, device_uuid)
-    where run.gpu_instance_id != '' and run.start_at < part.end_at and run.end_at > part.start_at
-    group by all
-),
-
-instance as (
-    select
-        part.*,
-        run.gpu_instance_id,
-        partition_ratio(run.gpu_instance_profile, part.gpu_model) as part_ratio,
-        least(part.seen_seconds, greatest(run.lived_seconds, coalesce(step.observed_seconds, 0))) as due_seconds,
-        least(1, part.seen_seconds / nullif(step.observed_seconds, 0)) as fit_ratio,
-        step.* exclude (cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at)
-    from part
-    inner join run
-        using (cluster, device_uuid, start_at)
-    left join step
-        using (cluster, device_uuid, start_at, gpu_instance_id)
-),
-
-fitted as (
-    select
-        *,
-        part_ratio * least(1, seen_seconds / nullif(sum(part_ratio * due_seconds) over (
-            partition by cluster, device_uuid, start_at
-        ), 0)) as share_ratio
-    from instance
-),
-
-rest as (
-    select
-        cluster,
-        device_uuid,
-        start_at,
-        sum(share_ratio * due_seconds) as sliced_seconds
-    from fitted
-    group by all
+    where gpu_instance_id = ''
 ),
 
 unit as (
     select
-        * exclude (end_at, seen_seconds, share_ratio),
-        false as is_unsliced,
+        part.* exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
+        least(1, part.seen_seconds / nullif(step.observed_seconds, 0)) as fit_ratio,
         unnest([
-            { 'activity': 'inactive', 'seconds': share_ratio * fit_ratio * inactive_seconds },
-            { 'activity': 'effective', 'seconds': share_ratio * fit_ratio * effective_seconds },
-            { 'activity': 'ineffective', 'seconds': share_ratio * fit_ratio * ineffective_seconds },
-            { 'activity': 'busy', 'seconds': share_ratio * fit_ratio * busy_seconds },
-            { 'activity': 'untold', 'seconds': share_ratio * fit_ratio * untold_seconds },
-            { 'activity': 'unseen', 'seconds': share_ratio * (due_seconds - coalesce(fit_ratio * observed_seconds, 0)) }
+            { 'activity': 'inactive', 'seconds': part.gpu_ratio * fit_ratio * step.inactive_seconds },
+            { 'activity': 'effective', 'seconds': part.gpu_ratio * fit_ratio * step.effective_seconds },
+            { 'activity': 'ineffective', 'seconds': part.gpu_ratio * fit_ratio * step.ineffective_seconds },
+            { 'activity': 'busy', 'seconds': part.gpu_ratio * fit_ratio * step.busy_seconds },
+            { 'activity': 'untold', 'seconds': part.gpu_ratio * fit_ratio * step.untold_seconds },
+            { 'activity': 'unseen', 'seconds': part.gpu_seconds - part.gpu_ratio * coalesce(fit_ratio * step.observed_seconds, 0) }
         ], recursive := true)
-    from fitted
+    from part
+    left join step
+        using (cluster, device_uuid, gpu_instance_id, start_at)
+    where not part.is_unsliced
     union all by name
     -- What is left of a partitioned GPU: what its instances do is theirs, so of this only the time is known.
     select
-        part.* exclude (end_at, seen_seconds),
-        '' as gpu_instance_id,
-        true as is_unsliced,
+        * exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
         'inactive' as activity,
-        part.seen_seconds - rest.sliced_seconds as seconds
+        gpu_seconds as seconds
     from part
-    inner join rest
-        using (cluster, device_uuid, start_at)
-    union all by name
-    select
-        step.* exclude (gpu_instance_id, end_at),
-        '' as gpu_instance_id,
-        false as is_unsliced,
-        unnest([
-            { 'activity': 'inactive', 'seconds': step.inactive_seconds },
-            { 'activity': 'effective', 'seconds': step.effective_seconds },
-            { 'activity': 'ineffective', 'seconds': step.ineffective_seconds },
-            { 'activity': 'busy', 'seconds': step.busy_seconds },
-            { 'activity': 'untold', 'seconds': step.untold_seconds }
-        ], recursive := true)
-    from step
-    anti join run
-        using (cluster, device_uuid, start_at)
-    where step.gpu_instance_id = ''
+    where is_unsliced
 ),
 
 holder as (
@@ -198,22 +104,22 @@ holder as (
 
 claimant as (
     select
-        part.* exclude (hour_start_at, end_at, seen_seconds),
+        gpu.* exclude (hour_start_at, end_at, seen_seconds),
         reservation.* exclude (cluster, device_uuid, start_at, end_at),
         count(*) over same_unit as claim_count,
         if(count(reservation.share_ratio) over same_unit = claim_count, nullif(sum(reservation.share_ratio) over same_unit, 0), null)
             as all_share_ratio
-    from part
+    from gpu
     inner join day.reservation
         using (cluster, device_uuid)
     anti join holder
         on
-            part.cluster = holder.cluster
-            and part.device_uuid = holder.device_uuid
+            gpu.cluster = holder.cluster
+            and gpu.device_uuid = holder.device_uuid
             and reservation.gpu_instance_id = holder.gpu_instance_id
-            and part.start_at = holder.start_at
-    where reservation.start_at < part.end_at and reservation.end_at > part.start_at
-    window same_unit as (partition by part.cluster, part.device_uuid, reservation.gpu_instance_id, part.start_at)
+            and gpu.start_at = holder.start_at
+    where reservation.start_at < gpu.end_at and reservation.end_at > gpu.start_at
+    window same_unit as (partition by gpu.cluster, gpu.device_uuid, reservation.gpu_instance_id, gpu.start_at)
 ),
 
 taken as (
@@ -295,15 +201,15 @@ lost as (
             epoch_ms(least(outage_hour.end_at, outage_hour.hour_start_at + interval 1 hour))
             - epoch_ms(greatest(outage_hour.start_at, outage_hour.hour_start_at))
         ) / 1000 as outage_seconds,
-        coalesce(sum(part.seen_seconds), 0) as seen_seconds
+        coalesce(sum(gpu.seen_seconds), 0) as seen_seconds
     from outage_hour
-    left join part
+    left join gpu
         on
-            outage_hour.cluster = part.cluster
-            and outage_hour.device_uuid = part.device_uuid
-            and outage_hour.hour_start_at = part.hour_start_at
-            and part.start_at >= outage_hour.start_at
-            and part.start_at < outage_hour.end_at
+            outage_hour.cluster = gpu.cluster
+            and outage_hour.device_uuid = gpu.device_uuid
+            and outage_hour.hour_start_at = gpu.hour_start_at
+            and gpu.start_at >= outage_hour.start_at
+            and gpu.start_at < outage_hour.end_at
     group by all
 )
 

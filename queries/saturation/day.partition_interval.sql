@@ -1,0 +1,145 @@
+-- Parts of each GPU per interval with one set of them: MIG instances, AMD partitions, tiles, and the rest; of a GPU in one part all of it.
+--
+-- An instance counts for as long as its labels stood, which is how it is known that one had no data. What the instances go beyond
+-- the GPU, while it is partitioned anew, is cut. Where only instances are seen, the longest of them is the GPU's time.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at
+-- reads:  day.device_run, day.interval_saturation, day.sample_sum, facts.device_hour
+-- params:
+-- source: day.device_run; slices by GPU_I_PROFILE
+-- columns:
+--   profile       its profile; of an id given to another within the interval the one that was there longest
+--   is_unsliced   what no part is made of
+--   seen_seconds  s in which the whole GPU was seen
+--   due_seconds   s of them in which the part was there
+--   part_ratio    part of the GPU that it is by its profile
+--   gpu_ratio     0..1, the same, cut
+--   gpu_seconds   s x its part
+with step as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        hour_start_at as start_at,
+        hour_start_at + interval 1 hour as end_at,
+        observed_seconds
+    from day.sample_sum
+    where is_whole_hour
+    union all by name
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at,
+        start_at,
+        end_at,
+        observed_seconds
+    from day.interval_saturation
+),
+
+-- The GPU's own seconds; where only its instances are seen, the longest of theirs, which may add up to more than the hour's.
+hour as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        bool_or(gpu_instance_id = '') as has_board,
+        coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), max(observed_seconds)) as seen_seconds,
+        max(gpu_model) as gpu_model
+    from facts.device_hour
+    group by all
+),
+
+longest as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        start_at,
+        end_at,
+        coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), 0) as board_seconds,
+        max(observed_seconds) as longest_seconds
+    from step
+    group by all
+),
+
+gpu as (
+    select
+        longest.* exclude (board_seconds, longest_seconds),
+        hour.gpu_model,
+        if(
+            hour.has_board,
+            longest.board_seconds,
+            longest.longest_seconds * hour.seen_seconds
+            / sum(longest.longest_seconds) over (partition by longest.cluster, longest.device_uuid, longest.hour_start_at)
+        ) as seen_seconds
+    from longest
+    inner join hour
+        using (cluster, device_uuid, hour_start_at)
+),
+
+run as (
+    select
+        gpu.*,
+        run.gpu_instance_id,
+        coalesce(
+            arg_max(run.gpu_instance_profile, overlap_ms(run.start_at, run.end_at, gpu.start_at, gpu.end_at)) filter (
+                where run.gpu_instance_profile != ''
+            ), ''
+        ) as profile,
+        sum(overlap_ms(run.start_at, run.end_at, gpu.start_at, gpu.end_at)) / 1000 as lived_seconds
+    from gpu
+    inner join day.device_run as run
+        using (cluster, device_uuid)
+    where run.gpu_instance_id != '' and run.start_at < gpu.end_at and run.end_at > gpu.start_at
+    group by all
+),
+
+part as (
+    select
+        run.* exclude (lived_seconds),
+        partition_ratio(run.profile, run.gpu_model) as part_ratio,
+        least(run.seen_seconds, greatest(run.lived_seconds, coalesce(step.observed_seconds, 0))) as due_seconds
+    from run
+    left join step
+        using (cluster, device_uuid, gpu_instance_id, start_at)
+),
+
+fitted as (
+    select
+        * exclude (gpu_model),
+        part_ratio * least(1, seen_seconds / nullif(sum(part_ratio * due_seconds) over (
+            partition by cluster, device_uuid, start_at
+        ), 0)) as gpu_ratio,
+        gpu_ratio * due_seconds as gpu_seconds
+    from part
+),
+
+rest as (
+    select
+        cluster,
+        device_uuid,
+        start_at,
+        sum(gpu_seconds) as sliced_seconds
+    from fitted
+    group by all
+)
+
+select
+    *,
+    false as is_unsliced
+from fitted
+union all by name
+select
+    gpu.* exclude (gpu_model),
+    '' as gpu_instance_id,
+    '' as profile,
+    1 as part_ratio,
+    rest.sliced_seconds is not null as is_unsliced,
+    gpu.seen_seconds as due_seconds,
+    gpu.seen_seconds - coalesce(rest.sliced_seconds, 0) as gpu_seconds,
+    if(is_unsliced, gpu_seconds / nullif(gpu.seen_seconds, 0), 1) as gpu_ratio
+from gpu
+left join rest
+    using (cluster, device_uuid, start_at)
