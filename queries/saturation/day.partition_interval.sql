@@ -108,11 +108,12 @@ part as (
 
 fitted as (
     select
-        * exclude (gpu_model),
+        *,
         part_ratio * least(1, seen_seconds / nullif(sum(part_ratio * due_seconds) over (
             partition by cluster, device_uuid, start_at
         ), 0)) as gpu_ratio,
-        gpu_ratio * due_seconds as gpu_seconds
+        gpu_ratio * due_seconds as gpu_seconds,
+        false as is_unsliced
     from part
 ),
 
@@ -127,19 +128,35 @@ rest as (
 )
 
 select
-    *,
-    false as is_unsliced
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    hour_start_at,
+    start_at,
+    end_at,
+    profile,
+    is_unsliced,
+    seen_seconds,
+    due_seconds,
+    part_ratio,
+    gpu_ratio,
+    gpu_seconds
 from fitted
 union all by name
 select
-    gpu.* exclude (gpu_model),
+    gpu.cluster,
+    gpu.device_uuid,
     '' as gpu_instance_id,
+    gpu.hour_start_at,
+    gpu.start_at,
+    gpu.end_at,
     '' as profile,
-    1 as part_ratio,
     rest.sliced_seconds is not null as is_unsliced,
+    gpu.seen_seconds,
     gpu.seen_seconds as due_seconds,
-    gpu.seen_seconds - coalesce(rest.sliced_seconds, 0) as gpu_seconds,
-    if(is_unsliced, gpu_seconds / nullif(gpu.seen_seconds, 0), 1) as gpu_ratio
+    1 as part_ratio,
+    if(is_unsliced, gpu_seconds / nullif(gpu.seen_seconds, 0), 1) as gpu_ratio,
+    gpu.seen_seconds - coalesce(rest.sliced_seconds, 0) as gpu_seconds
 from gpu
 left join rest
     using (cluster, device_uuid, start_at)
