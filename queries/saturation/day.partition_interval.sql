@@ -139,8 +139,8 @@ select
     seen_seconds,
     due_seconds,
     part_ratio,
-    gpu_ratio,
-    gpu_seconds
+    gpu_seconds,
+    gpu_ratio
 from fitted
 union all by name
 select
@@ -155,8 +155,8 @@ select
     gpu.seen_seconds,
     gpu.seen_seconds as due_seconds,
     1 as part_ratio,
-    if(is_unsliced, gpu_seconds / nullif(gpu.seen_seconds, 0), 1) as gpu_ratio,
-    gpu.seen_seconds - coalesce(rest.sliced_seconds, 0) as gpu_seconds
+    gpu.seen_seconds - coalesce(rest.sliced_seconds, 0) as gpu_seconds,
+    if(is_unsliced, gpu_seconds / nullif(gpu.seen_seconds, 0), 1) as gpu_ratio
 from gpu
 left join rest
     using (cluster, device_uuid, start_at)
