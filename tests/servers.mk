@@ -3,6 +3,6 @@ SERVERS := .cache/servers
 
 .PHONY: servers
 
-servers: $(VENV)/.installed ## Prometheus 2 and 3, Pushgateway, VictoriaMetrics and two S3 servers into .cache/servers
+servers: $(VENV)/.installed ## Prometheus 2 and 3, Pushgateway, VictoriaMetrics and storage servers into .cache/servers
 	@sh tests/fetch-servers.sh $(SERVERS)
 	@sh tests/install-s3-servers.sh $(PY) $(SERVERS)/s3

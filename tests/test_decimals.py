@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.lake.decimals import scaled
-from gpureport.lake.parquet import write_parquet
+from gpureport.lake.parquet import scaled, write_parquet
 from gpureport.tables import DEVICE_SAMPLE
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
+import pytest
 from deltalake import DeltaTable
 from golden_case import NOW
 from kube.lake import RECORDING as STATE
 from lake_rows import files
 from prometheus.programs import SERVERS
 from store.changes import FIRST, NEXT, export, observe
-from store.conftest import address, any_url, elsewhere, moto_url, rclone_url  # noqa: F401
+from store.conftest import address, azure_url, elsewhere, google_url, moto_url  # noqa: F401
 
 from gpureport.cli import main
 from gpureport.lake import Lake, open_lake, views
@@ -42,7 +43,7 @@ def differences(lake: Lake, tmp_path: Path, tables: list[str] | None = None) -> 
 
 
 def _differences(lake: Lake, table: str, duck: Path | None) -> Iterator[str]:
-    uri, options = lake.storage.reached(table, lake.root.is_conditional)
+    uri, options = lake.storage.reached(table)
     with duckdb.connect() as con:
         [view] = views(con, lake, [table])
         columns = ", ".join(sorted(con.table(view).columns))
@@ -122,12 +123,13 @@ def test_in_a_bucket_it_is_read_alike(address: ObjectAddress, elsewhere: ObjectA
         assert list(bring_level(place)) == []
         lake = open_lake(elsewhere)
         for table in lake.tables():
-            uri, options = lake.storage.reached(table, lake.root.is_conditional)
+            uri, options = lake.storage.reached(table)
             logged = {each.partition(f"{address.prefix}/")[2] for each in DeltaTable(uri, storage_options=options).file_uris()}
             assert logged == {each.name for held, _, each in lake.root.each() if held == table}
-        if lake.root.is_conditional:  # the other server answers a question for a range with the whole, which readers refuse
-            assert differences(lake, tmp_path) == []
+        assert differences(lake, tmp_path) == []
 
+    if address.scheme == "gs":
+        pytest.skip("the emulator and the Delta library do not agree on how an object is copied where there is none")
     export(address, 2)
     observe(address, FIRST)
     is_alike(address)

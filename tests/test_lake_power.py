@@ -105,8 +105,8 @@ class _Slow(Folder):
         for name in files:
             self._shift(name)
 
-    def replace(self, name: str, old: Found | None, data: bytes, is_conditional: bool = True) -> bool:
-        done = super().replace(name, old, data, is_conditional)
+    def replace(self, name: str, old: Found | None, data: bytes) -> bool:
+        done = super().replace(name, old, data)
         self._shift(name)
         return done
 

@@ -99,10 +99,10 @@ class FolderType(click.ParamType[Path]):
 
 
 PLACE, FOLDER = PlaceType(), FolderType()
-LAKE = click.option("--lake", type=PLACE, help="The lake: a folder or s3://BUCKET/PREFIX (default: lake).")
+LAKE = click.option("--lake", type=PLACE, help="The lake: a folder, or s3://, gs:// or az://BUCKET/PREFIX (default: lake).")
 CLUSTER = click.option("--cluster", help="The cluster's name in the lake (default: default).")
 ONE_CLUSTER = click.option("--cluster", "report__cluster", help="Read this cluster's facts alone (default: all of the lake).")
-OUT = click.option("--out", type=PLACE, help="Where to write: a folder or s3://BUCKET/PREFIX (default: out).")
+OUT = click.option("--out", type=PLACE, help="Where to write: a folder, or s3://, gs:// or az://BUCKET/PREFIX (default: out).")
 DATE = click.option("--date", "day", help="UTC day, such as 2026-11-20 (default: yesterday).")
 LOG_FORMAT = click.option(
     "--log-format", type=click.Choice(["text", "json"]), help="Form of the log on standard error (default: text)."

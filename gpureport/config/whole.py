@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field
@@ -55,7 +56,7 @@ class Config(Section):
     def reached_place(self, place: Place, environ: Mapping[str, str]) -> Place:
         """A folder as it is, an address with how it is reached."""
         if isinstance(place, ObjectAddress):
-            return ObjectAddress(place.bucket, place.prefix, self.object_store.reach(environ))
+            return replace(place, reach=self.object_store.reach(environ))
         return place
 
     def each_cluster(self) -> list[Config]:

@@ -15,6 +15,7 @@ from gpureport.errors import LakeError
 from gpureport.lake.paths import ROOT
 from gpureport.lake.root import Days, FoundRoot, Replaced, Root, Stored, encode_root, read_root
 from gpureport.store import Storage
+from gpureport.store.refusal import no_conditions
 from gpureport.window import to_ms
 
 _TRIES = 100
@@ -36,8 +37,7 @@ def new_change() -> str:
 def create_root(storage: Storage) -> Root:
     """The root, made where there is none."""
     if not (found := read_root(storage)):
-        root = Root(is_conditional=storage.knows_conditions())
-        storage.replace(ROOT, None, encode_root(root), root.is_conditional)
+        storage.replace(ROOT, None, encode_root(Root()))
         found = read_root(storage)
     return _there(storage, found).root
 
@@ -51,8 +51,10 @@ def commit(storage: Storage, change: str, edit: Edit) -> Root:
         edited = edit(latest)
         if edited.files == latest.files and edited.replaced == latest.replaced:
             return latest
+        if not latest.is_conditional:
+            raise no_conditions(storage.place)
         root = _stamped(latest, edited, change, to_ms(found.modified_at))
-        if storage.replace(ROOT, found, encode_root(root), root.is_conditional):
+        if storage.replace(ROOT, found, encode_root(root)):
             return root
     raise LakeBusyError(f"others change {storage.place} without a pause; run again later")
 

@@ -59,7 +59,7 @@ def _replaced_tables(root: Root) -> set[str]:
 
 def _bring_level(lake: Lake, table: str) -> int:
     """Commit what the log lacks and what it has too much, at once; how many files cannot be in it."""
-    uri, options = lake.storage.reached(table, lake.root.is_conditional)
+    uri, options = lake.storage.reached(table)
     log = DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
     held = set(pa.table(log.get_add_actions()).column("path").to_pylist()) if log else set()
     keys = ["cluster"] if table.startswith(FACTS) else ["cluster", "date"]

@@ -27,8 +27,6 @@ from gpureport.tables.state import STATE_TABLES
 
 _OBSERVED = (*STATE_TABLES, SOURCE)
 _STAGING = ".staging-"
-_STRANGERS = (".", "turns/")
-"""What does not make a place one that holds something else."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +227,7 @@ def open_lake(place: Place, create: bool = False) -> Lake:
         raise LakeError(f"{place} is not a gpureport lake (it has no {ROOT}); give the lake's folder with --lake")
     if not create:
         raise LakeError(f"there is no lake at {place}; fill one with 'gpureport export' or 'gpureport import'")
-    if any(not each.name.startswith(_STRANGERS) for each in storage.objects()):
+    if any(not each.name.startswith(".") for each in storage.objects()):
         raise LakeError(f"{place} holds files but is not a gpureport lake (it has no {ROOT}); give a new or empty place")
     return Lake(storage, Root())
 

@@ -240,6 +240,6 @@ def _note(storage: Storage, name: str) -> dict[str, str]:
 
 
 def _replace_root(older: _Older, root: Root) -> None:
-    if not older.storage.replace(ROOT, older.root, encode_root(root), older.is_conditional):
+    if not older.storage.replace(ROOT, older.root, encode_root(root)):
         raise LakeError(f"another gpureport changed {older.storage.place} meanwhile; run migrate again")
     older.storage.delete([MARKER])

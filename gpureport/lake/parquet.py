@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from gpureport.tables.table import Column, Table
 
@@ -63,8 +64,6 @@ def _to_decimal(column: pa.ChunkedArray, places: int) -> pa.ChunkedArray | pa.Ar
     """The numbers as decimals; left as they are where one is too large for it, for a wrong value must stay visible."""
     if column.null_count == len(column):
         return pa.nulls(len(column), pa.decimal64(_DECIMAL_DIGITS, places))
-    from gpureport.lake.decimals import scaled
-
     array = column.combine_chunks()
     whole = scaled(array.fill_null(0.0).to_numpy() if array.null_count else array.to_numpy(), 10.0**places, 10.0**_DECIMAL_DIGITS)
     if whole is None:
@@ -72,6 +71,12 @@ def _to_decimal(column: pa.ChunkedArray, places: int) -> pa.ChunkedArray | pa.Ar
     is_valid = np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little") if array.null_count else None
     buffers = [None if is_valid is None else pa.py_buffer(is_valid), pa.py_buffer(whole)]
     return pa.Array.from_buffers(pa.decimal64(_DECIMAL_DIGITS, places), len(whole), buffers, array.null_count)
+
+
+def scaled(values: NDArray[np.float64], factor: float, limit: float) -> NDArray[np.int64] | None:
+    """values × factor, rounded to the nearest even where it is a half; None where one is not below the limit."""
+    whole = np.rint(values * factor)
+    return whole.astype(np.int64) if (np.abs(whole) < limit).all() else None
 
 
 def _encodings(rows: pa.Table) -> tuple[list[str], dict[str, str]]:

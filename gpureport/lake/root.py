@@ -72,7 +72,7 @@ class Root(msgspec.Struct, frozen=True):
 
     schema_version: int = SCHEMA_VERSION
     is_conditional: bool = True
-    """Whether the storage knows conditional writes."""
+    """Whether the storage has conditional writes; older versions wrote to others too."""
     changes: tuple[str, ...] = ()
     """The last ones, so that a writer whose answer was lost finds its own."""
     files: dict[str, Days] = {}

@@ -1,17 +1,18 @@
-"""Where a lake or a report lies: a folder, or ``s3://BUCKET/PREFIX`` and how that storage is reached."""
+"""Where a lake or a report is: a folder, or ``s3://BUCKET/PREFIX`` (``gs://``, ``az://``) and how that storage is reached."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpureport.errors import UsageError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
+SCHEMES = ("s3", "gs", "az")
 _PREFIX = re.compile(r"[^\x00-\x1f\x7f\\?#@]*")
 
 
@@ -34,17 +35,18 @@ class Reach:
 
 @dataclass(frozen=True)
 class ObjectAddress:
-    """A prefix of a bucket; as text ``s3://bucket/prefix``."""
+    """A prefix of a bucket, or of a container of Azure; as text ``s3://bucket/prefix``."""
 
     bucket: str
     prefix: str = ""
     reach: Reach = Reach()
+    scheme: str = "s3"
 
     def __str__(self) -> str:
-        return f"s3://{self.bucket}/{self.prefix}" if self.prefix else f"s3://{self.bucket}"
+        return f"{self.scheme}://{self.bucket}/{self.prefix}".rstrip("/")
 
     def __truediv__(self, name: str) -> ObjectAddress:
-        return ObjectAddress(self.bucket, f"{self.prefix}/{name}" if self.prefix else name, self.reach)
+        return replace(self, prefix=f"{self.prefix}/{name}".lstrip("/"))
 
     @property
     def cache(self) -> Path:
@@ -57,20 +59,22 @@ Place = Path | ObjectAddress
 
 
 def parse_place(text: str | Path | ObjectAddress) -> Place:
-    """A folder, or the address that a text with ``s3://`` means; UsageError for another scheme and for no address.
+    """A folder, or the address that a text with a scheme means; UsageError for another scheme and for no address.
 
     What is wrong is not repeated where it may hold a secret.
     """
     scheme = _SCHEME.fullmatch(text) if isinstance(text, str) else None
     if scheme is None:
         return Path(text) if isinstance(text, str) else text
-    if scheme[1].lower() != "s3":
-        raise UsageError(f"{scheme[1]}:// is nothing that gpureport reads or writes; give a folder, or s3://BUCKET/PREFIX")
+    if scheme[1].lower() not in SCHEMES:
+        raise UsageError(
+            f"{scheme[1]}:// is nothing that gpureport reads or writes; give a folder, or s3://BUCKET/PREFIX (gs://, az://)"
+        )
     bucket, _, prefix = scheme[2].partition("/")
     parts = [part for part in prefix.split("/") if part]
     if not _BUCKET.fullmatch(bucket) or not _PREFIX.fullmatch(prefix) or {".", ".."}.intersection(parts):
         raise UsageError(
-            "an address on object storage is s3://BUCKET/PREFIX, of plain characters and without credentials; "
+            "an address on object storage is s3://BUCKET/PREFIX (gs://, az://), of plain characters and without credentials; "
             "those come from the environment, a profile or a role"
         )
-    return ObjectAddress(bucket, "/".join(parts))
+    return ObjectAddress(bucket, "/".join(parts), scheme=scheme[1].lower())

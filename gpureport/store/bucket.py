@@ -1,8 +1,4 @@
-"""The objects under an address of an S3-compatible storage.
-
-Conditional writes are asked for where a caller needs them; a storage that does not know them simply writes
-(``gpureport.store.turn``).
-"""
+"""The objects under an address of S3, Google Cloud Storage or Azure Blob Storage."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -19,16 +15,16 @@ from typing import TYPE_CHECKING, cast
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
-from obstore.store import S3Store
+from obstore.store import AzureStore, GCSStore, S3Store
 
 from gpureport.runtime.stopping import left_when_stopped
 from gpureport.store.address import ObjectAddress, Reach
 from gpureport.store.credentials import of_process, read_profile, settings_of
-from gpureport.store.refusal import is_absent, store_errors
+from gpureport.store.refusal import is_absent, no_conditions, store_errors
 from gpureport.store.storage import Found, Item, Listed, Result
-from gpureport.store.turn import in_turn, probe
 
 if TYPE_CHECKING:
+    from obstore import PutMode, UpdateVersion
     from obstore.store import ClientConfig, S3Config, S3Credential
 
 _CHUNK_BYTES = 8 << 20
@@ -36,6 +32,8 @@ _CHUNK_BYTES = 8 << 20
 _PARTS_AT_ONCE = 2
 _LONGEST_RETRY = timedelta(minutes=3)
 _LONGEST_REQUEST = timedelta(minutes=10)
+_STORES = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
+_ENDPOINTS = {"gs": "google_base_url", "az": "azure_endpoint"}
 
 
 @dataclass(frozen=True)
@@ -62,28 +60,23 @@ class Bucket:
         with store_errors(self.address):
             try:
                 found = obstore.get(self._store, name)
-                return Found(bytes(found.bytes()), found.meta["e_tag"] or "", found.meta["last_modified"])
+                tags = {"e_tag": found.meta["e_tag"], "version": found.meta["version"]}
+                data = bytes(found.bytes())
+                return Found(data, {name: tag for name, tag in tags.items() if tag}, found.meta["last_modified"])
             except FileNotFoundError as error:
                 if is_absent(error):
                     return None
                 raise
 
-    def knows_conditions(self) -> bool:
-        """See ``Storage``; it is asked with an object of our own."""
-        return probe(self)
-
-    def replace(self, name: str, old: Found | None, data: bytes, is_conditional: bool) -> bool:
-        """See ``Storage``."""
-        if is_conditional:
-            return self.put(name, data, etag=old.etag if old else "", is_new=old is None) is not None
-        return in_turn(self, lambda: self._replace_unless_changed(name, old, data))
-
-    def _replace_unless_changed(self, name: str, old: Found | None, data: bytes) -> bool:
-        now = self.get(name)
-        if (now and now.data) != (old and old.data):
-            return False
-        self.put(name, data)
-        return True
+    def replace(self, name: str, old: Found | None, data: bytes) -> bool:
+        """See ``Storage``. StoreError where the storage does not know conditional writes, found out with a new object."""
+        if old is not None:
+            return self.put(name, data, cast("UpdateVersion", old.tags))
+        is_written = self.put(name, data, "create")
+        if is_written and (self.put(name, data, "create") or self.put(name, data, {"e_tag": f'"{"0" * 32}"', "version": "1"})):
+            self.delete([name])
+            raise no_conditions(self.address)
+        return is_written
 
     def add(self, files: Mapping[str, Path]) -> None:
         """See ``Storage``; the files stay as copies."""
@@ -129,22 +122,14 @@ class Bucket:
                 with suppress(OSError):  # not empty
                     file.parent.rmdir()
 
-    def put(self, name: str, data: bytes, etag: str = "", is_new: bool = False) -> str | None:
-        """Write an object; its tag. None, and nothing written, where it is not the one of ``etag``, or not new.
-
-        A storage without conditional writes writes in any case.
-        """
+    def put(self, name: str, data: bytes, mode: PutMode = "overwrite") -> bool:
+        """Write an object; False, and nothing written, where it is not the one of the mode's tags, or not new."""
         with store_errors(self.address):
             try:
-                if is_new:
-                    done = obstore.put(self._store, name, data, mode="create")
-                elif etag:
-                    done = obstore.put(self._store, name, data, mode={"e_tag": etag})
-                else:
-                    done = obstore.put(self._store, name, data, use_multipart=False)
+                obstore.put(self._store, name, data, mode=mode, use_multipart=False)
             except (AlreadyExistsError, PreconditionError):
-                return None
-            return done["e_tag"] or ""
+                return False
+            return True
 
     def upload(self, path: Path, name: str, content_type: str = "application/octet-stream") -> None:
         """Write a file's bytes as an object; it appears whole."""
@@ -165,43 +150,34 @@ class Bucket:
                 for each in page:
                     yield Listed(each["path"], each["size"], each["last_modified"])
 
-    def modified_at(self, name: str) -> datetime | None:
-        """When an object was written, by the storage's clock; None where there is none."""
-        with store_errors(self.address):
-            try:
-                return obstore.head(self._store, name)["last_modified"]
-            except FileNotFoundError as error:
-                if is_absent(error):
-                    return None
-                raise
-
     def delete(self, names: Iterable[str]) -> None:
         """Remove objects; one that is not there is no error."""
-        if chosen := list(names):
-            with store_errors(self.address):
-                obstore.delete(self._store, chosen)
+        chosen = list(names)
+        with store_errors(self.address):
+            for each in [chosen] if self.address.scheme == "s3" and chosen else chosen:  # S3 deletes many at once, and any
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, each)
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do something with every item, several at a time; results in order."""
         with left_when_stopped(ThreadPoolExecutor(self.address.reach.max_concurrency)) as pool:
             return list(pool.map(work, items))
 
-    def reached(self, name: str, is_conditional: bool) -> tuple[str, dict[str, str]]:
+    def reached(self, name: str) -> tuple[str, dict[str, str]]:
         """See ``Storage``; the options' names are those of the library that it shares with others."""
-        settings, provider = _settings(self.address.reach)
+        settings, provider = _settings(self.address)
         if provider:
             given = provider()
             settings |= {f"aws_{name}": str(given[name]) for name in ("access_key_id", "secret_access_key")}
             settings |= {"aws_session_token": str(given["token"])} if given.get("token") else {}
-        writing = {"aws_conditional_put": "etag"} if is_conditional else {"aws_s3_allow_unsafe_rename": "true"}
-        return str(self.address / name), {"allow_http": "true", **settings, **writing}
+        return str(self.address / name), {"allow_http": "true", "aws_conditional_put": "etag", **settings}
 
     def errors(self) -> AbstractContextManager[None]:
         """See ``Storage``."""
         return store_errors(self.address)
 
     @cached_property
-    def _store(self) -> S3Store:
+    def _store(self) -> S3Store | GCSStore | AzureStore:
         """Opened at the first use; not sent along with a pickle, for connections stay where they are."""
         return _open(self.address)
 
@@ -212,20 +188,23 @@ class Bucket:
         self.__dict__.update(state)
 
 
-def _settings(reach: Reach) -> tuple[dict[str, str], Callable[[], S3Credential] | None]:
-    """The library's settings, and what tells credentials where a command prints them."""
+def _settings(address: ObjectAddress) -> tuple[dict[str, str], Callable[[], S3Credential] | None]:
+    """The library's settings, and what tells credentials where a command prints them; elsewhere than on S3 it finds its own."""
+    reach = address.reach
+    if name := _ENDPOINTS.get(address.scheme):
+        return {name: reach.endpoint_url} if reach.endpoint_url else {}, None
     profile = read_profile(reach.environ)
     process = profile.get("credential_process") if "aws_access_key_id" not in profile else None
     return settings_of(reach, profile), of_process(process, reach.environ) if process else None
 
 
-def _open(address: ObjectAddress) -> S3Store:
+def _open(address: ObjectAddress) -> S3Store | GCSStore | AzureStore:
     reach = address.reach
-    settings, provider = _settings(reach)
+    settings, provider = _settings(address)
     if provider:
         provider()  # what is wrong with it is said here; within a request it would be any refusal
     with store_errors(address):
-        return S3Store(
+        return cast("type[S3Store]", _STORES[address.scheme])(
             address.bucket,
             prefix=address.prefix or None,
             config=cast("S3Config", settings),

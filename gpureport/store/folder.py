@@ -34,17 +34,13 @@ class Folder:
         """See ``Storage``."""
         try:
             with (self.place / name).open("rb") as file:
-                return Found(file.read(), "", datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC))
+                return Found(file.read(), {}, datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC))
         except FileNotFoundError:
             return None
         except OSError as error:
             raise LakeError(f"{self.place / name} cannot be read ({error.strerror}); check the lake's folder") from error
 
-    def knows_conditions(self) -> bool:
-        """A lock stands for them."""
-        return True
-
-    def replace(self, name: str, old: Found | None, data: bytes, is_conditional: bool = True) -> bool:
+    def replace(self, name: str, old: Found | None, data: bytes) -> bool:
         """See ``Storage``. Writers wait for each other, for a moment."""
         with self.errors(), locked(self.place / _LOCK):
             now = self.get(name)
@@ -100,7 +96,7 @@ class Folder:
                     with suppress(OSError):  # not empty
                         folder.rmdir()
 
-    def reached(self, name: str, is_conditional: bool = True) -> tuple[str, dict[str, str]]:
+    def reached(self, name: str) -> tuple[str, dict[str, str]]:
         """See ``Storage``."""
         return str(self.place / name), {}
 

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 
 from gpureport.errors import StoreError
-from gpureport.store.address import ObjectAddress
+from gpureport.store.address import ObjectAddress, Place
 
 _STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]+)")
 _CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,60})</Code>")
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _NO_CONNECTION = re.compile(r"HTTP error|kind: (Connect|Timeout|Request|Interrupted|Decode)")
 
 
@@ -31,15 +32,22 @@ def store_errors(address: ObjectAddress) -> Iterator[None]:
 
 def is_absent(error: FileNotFoundError) -> bool:
     """Whether there is no such object, in a bucket that there is; a file that is missing is another matter."""
-    return error.errno is None and "NoSuchBucket" not in str(error)
+    return error.errno is None and not any(code in str(error) for code in _NO_BUCKET)
+
+
+def no_conditions(place: Place) -> StoreError:
+    """Of a storage on which two writers cannot tell that they are two."""
+    return StoreError(
+        f"the storage of {place} has no conditional writes, so a change could be lost; keep the lake on one that has them"
+    )
 
 
 def _sentence(address: ObjectAddress, error: Exception) -> str:
-    where = address.reach.endpoint_url or "the S3 endpoint"
+    where = address.reach.endpoint_url or f"the endpoint of {address.scheme}://"
     text = str(error)
     code = found[1] if (found := _CODE.search(text)) else ""
     status = found[1].strip() if (found := _STATUS.search(text)) else ""
-    if code == "NoSuchBucket":
+    if code in _NO_BUCKET:
         return f"{where} has no bucket {address.bucket}; make it, or correct the address {address}"
     if isinstance(error, PermissionDeniedError | UnauthenticatedError) or status[:3] in ("401", "403"):
         return (
@@ -51,7 +59,7 @@ def _sentence(address: ObjectAddress, error: Exception) -> str:
     if _NO_CONNECTION.search(text):
         why = "no answer in time" if "Timeout" in text else "no connection"
         return f"cannot reach {where} for {address} ({why}); check object_store.endpoint_url and the network, then run again"
-    return f"{address} cannot be read or written ({text.splitlines()[0][:200]}); check object_store in the configuration"
+    return f"{address} cannot be read or written ({text.splitlines()[0][:200]}); check object_store and the environment"
 
 
 def _of_disk(address: ObjectAddress, error: OSError) -> str:

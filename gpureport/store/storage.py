@@ -15,10 +15,10 @@ Result = TypeVar("Result")
 
 
 class Found(NamedTuple):
-    """An object's bytes, the tag by which it can be replaced, and when it was written by the storage's clock."""
+    """An object's bytes, the tags by which it can be replaced, and when it was written by the storage's clock."""
 
     data: bytes
-    etag: str
+    tags: Mapping[str, str]
     modified_at: datetime
 
 
@@ -44,10 +44,7 @@ class Storage(Protocol):
     def get(self, name: str) -> Found | None:
         """An object whole; None where there is none."""
 
-    def knows_conditions(self) -> bool:
-        """Whether a write can be made to depend on what it replaces."""
-
-    def replace(self, name: str, old: Found | None, data: bytes, is_conditional: bool) -> bool:
+    def replace(self, name: str, old: Found | None, data: bytes) -> bool:
         """Write an object in place of what was read of it; False, and nothing written, where it is another by now."""
 
     def add(self, files: Mapping[str, Path]) -> None:
@@ -68,7 +65,7 @@ class Storage(Protocol):
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do something with every item, several at a time; results in order."""
 
-    def reached(self, name: str, is_conditional: bool) -> tuple[str, dict[str, str]]:
+    def reached(self, name: str) -> tuple[str, dict[str, str]]:
         """How another library reaches what lies below a name: where it is, and with which options."""
 
     def errors(self) -> AbstractContextManager[None]:

@@ -241,7 +241,7 @@ def test_helm_has_nothing_to_say_of_the_chart(values: dict[str, Any]) -> None:
         ({"prometheus": {"headers": {"Authorization": "Bearer secret"}}}, "Authorization"),
         ({"prometheus": {"basicAuth": {"username": "me"}}}, "secretName"),
         ({"image": {"digest": "latest"}}, "digest"),
-        ({"objectStorage": {"lake": "gs://gpu-lake/prod"}}, "lake"),
+        ({"objectStorage": {"lake": "ftp://gpu-lake/prod"}}, "lake"),
         ({"objectStorage": {"endpointUrl": "https://me:secret@minio:9000"}}, "endpointUrl"),
         ({"objectStorage": {"credentials": {"accessKey": "AKIA"}}}, "accessKey"),
         ({"config": {"object_store": {"region": "x"}}}, "object_store"),

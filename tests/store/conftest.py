@@ -11,7 +11,7 @@ import pytest
 
 from gpureport.store import ObjectAddress, Reach
 
-from .servers import BUCKET, KEYS, moto, rclone
+from .servers import AZURE, BUCKET, GOOGLE, KEYS, azurite, google, moto, rclone
 
 
 @pytest.fixture(scope="session")
@@ -26,18 +26,26 @@ def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["rclone_url", "moto_url"])
-def any_url(request: pytest.FixtureRequest) -> str:
-    """Both servers: without and with conditional writes."""
-    url: str = request.getfixturevalue(request.param)
-    return url
+@pytest.fixture(scope="session")
+def azure_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with azurite(tmp_path_factory.mktemp("azurite")) as url:
+        yield url
 
 
-@pytest.fixture
-def address(any_url: str, tmp_path: Path) -> ObjectAddress:
-    """An empty prefix."""
-    reach = Reach(endpoint_url=any_url, environ=KEYS, retries=1, cache=tmp_path / "cache")
-    return ObjectAddress(BUCKET, f"lakes/{uuid4().hex}", reach)
+@pytest.fixture(scope="session")
+def google_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with google(tmp_path_factory.mktemp("google")) as url:
+        yield url
+
+
+@pytest.fixture(params=[("s3", "moto_url"), ("gs", "google_url"), ("az", "azure_url")], ids=lambda each: each[0])
+def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectAddress:
+    """An empty prefix of each storage."""
+    scheme, server = request.param
+    for name, value in ({**AZURE, **GOOGLE}).items():  # the library reads these itself
+        monkeypatch.setenv(name, value)
+    reach = Reach(endpoint_url=request.getfixturevalue(server), environ=KEYS, retries=1, cache=tmp_path / "cache")
+    return ObjectAddress(BUCKET, f"lakes/{uuid4().hex}", reach, scheme)
 
 
 @pytest.fixture

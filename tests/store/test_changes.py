@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pytest
 from lake_rows import contents
+from msgspec import structs
 
 from gpureport.config import Retention
-from gpureport.errors import LakeError
+from gpureport.errors import LakeError, StoreError
 from gpureport.lake import DamagedError, LakeBusyError, open_lake
 from gpureport.lake.migrate import migrate
 from gpureport.lake.paths import ROOT, is_own
 from gpureport.lake.retention import prune
-from gpureport.store import Bucket, ObjectAddress, Place
-from gpureport.store.turn import TURNS
+from gpureport.lake.root import encode_root
+from gpureport.store import Bucket, ObjectAddress, Place, Reach
 
 from .changes import DAY, FIRST, NEXT, SECOND, export, observe, seen
+from .servers import BUCKET, KEYS
 
 OLDER = Path(__file__).parents[1] / "older"
 NO_GRACE = timedelta(seconds=-60)
@@ -127,7 +129,6 @@ def test_many_snapshots_at_once_are_all_kept(address: ObjectAddress, tmp_path: P
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(observe, machines, times))
     assert sum(name.startswith("node/") for name in seen(address)) == 6
-    assert not list(Bucket(address).objects(TURNS))
 
 
 def _numbers(count: int) -> object:
@@ -136,12 +137,20 @@ def _numbers(count: int) -> object:
     return pa.table({"gpu": list(range(count))})
 
 
-def test_the_storage_is_asked_whether_it_knows_conditions(rclone_url: str, moto_url: str, address: ObjectAddress) -> None:
-    found = {
-        url: Bucket(replace(address, reach=replace(address.reach, endpoint_url=url))).knows_conditions()
-        for url in (rclone_url, moto_url)
-    }
-    assert found == {rclone_url: False, moto_url: True}
+def test_a_storage_without_conditional_writes_is_refused(rclone_url: str, tmp_path: Path) -> None:
+    reach = Reach(endpoint_url=rclone_url, environ=KEYS, retries=1, cache=tmp_path)
+    with pytest.raises(StoreError, match=f"the storage of s3://{BUCKET}/none has no conditional writes"):
+        export(ObjectAddress(BUCKET, "none", reach), 1)
+    assert not list(Bucket(ObjectAddress(BUCKET, "none", reach)).objects())
+
+
+def test_a_lake_that_an_older_version_has_on_such_a_storage_is_read_and_not_changed(address: ObjectAddress) -> None:
+    export(address, 1)
+    held, lake = seen(address), open_lake(address)
+    Bucket(address).put(ROOT, encode_root(structs.replace(lake.root, is_conditional=False)))
+    with pytest.raises(StoreError, match="has no conditional writes"):
+        export(address, 2)
+    assert seen(address) == held
 
 
 def test_what_nothing_refers_to_is_removed_in_time_and_nothing_else(
@@ -204,7 +213,7 @@ def test_an_object_that_is_not_what_was_written_is_named_and_a_damaged_copy_is_f
 
 
 def test_a_prefix_with_other_objects_is_no_lake(address: ObjectAddress) -> None:
-    with pytest.raises(LakeError, match="there is no lake at s3://"):
+    with pytest.raises(LakeError, match=r"there is no lake at \w+://"):
         open_lake(address)
     Bucket(address).put("holiday.jpg", b"")
     with pytest.raises(LakeError, match="holds files but is not a gpureport lake"):
@@ -220,7 +229,7 @@ def test_a_lake_of_the_older_form_is_migrated_and_holds_the_same_files(
     objects = [path for path in folder.rglob("*") if path.is_file()]
     for path in objects:
         Bucket(address).upload(path, path.relative_to(folder).as_posix())
-    with pytest.raises(LakeError, match="run 'gpureport migrate --lake s3://"):
+    with pytest.raises(LakeError, match=r"run 'gpureport migrate --lake \w+://"):
         open_lake(elsewhere)
     done = migrate(address)
     assert done.from_version == 2

@@ -41,10 +41,10 @@ def place(environ: Environ, address: str) -> Place:
 
 
 @pytest.fixture(scope="module")
-def filled(rclone_url: str, recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Environ]:
+def filled(moto_url: str, recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Environ]:
     """The recording imported, computed and reported: the lake's address, a folder with the same as lake and minutes, the
     environment."""
-    environ = shell(rclone_url, tmp_path_factory.mktemp("filled") / "cache")
+    environ = shell(moto_url, tmp_path_factory.mktemp("filled") / "cache")
     lake = f"s3://{BUCKET}/filled"
     for arguments in (
         ["import", str(RECORDING), "--lake", lake, "--cluster", "lab"],
@@ -207,7 +207,7 @@ def test_a_night_fills_it_as_it_fills_a_folder(
 
 
 def test_of_two_nights_at_once_the_second_leaves(
-    rclone_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = f"s3://{BUCKET}/at-once"
     arguments = ["run", "--prometheus-url", server, "--lake", lake, "--date", "2026-11-22", "--no-kubernetes", "--out"]
@@ -216,13 +216,13 @@ def test_of_two_nights_at_once_the_second_leaves(
     def while_another_runs(self: Lake, *given: object) -> None:
         if not nested:
             nested.append(True)
-            other = shell(rclone_url, tmp_path / "other-machine")
+            other = shell(moto_url, tmp_path / "other-machine")
             assert main([*arguments, str(tmp_path / "first")], environ=other, now=NIGHT) == 0
             nested.append(seen(place(other, lake)))
         commit(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Lake, "_commit", while_another_runs)
-    environ = shell(rclone_url, tmp_path / "cache")
+    environ = shell(moto_url, tmp_path / "cache")
     assert main([*arguments, str(tmp_path / "second")], environ=environ, now=NIGHT) == 0
     assert "is at work; this one leaves" in capfd.readouterr().err
     assert not (tmp_path / "second" / "report.html").exists()
@@ -230,8 +230,8 @@ def test_of_two_nights_at_once_the_second_leaves(
     assert open_lake(place(environ, lake)).partitions("facts/device_hour")
 
 
-def test_blocks_in_a_bucket_are_exported(rclone_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    blocks, environ = tmp_path / "blocks", shell(rclone_url, tmp_path / "cache")
+def test_blocks_in_a_bucket_are_exported(moto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks, environ = tmp_path / "blocks", shell(moto_url, tmp_path / "cache")
     fill_blocks(blocks, energy(0, 21))
     bucket = Bucket(place(environ, f"s3://{BUCKET}/blocks"))  # type: ignore[arg-type]
     for file in sorted(each for each in blocks.rglob("*") if each.is_file()):

@@ -78,7 +78,7 @@ def test_no_answer(capfd: pytest.CaptureFixture[str], environ: dict[str, str], s
     assert f"cannot reach {silent_url} for s3://lake-bucket/lake (no answer in time)" in said(capfd, own, *compute())
 
 
-@pytest.mark.parametrize("address", ["gs://bucket/lake", "az://bucket/lake", "file:///lake"])
+@pytest.mark.parametrize("address", ["gcs://bucket/lake", "abfss://bucket/lake", "file:///lake"])
 def test_other_schemes(capfd: pytest.CaptureFixture[str], environ: dict[str, str], address: str) -> None:
     assert "is nothing that gpureport reads or writes; give a folder, or s3://" in said(capfd, environ, *compute(address), code=2)
 
@@ -136,11 +136,17 @@ def test_what_a_profiles_process_prints_does(capfd: pytest.CaptureFixture[str], 
     assert "planted" not in text
 
 
+def test_an_account_that_is_not_named(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
+    text = said(capfd, environ, *compute("az://bucket/lake"))
+    assert "az://bucket/lake cannot be read or written" in text and "check object_store and the environment" in text
+
+
 def test_migrate_says_that_there_is_nothing_to_do(
-    capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path
+    capfd: pytest.CaptureFixture[str], environ: dict[str, str], moto_url: str
 ) -> None:
     from gpureport.config import load_config
 
+    environ = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": moto_url}
     lake = f"s3://{BUCKET}/to-migrate"
     export(load_config(None, environ, {"lake": lake})[0].lake, 1)
     assert main(["migrate", "--lake", lake], environ=environ, now=NOW) == 0

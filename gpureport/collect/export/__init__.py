@@ -15,7 +15,6 @@ from datetime import date
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 
 from gpureport.catalog import Catalog
 from gpureport.collect.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list, with_unread
@@ -132,8 +131,7 @@ def _loading_loops(catalog: Catalog) -> Iterator[None]:
 
 
 def load_loops(catalog: Catalog) -> None:
-    """Have the loops of reading, shaping and writing compiled, or fetched from where they are kept, by using each."""
-    from gpureport.lake.decimals import scaled
+    """Have the loops of reading and shaping compiled, or fetched from where they are kept, by using each."""
     from gpureport.sources.prometheus.remote_read import batch_of
 
     window = Window.of_day(date(2000, 1, 1))
@@ -141,7 +139,6 @@ def load_loops(catalog: Catalog) -> None:
     labels = {METRIC_LABEL: "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "UUID": "GPU-0", "pod": "train-0"}
     times = window.start_ms + np.arange(0, 90_000, 30_000)
     shape(SeriesBatch([labels], np.array([0, times.size]), times, np.arange(times.size, dtype=np.float64)), catalog, window)
-    scaled(pa.array([0.0]).to_numpy(), 1.0, 1.0)
 
 
 def held_sample_count(lake: Lake, cluster: str, day: date) -> int:

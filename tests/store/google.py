@@ -1,0 +1,62 @@
+"""A translator before fake-gcs-server, of the requests that it does not know: ``google.py URL PORT``.
+
+The library writes and copies objects by the XML API (``PUT /bucket/name``), of which fake-gcs-server has all but that; what
+it is to do, and under which condition, it is told here by the JSON API.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+import requests
+
+_OF_A_CONNECTION = ("transfer-encoding", "connection", "content-encoding", "date")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    url = ""
+
+    def do_PUT(self) -> None:
+        bucket, _, name = unquote(self.path).lstrip("/").partition("/")
+        condition = self.headers.get("x-goog-if-generation-match")
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        if source := self.headers.get("x-goog-copy-source"):
+            data = requests.get(f"{self.url}/{source.lstrip('/')}", timeout=30).content
+        parts = {"": (None, json.dumps({"name": name}), "application/json"), "data": (None, data, "application/octet-stream")}
+        answer = requests.post(
+            f"{self.url}/upload/storage/v1/b/{bucket}/o",
+            params={"uploadType": "multipart", **({"ifGenerationMatch": condition} if condition else {})},
+            files=parts,
+            timeout=30,
+        )
+        made = answer.json() if answer.ok else {}
+        self._answer(answer.status_code, {"ETag": made.get("etag", ""), "x-goog-generation": made.get("generation", "")}, b"")
+
+    def do_GET(self) -> None:
+        told = {name: value for name, value in self.headers.items() if name.lower() == "range"}
+        answer = requests.request(self.command, self.url + self.path, headers=told, timeout=30)
+        kept = {name: value for name, value in answer.headers.items() if name.lower() not in _OF_A_CONNECTION}
+        self._answer(answer.status_code, kept, answer.content)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_DELETE(self) -> None:
+        self.do_GET()
+
+    def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+if __name__ == "__main__":
+    _Handler.url = sys.argv[1]
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), _Handler).serve_forever()
