@@ -1,25 +1,29 @@
 """A change becomes part of a lake with one object, the root: readers see all of it or nothing.
 
 It is worked out against the root as it is now, however often that was replaced meanwhile: days that nobody else replaced since
-the writer looked go in side by side, and snapshots always do.
+the writer looked go in side by side, and snapshots always do. What no root needs any more is removed a day later, by the clock
+that stamps the lake's own files: a reader goes on with the root that it opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from datetime import timedelta
 from secrets import token_hex
 
 import msgspec
 
 from gpureport.errors import LakeError
-from gpureport.lake.paths import ROOT
+from gpureport.lake.paths import ROOT, is_own
 from gpureport.lake.root import Days, FoundRoot, Replaced, Root, Stored, encode_root, read_root
-from gpureport.store import Storage
+from gpureport.store import Bucket, Storage
 from gpureport.store.refusal import no_conditions
 from gpureport.window import to_ms
 
 _TRIES = 100
 _REMEMBERED = 100
+GRACE = timedelta(days=1)
+_UNUSED_SECONDS = 7 * 86_400.0
 
 Edit = Callable[[Root], Root]
 """A root from another; LakeBusyError where it is not what the writer started from."""
@@ -80,3 +84,31 @@ def with_files(root: Root, changed: Mapping[tuple[str, str], tuple[Stored, ...]]
         days = {**tables.get(table, {}), key: tuple(sorted(files, key=lambda each: (each.first_ms or 0, each.number)))}
         tables[table] = {name: found for name, found in sorted(days.items()) if found}
     return msgspec.structs.replace(root, files={table: days for table, days in sorted(tables.items()) if days})
+
+
+def sweep(storage: Storage, grace: timedelta) -> int:
+    """Remove what has not been needed for so long: files that changes took out of the lake, and those that never were part of it.
+
+    How many went. Copies here go a week after their last use.
+    """
+    found = read_root(storage)
+    if found is None:
+        return 0
+    root, before = found.root, found.found.modified_at - grace
+    due = [each for each in root.replaced if each.at_ms is not None and each.at_ms < to_ms(before)]
+    replaced = {name for each in root.replaced for name in each.names}
+    added = [each.name for each in storage.objects() if is_own(each.name) and each.modified_at < before]
+    latest = read_root(storage)  # an addition may have become part of the lake meanwhile
+    known = replaced | root.names() | (latest.root.names() if latest else set())
+    gone = [name for each in due for name in each.names] + [name for name in added if name not in known]
+    storage.delete(gone)
+    if due:
+        names = [each.names for each in due]
+        commit(storage, new_change(), lambda now: msgspec.structs.replace(now, replaced=_but(now.replaced, names)))
+    if isinstance(storage, Bucket):
+        storage.forget_unused(_UNUSED_SECONDS)
+    return len(gone)
+
+
+def _but(replaced: Collection[Replaced], names: Collection[tuple[str, ...]]) -> tuple[Replaced, ...]:
+    return tuple(each for each in replaced if each.names not in names)

@@ -14,11 +14,10 @@ import msgspec
 from gpureport.errors import LakeError, UsageError
 from gpureport.lake.change import Change, Staged, edit_of, staged_files
 from gpureport.lake.check import DamagedError, checked
-from gpureport.lake.commit import LakeBusyError, commit, create_root, new_change, with_files
-from gpureport.lake.pack import due_months, joined, packed, without_time
+from gpureport.lake.commit import GRACE, LakeBusyError, commit, create_root, new_change, sweep, with_files
+from gpureport.lake.pack import due_months, joined, packed
 from gpureport.lake.paths import ROOT, day_key, day_of
 from gpureport.lake.root import Root, Stored, check_version, old_version, read_root
-from gpureport.lake.sweep import GRACE, sweep
 from gpureport.runtime.spill import private_folder
 from gpureport.store import Bucket, Folder, ObjectAddress, Place, Storage
 from gpureport.store.folder import locked
@@ -188,7 +187,7 @@ class Lake:
         for (key, time), table in product(sorted(times), _OBSERVED):
             for each in self._observed(table.name).get(key, ()):
                 if each.first_ms != each.last_ms and (each.first_ms or 0) <= time <= (each.last_ms or 0):
-                    yield without_time(table, key, self._at_hand(table.name, key, [each]), time, staging, change)
+                    yield joined(table, key, self._at_hand(table.name, key, [each]), staging, change, time)
 
     def _at_hand(self, table: str, key: str, files: Sequence[Stored]) -> dict[Stored, Path]:
         partition = Partition(table, *day_of(key), tuple(files), self)

@@ -22,15 +22,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport.errors import LakeError, first_line
-from gpureport.lake.change import keep, stored
 from gpureport.lake.commit import new_change, with_files
 from gpureport.lake.lake import exclusive_run
 from gpureport.lake.parquet import held_type, write_parquet
-from gpureport.lake.paths import ROOT, day_of
+from gpureport.lake.paths import ROOT, day_of, file_name
 from gpureport.lake.root import MARKER, Replaced, Root, Stored, check_version, encode_root, old_version
+from gpureport.lake.scan import footer
 from gpureport.runtime.spill import private_folder
 from gpureport.store import Bucket, Folder, Found, ObjectAddress, Place, Storage
-from gpureport.store.folder import locked
+from gpureport.store.folder import locked, sync
 from gpureport.tables import SCHEMA_VERSION, TABLE_BY_NAME
 from gpureport.tables.table import Column
 from gpureport.window import to_ms
@@ -38,6 +38,7 @@ from gpureport.window import to_ms
 _PLACING = ".placing"
 """Where an older version left a change that was complete and not yet in its place."""
 _OBSERVED = "observed-"
+_SNAPSHOTS = 1000
 _OLD_FILE = re.compile(
     r"((?:facts/)?\w+)/cluster=([^/]+)/date=(\d{4}-\d\d-\d\d)/(?:part-\d{4,}|observed-\d{8}(?:T\d{9}Z)?)\.parquet"
 )
@@ -86,7 +87,10 @@ def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
     count = sum(bool(each) for missing in found.values() for each in missing)
     if not is_rehearsal:
         with exclusive_run(place), private_folder(older.storage.folder, ".staging-") as staging:
-            _replace_root(older, _new_root(older, found, staging))
+            root = _new_root(older, found, staging)
+            if not older.storage.replace(ROOT, older.root, encode_root(root)):
+                raise LakeError(f"another gpureport changed {place} meanwhile; run migrate again")
+            older.storage.delete([MARKER])
     return Migrated(older.version, SCHEMA_VERSION, count)
 
 
@@ -158,16 +162,13 @@ def _json(bucket: Bucket, name: str, unpacked: Any = bytes) -> Any:
         found = bucket.get(name)
         return json.loads(unpacked(found.data if found else b""))
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise LakeError(f"{bucket.address}/{name} is damaged ({first_line(error)}); restore it from a backup") from error
+        raise LakeError(f"{bucket.place}/{name} is damaged ({first_line(error)}); restore it from a backup") from error
 
 
 def _missing(storage: Storage, name: str, table: str) -> list[Column]:
     """The columns that a file lacks; all files are looked at before any is changed."""
     file = storage.bring(name)
-    try:
-        names = set(pq.read_schema(file).names)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise LakeError(f"{file} cannot be read ({first_line(error)}); export or import that day again") from error
+    names = set(footer(file).schema.to_arrow_schema().names)
     known = TABLE_BY_NAME.get(table)
     missing = [column for column in known.columns if column.name not in names] if known else []
     if needed := [column.name for column in missing if not (column.nullable or column.type == pa.string())]:
@@ -183,12 +184,11 @@ def _new_root(older: _Older, found: dict[tuple[str, str], list[list[Column]]], s
         for name, missing in zip(names, found[table, key], strict=True):
             if missing:
                 draft = _completed(older.storage.bring(name), missing, staging / f"{number}-{len(kept)}")
-                made = keep(draft, _label(name, len(kept)), pq.read_metadata(draft).num_rows)
-                kept.append(stored(table, key, made, change))
-                older.storage.add({kept[-1].name: made})
+                kept.append(_stored(file_name(table, *day_of(key), change, _number(name, len(kept))), draft, _times(name)))
+                older.storage.add({kept[-1].name: draft})
                 gone.append(name)
             else:
-                kept.append(_stored(older.storage, name))
+                kept.append(_stored(name, older.storage.bring(name), _times(name)))
         files[table, key] = tuple(kept)
     notes = {key: _note(older.storage, names[0]) for (table, key), names in older.files.items() if table == "facts/ledger_hour"}
     replaced = (Replaced(tuple(gone)),) if gone else ()
@@ -196,17 +196,17 @@ def _new_root(older: _Older, found: dict[tuple[str, str], list[list[Column]]], s
     return with_files(root, files)
 
 
-def _label(name: str, number: int) -> str:
-    """As a change stages it: a part keeps its number."""
+def _number(name: str, count: int) -> int:
+    """A part keeps its number; snapshots have others than parts."""
     part = Path(name).stem
-    if part.startswith(_OBSERVED):
-        return ".".join(map(str, (f"{number:04d}", *_times(part))))
-    return part.removeprefix("part-")
+    return _SNAPSHOTS + count if part.startswith(_OBSERVED) else int(part.removeprefix("part-"))
 
 
-def _times(part: str) -> tuple[int, int]:
-    """Of the snapshots that a file holds: one, or all of a day."""
-    text = part.removeprefix(_OBSERVED)
+def _times(name: str) -> tuple[int, ...]:
+    """Of the snapshots that a file holds, as its name says them: one, or all of a day; none of another file."""
+    text = Path(name).stem.removeprefix(_OBSERVED)
+    if text.startswith("part-"):
+        return ()
     if "T" in text:
         at = to_ms(datetime.strptime(text, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC))
         return at, at
@@ -214,12 +214,10 @@ def _times(part: str) -> tuple[int, int]:
     return to_ms(start), to_ms(start + timedelta(days=1)) - 1
 
 
-def _stored(storage: Storage, name: str) -> Stored:
-    """A file as it is; an observation of the older form says its time in its name."""
-    path, part = storage.bring(name), Path(name).stem
+def _stored(name: str, path: Path, times: tuple[int, ...]) -> Stored:
+    """What the root says of a file as it is."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    times = _times(part) if part.startswith(_OBSERVED) else ()
     return Stored(name, path.stat().st_size, pq.read_metadata(path).num_rows, digest, *times)
 
 
@@ -230,6 +228,7 @@ def _completed(file: Path, missing: Iterable[Column], draft: Path) -> Path:
         unknown = pa.nulls(rows.num_rows, held_type(column))
         rows = rows.append_column(column.name, unknown if column.nullable else unknown.fill_null(""))
     write_parquet(rows, draft, {})
+    sync(draft)
     return draft
 
 
@@ -237,9 +236,3 @@ def _note(storage: Storage, name: str) -> dict[str, str]:
     """What an older version wrote into the footers of facts."""
     metadata = pq.read_metadata(storage.bring(name)).metadata or {}
     return {key.decode(): value.decode() for key, value in metadata.items() if key != b"ARROW:schema"}
-
-
-def _replace_root(older: _Older, root: Root) -> None:
-    if not older.storage.replace(ROOT, older.root, encode_root(root)):
-        raise LakeError(f"another gpureport changed {older.storage.place} meanwhile; run migrate again")
-    older.storage.delete([MARKER])

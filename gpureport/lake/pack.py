@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -67,8 +66,8 @@ def packed(table: str, days: Mapping[str, Files], staging: Path) -> tuple[dict[s
     schema = pa.unify_schemas([pa.schema([pa.field("date", pa.date32())]), *schemas], promote_options="permissive")
     change = new_change()
     rows = (_of_day(each, path, day_of(key)[1]) for key, files in days.items() for each, path in files.items())
-    with _writer(staging / f".{change}", schema) as writer:
-        _write_all(writer, (pa.concat_tables([schema.empty_table(), each], promote_options="permissive") for each in rows))
+    same = (pa.concat_tables([schema.empty_table(), each], promote_options="permissive") for each in rows)
+    _write_all(staging / f".{change}", schema, same)
     file = keep(staging / f".{change}", change, 0)
     name = packed_name(table, day_of(next(iter(days)))[0], change, len(days))
     digest = file.name.split(".")[-2]
@@ -82,21 +81,21 @@ def _of_day(stored: Stored, path: Path, day: date) -> pa.Table:
     return dated(pq.ParquetFile(path).read(), day)
 
 
-def joined(table: Table, key: str, files: Files, staging: Path, change: str) -> Staged:
-    """The snapshots of a table's day as one file."""
+def joined(table: Table, key: str, files: Files, staging: Path, change: str, left_out_ms: int | None = None) -> Staged:
+    """The snapshots of a table's day as one file, but for the one of a time that is about to come anew."""
     rows = (batch for path in files.values() for batch in _batches(table, path))
-    return _rewritten(table, key, files, rows, 0, staging, change)
+    if left_out_ms is not None:
+        import pyarrow.compute as pc  # whoever reads a lake does without it
 
-
-def without_time(table: Table, key: str, files: Files, time_ms: int, staging: Path, change: str) -> Staged:
-    """Joined snapshots without the one of a time, which is about to come anew."""
-    column = "start_at" if table is SOURCE else "observed_at"
-    instant = pa.scalar(time_ms, pa.timestamp("ms"))
-    batches = (batch for path in files.values() for batch in _batches(table, path))
-    import pyarrow.compute as pc  # whoever reads a lake does without it
-
-    rows = (batch.filter(pc.not_equal(batch[column], instant)) for batch in batches)
-    return _rewritten(table, key, files, rows, 1, staging, change)
+        column, instant = "start_at" if table is SOURCE else "observed_at", pa.scalar(left_out_ms, pa.timestamp("ms"))
+        rows = (batch.filter(pc.not_equal(batch[column], instant)) for batch in rows)
+    first, last = min(each.first_ms or 0 for each in files), max(each.last_ms or 0 for each in files)
+    folder, number = staging / partition_folder(table.name, *day_of(key)), f"{int(left_out_ms is not None):04d}"
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f".{number}"
+    count = _write_all(draft, table.schema, rows)
+    made = keep(draft, f"{number}.{first}.{last}", count)
+    return Staged(table.name, key, {stored(table.name, key, made, change): made} if count else {}, rewritten=frozenset(files))
 
 
 def _batches(table: Table, path: Path) -> Iterator[pa.Table]:
@@ -105,34 +104,17 @@ def _batches(table: Table, path: Path) -> Iterator[pa.Table]:
             yield pa.Table.from_batches([batch]).select(table.schema.names).cast(table.schema)
 
 
-def _rewritten(table: Table, key: str, files: Files, rows: Iterable[pa.Table], number: int, staging: Path, change: str) -> Staged:
-    first = min(each.first_ms or 0 for each in files)
-    last = max(each.last_ms or 0 for each in files)
-    folder = staging / partition_folder(table.name, *day_of(key))
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f".{number:04d}"
-    with _writer(draft, table.schema) as writer:
-        count = _write_all(writer, rows)
-    made = keep(draft, f"{number:04d}.{first}.{last}", count)
-    return Staged(table.name, key, {stored(table.name, key, made, change): made} if count else {}, rewritten=frozenset(files))
-
-
-@contextmanager
-def _writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
-    with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, write_page_checksum=True) as writer:
-        yield writer
-
-
-def _write_all(writer: pq.ParquetWriter, tables: Iterable[pa.Table]) -> int:
+def _write_all(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
     """Row groups of a usual size, whatever the size of the parts, and no more than one in memory; how many rows."""
     waiting: list[pa.Table] = []
     count = 0
-    for rows in tables:
-        count += rows.num_rows
-        waiting.append(rows)
-        if sum(each.num_rows for each in waiting) >= ROW_GROUP_ROWS:
+    with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, write_page_checksum=True) as writer:
+        for rows in tables:
+            count += rows.num_rows
+            waiting.append(rows)
+            if sum(each.num_rows for each in waiting) >= ROW_GROUP_ROWS:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []
+        if waiting:
             writer.write_table(pa.concat_tables(waiting))
-            waiting = []
-    if waiting:
-        writer.write_table(pa.concat_tables(waiting))
     return count

@@ -43,21 +43,16 @@ class Bucket:
     Objects but one never change, so neither do their copies: several processes can use them, and they can go at any time.
     """
 
-    address: ObjectAddress
-
-    @property
-    def place(self) -> ObjectAddress:
-        """See ``Storage``."""
-        return self.address
+    place: ObjectAddress
 
     @property
     def folder(self) -> Path:
         """Copies of what lies here, and of nothing else."""
-        return self.address.cache
+        return self.place.cache
 
     def get(self, name: str) -> Found | None:
         """An object whole; None where there is none."""
-        with store_errors(self.address):
+        with store_errors(self.place):
             try:
                 found = obstore.get(self._store, name)
                 tags = {"e_tag": found.meta["e_tag"], "version": found.meta["version"]}
@@ -75,7 +70,7 @@ class Bucket:
         is_written = self.put(name, data, "create")
         if is_written and (self.put(name, data, "create") or self.put(name, data, {"e_tag": f'"{"0" * 32}"', "version": "1"})):
             self.delete([name])
-            raise no_conditions(self.address)
+            raise no_conditions(self.place)
         return is_written
 
     def add(self, files: Mapping[str, Path]) -> None:
@@ -124,7 +119,7 @@ class Bucket:
 
     def put(self, name: str, data: bytes, mode: PutMode = "overwrite") -> bool:
         """Write an object; False, and nothing written, where it is not the one of the mode's tags, or not new."""
-        with store_errors(self.address):
+        with store_errors(self.place):
             try:
                 obstore.put(self._store, name, data, mode=mode, use_multipart=False)
             except (AlreadyExistsError, PreconditionError):
@@ -133,7 +128,7 @@ class Bucket:
 
     def upload(self, path: Path, name: str, content_type: str = "application/octet-stream") -> None:
         """Write a file's bytes as an object; it appears whole."""
-        with store_errors(self.address):
+        with store_errors(self.place):
             obstore.put(
                 self._store,
                 name,
@@ -145,7 +140,7 @@ class Bucket:
 
     def objects(self, prefix: str = "") -> Iterator[Listed]:
         """See ``Storage``; all, or those in a folder, in order of their names."""
-        with store_errors(self.address):
+        with store_errors(self.place):
             for page in obstore.list(self._store, prefix or None):
                 for each in page:
                     yield Listed(each["path"], each["size"], each["last_modified"])
@@ -153,36 +148,36 @@ class Bucket:
     def delete(self, names: Iterable[str]) -> None:
         """Remove objects; one that is not there is no error."""
         chosen = list(names)
-        with store_errors(self.address):
-            for each in [chosen] if self.address.scheme == "s3" and chosen else chosen:  # S3 deletes many at once, and any
+        with store_errors(self.place):
+            for each in [chosen] if self.place.scheme == "s3" and chosen else chosen:  # S3 deletes many at once, and any
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, each)
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do something with every item, several at a time; results in order."""
-        with left_when_stopped(ThreadPoolExecutor(self.address.reach.max_concurrency)) as pool:
+        with left_when_stopped(ThreadPoolExecutor(self.place.reach.max_concurrency)) as pool:
             return list(pool.map(work, items))
 
     def reached(self, name: str) -> tuple[str, dict[str, str]]:
         """See ``Storage``; the options' names are those of the library that it shares with others."""
-        settings, provider = _settings(self.address)
+        settings, provider = _settings(self.place)
         if provider:
             given = provider()
             settings |= {f"aws_{name}": str(given[name]) for name in ("access_key_id", "secret_access_key")}
             settings |= {"aws_session_token": str(given["token"])} if given.get("token") else {}
-        return str(self.address / name), {"allow_http": "true", "aws_conditional_put": "etag", **settings}
+        return str(self.place / name), {"allow_http": "true", "aws_conditional_put": "etag", **settings}
 
     def errors(self) -> AbstractContextManager[None]:
         """See ``Storage``."""
-        return store_errors(self.address)
+        return store_errors(self.place)
 
     @cached_property
     def _store(self) -> S3Store | GCSStore | AzureStore:
         """Opened at the first use; not sent along with a pickle, for connections stay where they are."""
-        return _open(self.address)
+        return _open(self.place)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"address": self.address}
+        return {"place": self.place}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
