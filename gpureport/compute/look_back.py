@@ -20,7 +20,7 @@ from gpureport.window import Window, day_start, plain
 
 HISTORY = ("period.demand_day",)
 """What is kept of all days up to the window's end."""
-_HISTORY_FACTS = ("facts.device_day", "facts.ledger_day")
+_HISTORY_FACTS = ("facts.device_day", "facts.ledger_day", "facts.node_allocation")
 _HISTORY_DAYS = 182
 
 

@@ -1,6 +1,7 @@
 -- Nodes with GPUs: model, resource names, GPUs in a unit, labels and taints, the latest of the day.
 --
--- The model as an exporter names it, else as the node's labels do.
+-- The model as an exporter names it, there or on another node, else as the node's labels do: these have '-' for a space. Where no label
+-- has the number of GPUs, the exporter's count shows replicas if the accelerators are a multiple of it.
 --
 -- grain:  cluster, node_name
 -- reads:  facts.node_day, lake.device_label, lake.node
@@ -11,18 +12,43 @@
 --   resources     names of its accelerators, as kube-state-metrics writes them
 --   labels        labels by snapshots; null without one
 --   taints        keys of taints that keep pods away, sorted; null without a snapshot
-with reported as (
+with exported as (
     select
         cluster,
         node_name,
-        nullif(gpu_model, '') as exported_model
+        max(nullif(gpu_model, '')) as exported_model,
+        count(distinct device_uuid) as exported_count
     from lake.device_label
     where node_name != ''
+    group by all
+),
+
+spelling as (
+    select
+        cluster,
+        replace(exported_model, ' ', '-') as gpu_model,
+        max(exported_model) as exported_model
+    from exported
+    group by all
+),
+
+reported as (
+    select *
+    from exported
     union all by name
     select
-        * exclude (gpu_model, start_at, end_at),
-        nullif(gpu_model, '') as label_model
-    from facts.node_day
+        node.* exclude (gpu_model, start_at, end_at),
+        coalesce(spelling.exported_model, nullif(node.gpu_model, '')) as label_model,
+        least(1, coalesce(
+            node.device_count / node.accelerator_count,
+            if(node.accelerator_count % exported.exported_count = 0, exported.exported_count / node.accelerator_count, null),
+            1
+        )) as replica_gpus
+    from facts.node_day as node
+    left join exported
+        using (cluster, node_name)
+    left join spelling
+        using (cluster, gpu_model)
     union all by name
     select *
     from lake.node
@@ -33,8 +59,7 @@ select
     node_name,
     coalesce(max(exported_model), max(label_model), '') as gpu_model,
     coalesce(arg_max(accelerator_resources, day), '') as resources,
-    min(if(contains(accelerator_resources, '_mig_'), 1, least(1, coalesce(device_count / accelerator_count, 1))))
-    filter (where accelerator_count > 0) as replica_gpus,
+    min(if(contains(accelerator_resources, '_mig_'), 1, replica_gpus)) filter (where accelerator_count > 0) as replica_gpus,
     arg_max(labels, observed_at) as labels,
     array_to_string(list_sort([
         split_part(taint, '=', 1) for taint in arg_max(taints, observed_at) if not ends_with(taint, ':PreferNoSchedule')

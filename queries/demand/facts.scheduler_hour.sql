@@ -3,7 +3,7 @@
 -- The gauges are the columns of day.demand_step and two ratios of them; a gauge that a source does not know has no row. OpenCost's own
 -- gauges, where Prometheus has them, are a source beside ours.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
 -- params:

@@ -1,12 +1,14 @@
 -- Allocated and total GPUs of each model on each whole day of the past, built over all those days at once.
 --
--- A day counts for trends where its GPUs were seen for nearly all of it: those of the day, or of the day before where they were more.
+-- A day counts for trends where its GPUs were seen for nearly all of it: those of the day, or of the day before where they were more. A
+-- node on which telemetry names no holder all day is taken from requests and placements where these are known.
 --
 -- grain:  cluster, gpu_model, day
--- reads:  facts.device_day, facts.ledger_day
+-- reads:  facts.device_day, facts.ledger_day, facts.node_allocation
 -- params: unseen_ratio, until_at
--- source: facts.ledger_day
+-- source: facts.ledger_day, else facts.node_allocation
 -- columns:
+--   device_count      GPUs that were seen; of a node without telemetry on average over the time that is known
 --   usable_gpu_hours  h of whole GPUs that were seen and could be used
 --   is_counted        whether the day was seen for nearly all of its GPUs' time
 with model as (
@@ -18,32 +20,106 @@ with model as (
     group by cluster, device_uuid
 ),
 
-device_day as (
+place as (
     select
         cluster,
         device_uuid,
         day,
-        sum(gpu_seconds) filter (where activity != 'unseen') as seen_seconds,
-        sum(gpu_seconds) filter (where activity != 'unseen' and (outage = '' or pod != '')) as usable_seconds,
-        sum(gpu_seconds) filter (where activity != 'unseen' and pod != '' and not is_reserved) as held_seconds
-    from facts.ledger_day
-    where day + interval 1 day <= $until_at
+        max(node_name) as node_name
+    from facts.device_day
+    group by cluster, device_uuid, day
+),
+
+device_day as (
+    select
+        ledger.cluster,
+        ledger.device_uuid,
+        ledger.day,
+        coalesce(place.node_name, '') as node_name,
+        coalesce(model.gpu_model, '') as gpu_model,
+        sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen') as seen_seconds,
+        sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen' and (ledger.outage = '' or ledger.pod != '')) as usable_seconds,
+        sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen' and ledger.pod != '' and not ledger.is_reserved) as held_seconds
+    from facts.ledger_day as ledger
+    left join model
+        using (cluster, device_uuid)
+    left join place
+        using (cluster, device_uuid, day)
+    where ledger.day + interval 1 day <= $until_at
     group by all
+),
+
+held as (
+    select *
+    from device_day
+    where held_seconds > 0
+),
+
+requested as (
+    select
+        node.*,
+        node.start_at::date as day,
+        epoch_ms(node.end_at - node.start_at) / 1000 * node.gpu_count as gpu_seconds,
+        epoch_ms(node.end_at - greatest(node.start_at, least(node.end_at, coalesce(max(node.end_at) over so_far, node.start_at)))) / 1000 as known_seconds
+    from facts.node_allocation as node
+    anti join held
+        on
+            node.cluster = held.cluster
+            and node.node_name = held.node_name
+            and node.start_at::date = held.day
+    where node.start_at::date + interval 1 day <= $until_at
+    window so_far as (
+        partition by node.cluster, node.node_name, node.start_at::date
+        order by node.start_at, node.end_at
+        rows between unbounded preceding and 1 preceding
+    )
+),
+
+node_day as (
+    select
+        cluster,
+        node_name,
+        day,
+        coalesce(max(gpu_model), '') as gpu_model,
+        sum(gpu_seconds) / sum(known_seconds) as device_count,
+        sum(gpu_seconds) as seen_seconds,
+        sum(gpu_seconds) filter (where state in ('allocated', 'free')) as usable_seconds,
+        sum(gpu_seconds) filter (where state = 'allocated' and pod != '') as held_seconds
+    from requested
+    group by cluster, node_name, day
+),
+
+known as (
+    select
+        device_day.*,
+        (device_day.seen_seconds > 0)::bigint as device_count
+    from device_day
+    anti join node_day
+        using (cluster, node_name, day)
+    union all by name
+    select *
+    from node_day
+),
+
+-- A label has '-' where the driver's name of a model has a space.
+spelled as (
+    select
+        *,
+        min(gpu_model) over (partition by cluster, replace(gpu_model, ' ', '-')) as model
+    from known
 ),
 
 daily as (
     select
-        device_day.cluster,
-        coalesce(model.gpu_model, '') as gpu_model,
-        device_day.day,
-        count(*) filter (where device_day.seen_seconds > 0) as device_count,
-        coalesce(sum(device_day.held_seconds), 0) / 3600 as held_gpu_hours,
-        coalesce(sum(device_day.usable_seconds), 0) / 3600 as usable_gpu_hours,
-        coalesce(sum(device_day.seen_seconds), 0) / 3600 as seen_gpu_hours
-    from device_day
-    left join model
-        using (cluster, device_uuid)
-    group by device_day.cluster, coalesce(model.gpu_model, ''), device_day.day
+        cluster,
+        model as gpu_model,
+        day,
+        coalesce(sum(device_count), 0) as device_count,
+        coalesce(sum(held_seconds), 0) / 3600 as held_gpu_hours,
+        coalesce(sum(usable_seconds), 0) / 3600 as usable_gpu_hours,
+        coalesce(sum(seen_seconds), 0) / 3600 as seen_gpu_hours
+    from spelled
+    group by cluster, model, day
 )
 
 select

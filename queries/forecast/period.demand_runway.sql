@@ -7,7 +7,7 @@
 -- columns:
 --   day_count             days that count
 --   daily_held_gpu_hours  h held a day, mean of the last week's days
---   runway_day_count      days until the expected demand reaches what is usable; null where it does not, or nothing is said
+--   runway_day_count      days until the expected demand reaches what is usable; null where it does not, or nothing is said; reached at 99 %
 with past as (
     select
         *,
@@ -35,10 +35,10 @@ ahead as (
         recent.gpu_model,
         max(forecast.day - recent.last_day) as horizon_day_count,
         min(forecast.day - recent.last_day) filter (
-            where forecast.expected_gpu_hours >= recent.daily_usable_gpu_hours
+            where forecast.expected_gpu_hours >= 0.99 * recent.daily_usable_gpu_hours
         ) as runway_day_count,
         min(forecast.day - recent.last_day) filter (
-            where forecast.high_gpu_hours >= recent.daily_usable_gpu_hours
+            where forecast.high_gpu_hours >= 0.99 * recent.daily_usable_gpu_hours
         ) as early_runway_day_count,
         sum(greatest(0, forecast.expected_gpu_hours - recent.daily_usable_gpu_hours)) as short_gpu_hours
     from recent
