@@ -82,7 +82,10 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 @OUT
 @report_options
 @click.option(
-    "--timezone", "report__timezone", help="Time zone of days, weekdays and hours, as Europe/Berlin (default: UTC); whole hours."
+    "--timezone",
+    "report__timezone",
+    help="Time zone of days, weekdays and hours, as Europe/Berlin (default: UTC); whole hours. "
+    "The days of gpu_hour_ledger, coverage and the pages of teams remain UTC's.",
 )
 @click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")
 @click.option(

@@ -187,6 +187,8 @@ def _is_outlier(
     after, change = values[at + 1], values[at] - values[before]
     if not 0 <= after - values[before] <= rate * (times_ms[at + 1] - since + step_ms):
         return False
+    if 0 < after == values[before] < values[at]:  # anew a counter does not come to the very number
+        return True
     if 0 <= change <= rate * (times_ms[at] - since + step_ms) and not (
         rate * (times_ms[at + 1] - times_ms[at] + step_ms) < after < values[at]
     ):

@@ -42,8 +42,10 @@ PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
 PCI = ("pci_bus_id", "pci_bdf")
 DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
 
-_BARE_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_EXPORTER = re.compile(r"(dcgm|gpu|device-metrics|xpumd?|xpu-manager)[-_]?exporter|^xpumd?(-|$)|^kepler(-|$)")
+_NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
+_EXPORTER = re.compile(
+    r"(dcgm|gpu|device-metrics|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
+)
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
 _PORT = re.compile(r":\d+$")
 _UNPARTITIONED = ("", "na", "n/a")
@@ -59,7 +61,7 @@ def first(labels: Labels, candidates: tuple[str, ...]) -> str:
 
 
 def device_uuid(labels: Labels, meaning: Meaning) -> str:
-    """What identifies the physical device; NVIDIA's with the prefix that the driver prints and some exporters leave out."""
+    """What identifies the physical device; NVIDIA's as the driver prints it, with the prefix, in small letters."""
     uuid = first(labels, UUID)
     if meaning.vendor == "amd":  # whose partitions have a UUID each, and the serial number of their card
         serial = labels.get("serial_number", "")
@@ -67,8 +69,8 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
         return (serial if is_partitioned else uuid) or uuid or serial or _card_of_node(labels)
     if meaning.vendor == "aws" and not uuid:  # a core has a number on its instance, and no name of its own
         return f"{labels.get('instance_id') or node_name(labels)}/{labels['neuroncore']}"
-    if meaning.vendor in ("nvidia", "") and _BARE_UUID.fullmatch(uuid):
-        return f"GPU-{uuid}"
+    if meaning.vendor in ("nvidia", "") and (found := _NVIDIA_UUID.fullmatch(uuid)):
+        return f"GPU-{found[1].lower()}"
     return uuid
 
 

@@ -103,8 +103,8 @@ placed as (
         using (cluster, device_uuid, gpu_instance_id, hour_start_at)
     left join choice
         using (cluster, device_uuid, hour_start_at)
-    -- What was there at another time of the hour is none of the interval's.
-    where holder.start_at is not null or part.profile != '' or coalesce(instance_hour.gpu_instance_profile, '') = ''
+    -- What was there at another time of the hour is none of the interval's, nor is what its compute instances show by themselves.
+    where holder.start_at is not null or (part.profile != '' and part.part_ratio > 0) or coalesce(instance_hour.gpu_instance_profile, '') = ''
 ),
 
 instance as (

@@ -15,28 +15,7 @@
 --   owner_count       holders of the GPU or of its instances
 --   share             none, alone, equal; util or activity where it is shared out sample by sample
 with board as (
-    select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        start_at,
-        end_at,
-        observed_seconds,
-        energy_seen_seconds,
-        energy_joules,
-        counter_integral_joules,
-        counter_active_seconds,
-        counter_active_joules,
-        counter_unknown_seconds,
-        begun_joules,
-        powered_seconds,
-        powered_joules,
-        powered_active_seconds,
-        powered_active_joules,
-        powered_unknown_seconds,
-        active_watts_max,
-        power_watts_min,
-        power_watts_max
+    select *
     from day.sample_sum
     where gpu_instance_id = ''
 ),

@@ -13,35 +13,11 @@
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod,
 --          pod_uid, hours_method, gpu_seconds
 with step as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        hour_start_at as start_at,
-        hour_start_at + interval 1 hour as end_at,
-        observed_seconds,
-        inactive_seconds,
-        effective_seconds,
-        ineffective_seconds,
-        busy_seconds,
-        untold_seconds
+    select columns('^(cluster|device_uuid|gpu_instance_id|start_at|(observed|inactive|effective|ineffective|busy|untold)_seconds)$')
     from day.sample_sum
     where is_whole_hour
     union all by name
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        start_at,
-        end_at,
-        observed_seconds,
-        inactive_seconds,
-        effective_seconds,
-        ineffective_seconds,
-        busy_seconds,
-        untold_seconds
+    select columns('^(cluster|device_uuid|gpu_instance_id|start_at|(observed|inactive|effective|ineffective|busy|untold)_seconds)$')
     from day.interval_saturation
 ),
 

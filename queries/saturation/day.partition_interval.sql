@@ -12,29 +12,15 @@
 --   is_unsliced   what no part is made of
 --   seen_seconds  s in which the whole GPU was seen
 --   due_seconds   s of them in which the part was there
---   part_ratio    part of the GPU that it is by its profile
+--   part_ratio    part of the GPU that it is by its profile, less what is inside it
 --   gpu_ratio     0..1, the same, cut
 --   gpu_seconds   s x its part
 with step as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        hour_start_at as start_at,
-        hour_start_at + interval 1 hour as end_at,
-        observed_seconds
+    select columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|start_at|end_at|observed_seconds)$')
     from day.sample_sum
     where is_whole_hour
     union all by name
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        start_at,
-        end_at,
-        observed_seconds
+    select columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|start_at|end_at|observed_seconds)$')
     from day.interval_saturation
 ),
 
@@ -96,13 +82,28 @@ run as (
     group by all
 ),
 
+-- Of a GPU instance that shows its compute instances too, what is left beside them.
+inner_part as (
+    select
+        cluster,
+        device_uuid,
+        start_at,
+        split_part(gpu_instance_id, '/', 1) as gpu_instance_id,
+        sum(partition_ratio(profile, gpu_model)) as inner_ratio
+    from run
+    where contains(gpu_instance_id, '/')
+    group by all
+),
+
 part as (
     select
         run.* exclude (lived_seconds),
-        partition_ratio(run.profile, run.gpu_model) as part_ratio,
+        greatest(0, partition_ratio(run.profile, run.gpu_model) - coalesce(inner_part.inner_ratio, 0)) as part_ratio,
         least(run.seen_seconds, greatest(run.lived_seconds, coalesce(step.observed_seconds, 0))) as due_seconds
     from run
     left join step
+        using (cluster, device_uuid, gpu_instance_id, start_at)
+    left join inner_part
         using (cluster, device_uuid, gpu_instance_id, start_at)
 ),
 

@@ -270,7 +270,10 @@ def bound(signal: Signal) -> float:
     return {"power_watts": 1050.0, "power_limit_watts": 1400.0}.get(signal.name, signal.highest)
 
 
-def total(signal: Signal, values: list[float]) -> float:
+MIG = {"GPU_I_ID": "1", "GPU_I_PROFILE": "3g.40gb"}
+
+
+def total(signal: Signal, values: list[float], is_mig: bool = False) -> float:
     """Its total beside power and its limit: energy by the rule of energy, of other counters growth, of all else value x time."""
     given = {"power_watts": [WATTS] * COUNT, "power_limit_watts": [700.0] * COUNT, signal.name: values}
     series = []
@@ -282,6 +285,7 @@ def total(signal: Signal, values: list[float]) -> float:
             "Hostname": "n1",
             "job": meaning.exporter,
             "instance": "10.0.0.1:9400",
+            **(MIG if is_mig else {}),
         }
         series.append((labels, every(STEP, [value / meaning.factor for value in each])))
     shaped = run(*series)
@@ -292,17 +296,27 @@ def total(signal: Signal, values: list[float]) -> float:
     return math.fsum((row[column] or 0.0) * (row["held_seconds"] if weighs else 1.0) for row in found)
 
 
-TOTALS = {signal.name: total(signal, usual(signal)) for signal in SIGNALS}
+TOTALS = {(signal.name, is_mig): total(signal, usual(signal), is_mig) for signal in SIGNALS for is_mig in (False, True)}
+ANY = st.one_of(st.floats(width=64), st.floats(0, 1e7), st.integers(0, 2**64).map(float))
 
 
 @settings(max_examples=400, deadline=None)
-@given(
-    signal=st.sampled_from(SIGNALS),
-    at=st.integers(0, COUNT - 1),
-    value=st.one_of(st.floats(width=64), st.floats(0, 1e7), st.integers(0, 2**64).map(float)),
-)
-def test_no_single_value_changes_a_total_by_more_than_its_own_step_at_the_bound(signal: Signal, at: int, value: float) -> None:
+@given(signal=st.sampled_from(SIGNALS), is_mig=st.booleans(), at=st.integers(0, COUNT - 1), value=ANY)
+def test_no_single_value_changes_a_total_by_more_than_its_own_step_at_the_bound(
+    signal: Signal, is_mig: bool, at: int, value: float
+) -> None:
     """Its step: the time to its neighbours on both sides, and where it is left out that which they then fill, three steps."""
     with np.errstate(all="ignore"):
-        found = total(signal, changed(usual(signal), at, value))
-    assert abs(found - TOTALS[signal.name]) <= bound(signal) * 3 * STEP + 1e-6 * TOTALS[signal.name]
+        found = total(signal, changed(usual(signal), at, value), is_mig)
+    expected = TOTALS[signal.name, is_mig]
+    assert abs(found - expected) <= bound(signal) * 3 * STEP + 1e-6 * expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(at=st.integers(1, COUNT - 2), value=ANY)
+def test_no_single_value_of_an_xid_counter_adds_an_error(at: int, value: float) -> None:
+    """Where the counter stands still around it: what it then shows at most once is what came before it or after it."""
+    labels = {**gpu(""), "__name__": "DCGM_EXP_XID_ERRORS_TOTAL", "xid": "79"}
+    with np.errstate(all="ignore"):
+        shaped = run((labels, every(STEP, changed([5.0] * COUNT, at, value))))
+    assert sum((row["increase"] or 0.0) + (row["gap_increase"] or 0.0) for row in shaped.sample.to_pylist()) == 0

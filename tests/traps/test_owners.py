@@ -174,3 +174,28 @@ def test_a_pod_whose_address_is_scraped_is_the_exporter_whatever_its_name(said: 
 )
 def test_a_pod_monitors_job_names_the_exporter_behind_its_namespace(said: Said) -> None:
     assert said.pods() == []
+
+
+@samples("""
+    DCGM_FI_DEV_GPU_UTIL{$gpu,namespace="mon",pod="agent-5fk2x",exported_namespace="ns",exported_pod="p",exported_container="c"} 80x29 _x30
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} _x30 80x29
+""")
+def test_honor_labels_switched_on_at_half_past_loses_no_time(said: Said) -> None:
+    assert said.container()["observed_seconds"] == about(3600)
+
+
+@samples('DCGM_FI_DEV_GPU_UTIL{$gpu,namespace="ns",pod="gpu-exporter-bench-0",container="train"} 80x9')
+def test_a_workload_with_exporter_in_its_name_is_a_workload(said: Said) -> None:
+    assert said.pods() == ["gpu-exporter-bench-0"]
+
+
+@samples(
+    """
+    DCGM_FI_DEV_GPU_UTIL{UUID="GPU-0AA1B2C3-0000-1111-2222-333344445555",Hostname="n1",$p} 50x9
+    nvidia_smi_power_draw_watts{uuid="0aa1b2c3-0000-1111-2222-333344445555"} 300x9
+""",
+    is_alone=True,
+)
+def test_a_uuid_in_capitals_is_the_same_device(said: Said) -> None:
+    [row] = said.rows("report.device")
+    assert (row["gpu_util_ratio_avg"], row["power_watts_avg"]) == (about(0.5), about(300))

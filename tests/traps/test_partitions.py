@@ -28,3 +28,78 @@ def hours(said: Said) -> dict[str, float]:
 def test_instances_of_a_gpu_without_a_series_of_its_own_are_allocated(said: Said) -> None:
     assert hours(said) == {"p": about(3 / 7 * 3600), "q": about(2 / 7 * 1800)}
     assert {row["active_joules"] for row in said.rows("report.container_power")} == {None}
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 400x59
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="4g.40gb"} 1x19 _x40
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="1g.10gb"} _x20 0.5x39
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q,GPU_I_ID="2",GPU_I_PROFILE="2g.20gb"} _x20 0.5x39
+""")
+def test_an_id_that_is_given_to_another_profile_within_an_hour_counts_each_for_its_time(said: Said) -> None:
+    assert hours(said) == {"p": about(4 / 7 * 1200 + 1 / 7 * 2400), "q": about(2 / 7 * 2400)}
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 400x59
+    DCGM_FI_DEV_FB_USED{$gpu,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 1000x59
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0.5x59
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_CI_ID="0",GPU_I_PROFILE="1c.3g.40gb"} 0.9x59
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q,GPU_I_ID="1",GPU_CI_ID="1",GPU_I_PROFILE="2c.3g.40gb"} 0.3x59
+""")
+def test_an_instance_beside_its_compute_instances_is_no_more_of_the_gpu(said: Said) -> None:
+    assert hours(said) == {"p": about(1 / 7 * 3600), "q": about(2 / 7 * 3600)}
+    assert [said.container(pod)["gpu_usage_avg"] for pod in "pq"] == [about(0.9), about(0.3)]
+    free = {row["bucket"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if not row["namespace"]}
+    assert (free.get("free", 0), free["fragmented"]) == (0, about(4 / 7))
+    assert said.device()["unattributed_joules"] == about(0)
+
+
+CPX = 'serial_number="S1",gpu_partition_id="{n}",gpu_compute_partition_type="cpx",hostname="n1",card_series="AMD Instinct MI300X OAM"'
+EIGHT = "\n".join(f"gpu_prof_gui_util_percent{{{CPX.format(n=number)},$p}} 50x39" for number in range(8))
+
+
+@samples(EIGHT)
+def test_eight_partitions_are_one_gpu(said: Said) -> None:
+    assert hours(said) == {"p": about(2400)}
+
+
+@samples("""
+    gpu_package_power{$card,gpu_compute_partition_type="cpx",$p} 600x29 _x30
+    gpu_package_power{$card,gpu_compute_partition_type="dpx",$p} _x30 600x29
+""".replace("$card", 'serial_number="S1",gpu_partition_id="0",hostname="n1",card_series="AMD Instinct MI300X OAM"'))
+def test_a_partition_that_grows_in_the_middle_of_an_hour(said: Said) -> None:
+    assert hours(said) == {"p": about(1 / 8 * 1800 + 1 / 2 * 1800)}
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 400x59
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$q,GPU_I_ID="2",GPU_I_PROFILE="1g.10gb"} 400x59
+""")
+def test_instances_that_only_the_boards_series_show_have_their_profiles(said: Said) -> None:
+    assert hours(said) == {"p": about(3 / 7 * 3600), "q": about(1 / 7 * 3600)}
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 400x29 _x30
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="7g.80gb"} 1x29 _x30
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q} _x30 0.5x29
+""")
+def test_mig_that_is_switched_off_leaves_a_whole_gpu(said: Said) -> None:
+    assert hours(said) == {"p": about(1800), "q": about(1800)}
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 400x59
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 1x59
+""")
+def test_a_pod_on_the_board_has_what_another_on_an_instance_leaves(said: Said) -> None:
+    assert hours(said) == {"p": about(4 / 7 * 3600), "q": about(3 / 7 * 3600)}
+
+
+NAMELESS = "\n".join(f'DCGM_FI_PROF_GR_ENGINE_ACTIVE{{$gpu,$p,GPU_I_ID="{number}"}} 1x59' for number in range(7, 15))
+
+
+@samples("DCGM_FI_DEV_POWER_USAGE{$gpu} 400x59\n" + NAMELESS)
+def test_instances_without_a_profile_are_together_no_more_than_the_gpu(said: Said) -> None:
+    assert hours(said) == {"p": about(3600)}
