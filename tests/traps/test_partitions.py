@@ -64,10 +64,12 @@ def test_eight_partitions_are_one_gpu(said: Said) -> None:
     assert hours(said) == {"p": about(2400)}
 
 
-@samples("""
+@samples(
+    """
     gpu_package_power{$card,gpu_compute_partition_type="cpx",$p} 600x29 _x30
     gpu_package_power{$card,gpu_compute_partition_type="dpx",$p} _x30 600x29
-""".replace("$card", 'serial_number="S1",gpu_partition_id="0",hostname="n1",card_series="AMD Instinct MI300X OAM"'))
+""".replace("$card", 'serial_number="S1",gpu_partition_id="0",hostname="n1",card_series="AMD Instinct MI300X OAM"')
+)
 def test_a_partition_that_grows_in_the_middle_of_an_hour(said: Said) -> None:
     assert hours(said) == {"p": about(1 / 8 * 1800 + 1 / 2 * 1800)}
 
