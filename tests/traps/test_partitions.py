@@ -55,8 +55,9 @@ def test_an_instance_beside_its_compute_instances_is_no_more_of_the_gpu(said: Sa
     assert said.device()["unattributed_joules"] == about(0)
 
 
-CPX = 'serial_number="S1",gpu_partition_id="{n}",gpu_compute_partition_type="cpx",hostname="n1",card_series="AMD Instinct MI300X OAM"'
-EIGHT = "\n".join(f"gpu_prof_gui_util_percent{{{CPX.format(n=number)},$p}} 50x39" for number in range(8))
+CARD = 'serial_number="S1",hostname="n1",card_series="AMD Instinct MI300X OAM"'
+CPX = f'{CARD},gpu_compute_partition_type="cpx"'
+EIGHT = "\n".join(f'gpu_prof_gui_util_percent{{{CPX},gpu_partition_id="{number}",$p}} 50x39' for number in range(8))
 
 
 @samples(EIGHT)
@@ -68,7 +69,7 @@ def test_eight_partitions_are_one_gpu(said: Said) -> None:
     """
     gpu_package_power{$card,gpu_compute_partition_type="cpx",$p} 600x29 _x30
     gpu_package_power{$card,gpu_compute_partition_type="dpx",$p} _x30 600x29
-""".replace("$card", 'serial_number="S1",gpu_partition_id="0",hostname="n1",card_series="AMD Instinct MI300X OAM"')
+""".replace("$card", f'{CARD},gpu_partition_id="0"')
 )
 def test_a_partition_that_grows_in_the_middle_of_an_hour(said: Said) -> None:
     assert hours(said) == {"p": about(1 / 8 * 1800 + 1 / 2 * 1800)}
