@@ -9,16 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from golden_case import MINUTES
 from lake_rows import files, seen
+from msgspec import structs
 
 from gpureport.cli import main
 from gpureport.errors import LakeError
 from gpureport.lake import DamagedError, open_lake
 from gpureport.lake.migrate import migrate
 from gpureport.lake.paths import ROOT
+from gpureport.lake.root import Replaced, Stored, encode_root
 
 OLDER = Path(__file__).parent / "older"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -110,3 +113,25 @@ def test_damaged_samples_and_snapshots_are_taken_out_of_the_lake_by_repair(
 def test_repair_wants_a_lake_alone(lake: Path) -> None:
     assert command(lake, "doctor", "--repair", "--date", DAY) == 2
     assert main(["doctor", "--repair"], environ={}, now=NOW) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"notes": {"lab": {}}},
+        {"files": {"facts/node_day": {"lab/today": ()}}},
+        {"files": {"facts/node_day": {f"lab/{DAY}": (Stored("../precious", 1, 1, ""),)}}},
+        {"replaced": (Replaced(("../precious",), 0),)},
+    ],
+)
+def test_a_root_that_names_no_day_or_what_is_outside_of_the_lake_is_damaged(
+    lake: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any]
+) -> None:
+    precious = lake.parent / "precious"
+    precious.touch()
+    (lake / ROOT).write_bytes(encode_root(structs.replace(open_lake(lake).root, **wrong)))
+    for arguments in (["report", *MINUTES, "--out", str(lake.parent / "out")], ["prune", "--keep-samples", "1d"]):
+        assert command(lake, *arguments) == 1
+        [said] = capsys.readouterr().err.splitlines()
+        assert f"{lake / ROOT} is damaged" in said
+    assert precious.exists()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from gpureport.errors import LakeError
-from gpureport.lake.paths import ROOT
+from gpureport.lake.paths import ROOT, day_of
 from gpureport.store import Found, Place, Storage
 from gpureport.tables import SCHEMA_VERSION
 
@@ -115,9 +115,19 @@ def read_root(storage: Storage) -> FoundRoot | None:
         data = gzip.decompress(found.data)
         version = msgspec.json.decode(data, type=_Version)
         check_version(place, version.schema_version)
-        return FoundRoot(msgspec.json.decode(data, type=Root), found)
+        return FoundRoot(_within(msgspec.json.decode(data, type=Root)), found)
     except (OSError, EOFError, ValueError, zlib.error, msgspec.MsgspecError) as error:
         raise LakeError(f"{place}/{ROOT} is damaged ({error}); restore it from a backup, or use another lake") from error
+
+
+def _within(root: Root) -> Root:
+    """The root; ValueError where it names what is no day, or what is outside of the lake and might be removed there."""
+    for key in {*root.notes, *(key for days in root.files.values() for key in days)}:
+        day_of(key)
+    for name in root.names().union(*(each.names for each in root.replaced)):
+        if name.startswith("/") or "../" in name:
+            raise ValueError(f"it names {name}")
+    return root
 
 
 def check_version(place: Place, schema_version: int) -> None:
