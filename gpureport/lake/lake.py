@@ -121,15 +121,15 @@ class Lake:
             staged = staged_files(staging, change)
             self._commit(change, [*self._joined_without(staged, staging, change), *staged])
 
-    def pack_observations(self, before: date) -> int:
-        """Join the snapshots of every day before this one, a file a table and day; how many files were joined."""
+    def pack_observations(self, before: date, fewest: int = 2) -> int:
+        """Join the snapshots of days before this one that have so many, a file a table and day; how many files were joined."""
         with self._staging() as staging:
             change = new_change()
             staged = [
                 joined(table, key, self._at_hand(table.name, key, files), staging, change)
                 for table in _OBSERVED
                 for key, files in self._observed(table.name).items()
-                if day_of(key)[1] < before and len(files) > 1
+                if day_of(key)[1] < before and len(files) >= fewest
             ]
             self._commit(change, staged)
         return sum(len(each.rewritten) for each in staged)

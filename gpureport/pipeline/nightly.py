@@ -23,8 +23,8 @@ from gpureport.window import Window, to_ms
 
 Say = Callable[[str], None]
 _SNAPSHOT_MS = 600_000
-_PACKED_A_NIGHT = 5
-"""So many tables into a bucket, where each is a request to write; a week of a table waits anyway."""
+PACKED_A_NIGHT = 5
+"""So many tables into a bucket, where each is a request to write, and no two snapshots; a week of a table waits anyway."""
 
 
 @dataclass
@@ -132,9 +132,10 @@ def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> reporting.Report
 def _tidy(plan: NightPlan, say: Say, watch: Watch) -> None:
     with watch.stage("housekeeping"):
         lake = open_lake(plan.config.lake)
-        lake.pack_observations(plan.now.date())
+        is_bucket = isinstance(lake.storage.place, ObjectAddress)
+        lake.pack_observations(plan.now.date(), 3 if is_bucket else 2)
         first_to_change = plan.now.date() - timedelta(days=1 + plan.config.export.restate_days)
-        lake.pack_facts(first_to_change, _PACKED_A_NIGHT if isinstance(lake.storage.place, ObjectAddress) else None)
+        lake.pack_facts(first_to_change, PACKED_A_NIGHT if is_bucket else None)
         for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
             say(line)
         lake.tidy()
