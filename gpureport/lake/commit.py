@@ -7,7 +7,7 @@ that stamps the lake's own files: a reader goes on with the root that it opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from secrets import token_hex
 
@@ -102,13 +102,12 @@ def sweep(storage: Storage, grace: timedelta) -> int:
     known = replaced | root.names() | (latest.root.names() if latest else set())
     gone = [name for each in due for name in each.names] + [name for name in added if name not in known]
     storage.delete(gone)
-    if due:
-        names = [each.names for each in due]
-        commit(storage, new_change(), lambda now: msgspec.structs.replace(now, replaced=_but(now.replaced, names)))
+    if removed := {each.names for each in due}:
+
+        def edit(now: Root) -> Root:
+            return msgspec.structs.replace(now, replaced=tuple(each for each in now.replaced if each.names not in removed))
+
+        commit(storage, new_change(), edit)
     if isinstance(storage, Bucket):
         storage.forget_unused(_UNUSED_SECONDS)
     return len(gone)
-
-
-def _but(replaced: Collection[Replaced], names: Collection[tuple[str, ...]]) -> tuple[Replaced, ...]:
-    return tuple(each for each in replaced if each.names not in names)

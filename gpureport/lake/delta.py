@@ -39,7 +39,8 @@ def bring_level(place: Place) -> Iterator[str]:
         with lake.storage.errors(), locked(lake.path / ".delta.lock"):
             lake = open_lake(place)
             lake.pack_facts(date.max, is_partial_only=True)
-            for table in sorted({*lake.tables(), *_replaced_tables(lake.root)}):
+            replaced = {name.partition("/cluster=")[0] for each in lake.root.replaced for name in each.names}
+            for table in sorted({*lake.tables(), *replaced}):
                 try:
                     left_out = _bring_level(lake, table)
                 except (DeltaError, OSError) as error:
@@ -51,10 +52,6 @@ def bring_level(place: Place) -> Iterator[str]:
                     yield f"{left_out:,} files of {table} are not in its Delta log: damaged, or of an older version"
         if open_lake(place).root.changes == lake.root.changes:
             return
-
-
-def _replaced_tables(root: Root) -> set[str]:
-    return {name.partition("/cluster=")[0] for each in root.replaced for name in each.names}
 
 
 def _bring_level(lake: Lake, table: str) -> int:

@@ -179,9 +179,6 @@ class Bucket:
     def __getstate__(self) -> dict[str, object]:
         return {"place": self.place}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-
 
 def _settings(address: ObjectAddress) -> tuple[dict[str, str], Callable[[], S3Credential] | None]:
     """The library's settings, and what tells credentials where a command prints them; elsewhere than on S3 it finds its own."""
