@@ -24,8 +24,8 @@ with allocated as (
         allocated.*,
         -- Of a GPU; beside holders of its instances, of their part.
         allocated.hours_ratio * allocated.instance_owner_count / allocated.owner_count as gpu_ratio,
-        coalesce(part.gpu_seconds, 0) * allocated.hours_ratio as gpu_seconds,
         coalesce(part.seen_seconds, power.observed_seconds) as observed_seconds,
+        coalesce(part.gpu_seconds, 0) * allocated.hours_ratio as gpu_seconds,
         power.* exclude (cluster, device_uuid, hour_start_at, start_at, end_at, owner_count, observed_seconds)
     from day.allocated_interval as allocated
     left join day.partition_interval as part
@@ -37,27 +37,13 @@ with allocated as (
 
 reported as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        idle_watts,
-        idle_source,
-        hours_method,
-        observed_seconds,
-        gpu_seconds,
-        measured_seconds,
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|hour_start_at|idle_watts|idle_source|hours_method)$'),
+        columns('^(observed|gpu|measured|active|activity_unknown)_seconds$'),
         active_joules / owner_count as active_joules,
         active_joules / owner_count as active_joules_unweighted,
         (active_joules + held_joules) / owner_count as active_joules_kepler,
         held_joules / owner_count as held_joules,
         idle_joules * gpu_ratio as idle_joules,
-        active_seconds,
-        activity_unknown_seconds,
         if(share = 'equal', active_seconds, 0) as equal_seconds,
         active_watts_max / owner_count as active_watts_max,
         0 as clamped_count,

@@ -21,19 +21,9 @@ with step as (
     from day.interval_saturation
 ),
 
-part as (
-    from day.partition_interval
-),
-
 gpu as (
-    select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        start_at,
-        end_at,
-        seen_seconds
-    from part
+    select *
+    from day.partition_interval
     where gpu_instance_id = ''
 ),
 
@@ -49,7 +39,7 @@ unit as (
             { 'activity': 'untold', 'seconds': part.gpu_ratio * fit_ratio * step.untold_seconds },
             { 'activity': 'unseen', 'seconds': part.gpu_seconds - part.gpu_ratio * coalesce(fit_ratio * step.observed_seconds, 0) }
         ], recursive := true)
-    from part
+    from day.partition_interval as part
     left join step
         using (cluster, device_uuid, gpu_instance_id, start_at)
     where not part.is_unsliced
@@ -59,7 +49,7 @@ unit as (
         * exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
         'inactive' as activity,
         gpu_seconds as seconds
-    from part
+    from gpu
     where is_unsliced
 ),
 
@@ -80,7 +70,9 @@ holder as (
 
 claimant as (
     select
-        gpu.* exclude (hour_start_at, end_at, seen_seconds),
+        gpu.cluster,
+        gpu.device_uuid,
+        gpu.start_at,
         reservation.* exclude (cluster, device_uuid, start_at, end_at),
         count(*) over same_unit as claim_count,
         if(count(reservation.share_ratio) over same_unit = claim_count, nullif(sum(reservation.share_ratio) over same_unit, 0), null)
