@@ -176,14 +176,6 @@ def test_a_pod_monitors_job_names_the_exporter_behind_its_namespace(said: Said) 
     assert said.pods() == []
 
 
-@samples("""
-    DCGM_FI_DEV_GPU_UTIL{$gpu,namespace="mon",pod="agent-5f",exported_namespace="ns",exported_pod="p"} 80x29 _x30
-    DCGM_FI_DEV_GPU_UTIL{$gpu,namespace="ns",pod="p"} _x30 80x29
-""")
-def test_honor_labels_switched_on_at_half_past_loses_no_time(said: Said) -> None:
-    assert said.container()["observed_seconds"] == about(3600)
-
-
 @samples('DCGM_FI_DEV_GPU_UTIL{$gpu,namespace="ns",pod="gpu-exporter-bench-0",container="train"} 80x9')
 def test_a_workload_with_exporter_in_its_name_is_a_workload(said: Said) -> None:
     assert said.pods() == ["gpu-exporter-bench-0"]
