@@ -7,6 +7,7 @@
 -- columns:
 --   signal            name of the metric
 --   target            job and instance that it was scraped from
+--   reason            label reason: why a pod or container ended; '' without it
 --   sharing_strategy  node label nvidia.com/gpu.sharing-strategy; null without it
 --   replicas          node label nvidia.com/gpu.replicas; null without it
 select
@@ -20,6 +21,7 @@ select
     container,
     coalesce(labels['exported_node'], labels['node'], '') as node_name,
     coalesce(labels['phase'], '') as phase,
+    coalesce(labels['reason'], '') as reason,
     coalesce(labels['resource'], '') as resource,
     labels['label_nvidia_com_gpu_sharing_strategy'] as sharing_strategy,
     labels['label_nvidia_com_gpu_replicas'] as replicas
@@ -35,12 +37,14 @@ where
         'kube_pod_completion_time',
         'kube_pod_container_resource_requests',
         'kube_pod_container_state_started',
+        'kube_pod_container_status_terminated_reason',
         'kube_pod_created',
         'kube_pod_deletion_timestamp',
         'kube_pod_info',
         'kube_pod_init_container_resource_requests',
         'kube_pod_start_time',
         'kube_pod_status_phase',
+        'kube_pod_status_reason',
         'kube_pod_status_scheduled_time',
         'kube_pod_status_unschedulable'
     )

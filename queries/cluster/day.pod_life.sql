@@ -9,12 +9,13 @@
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.kube_series, lake.owner_label, lake.sample
 -- params:
--- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp)
+-- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp,
+--         _status_reason, _container_status_terminated_reason)
 -- columns:
 --   listed_until_at  UTC, end of the last look at which it was listed; null where kube_pod_info was not collected
 --   started_at       UTC, when it began to run; null where it did not, or unknown
 --   end_source       completion time, phase, series end, or '' without an end
---   outcome          running, succeeded or failed; null where no phase was seen
+--   outcome          running, succeeded, failed, evicted, node_shutdown or out_of_memory; null where no phase was seen
 with series as (
     select *
     from day.kube_series
@@ -25,12 +26,15 @@ with series as (
             'kube_pod_created',
             'kube_pod_start_time',
             'kube_pod_completion_time',
+            'kube_pod_container_status_terminated_reason',
             'kube_pod_deletion_timestamp',
             'kube_pod_status_phase',
+            'kube_pod_status_reason',
             'kube_pod_status_scheduled_time'
         )
         -- All phases are told at once; these are enough.
         and phase in ('', 'Running', 'Succeeded', 'Failed')
+        and (signal not like '%reason' or reason in ('Evicted', 'NodeLost', 'OOMKilled', 'Shutdown'))
         and (
             (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
             or (cluster, pod_uid) in (
@@ -110,7 +114,9 @@ reported as (
         min(true_from_at) filter (where phase = 'Running') as running_from_at,
         max(true_until_at) filter (where phase = 'Running') as running_until_at,
         min(true_from_at) filter (where phase in ('Succeeded', 'Failed')) as finished_at,
-        arg_max(lower(phase), (phase != 'Running', true_until_at)) filter (where phase != '' and true_from_at is not null) as outcome,
+        arg_max(lower(phase), (phase != 'Running', true_until_at)) filter (where phase != '' and true_from_at is not null) as phase_outcome,
+        max(reason) filter (where signal = 'kube_pod_status_reason' and true_until_at >= end_at) as status_reason,
+        bool_or(signal = 'kube_pod_container_status_terminated_reason' and reason = 'OOMKilled' and true_from_at is not null) as was_killed,
         min(start_at) as listed_from_at,
         max(end_at) filter (where signal = 'kube_pod_info') as listed_until_at,
         arg_max(target, (end_at, target)) filter (where signal = 'kube_pod_info') as target
@@ -169,5 +175,11 @@ select
         when ended_at = finished_at then 'phase'
         else 'series end'
     end as end_source,
-    outcome
+    case
+        when phase_outcome = 'succeeded' then phase_outcome
+        when status_reason = 'Evicted' then 'evicted'
+        when status_reason in ('NodeLost', 'Shutdown') then 'node_shutdown'
+        when phase_outcome = 'failed' and was_killed then 'out_of_memory'
+        else phase_outcome
+    end as outcome
 from done

@@ -1,12 +1,12 @@
 -- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
 --
 -- A GPU that is active for half an hour counts as half of one there, so this is a floor. Active GPUs are unknown where activity
--- is known for less than figure_min_coverage of the allocated time.
+-- is known for less than figure_min_coverage of the allocated time, allocated ones where the allocation is for less of all time. Nodes without telemetry count by requests and placements.
 --
 -- grain:  cluster, gpu_model
--- reads:  report.gpu_hour_course
--- params: figure_min_coverage_ratio
--- source: report.gpu_hour_course
+-- reads:  facts.node_allocation, period.capacity, report.gpu_hour_course
+-- params: figure_min_coverage_ratio, since_at, until_at
+-- source: report.gpu_hour_course; facts.node_allocation
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
 --          active_gpus_p95, active_gpus_max, unknown_reasons
 --   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model
@@ -18,16 +18,51 @@
 --   active_gpus_p50     GPUs active in the median hour
 --   active_gpus_p95     GPUs that were enough for what was active in 95 of 100 hours
 --   active_gpus_max     GPUs active in the busiest hour
-with hour as (
+with requested as (
+    select
+        node.cluster,
+        node.state,
+        capacity.gpu_model,
+        unnest(generate_series(date_trunc('hour', node.start_at), node.end_at - interval 1 millisecond, interval 1 hour)) as hour_start_at,
+        node.gpu_count * overlap_ms(
+            greatest(node.start_at, $since_at::timestamp), least(node.end_at, $until_at::timestamp),
+            hour_start_at, hour_start_at + interval 1 hour
+        ) / 3600000 as gpu_hours
+    from facts.node_allocation as node
+    inner join period.capacity as capacity
+        on
+            node.cluster = capacity.cluster
+            and node.node_name = capacity.node_name
+            and node.start_at::date = capacity.day
+            and capacity.unseen_cause = 'no_exporter'
+    where node.state in ('allocated', 'free')
+),
+
+known as (
+    select *
+    from report.gpu_hour_course
+    union all by name
+    select
+        cluster,
+        gpu_model,
+        hour_start_at,
+        gpu_hours as usable_gpu_hours,
+        if(state = 'allocated', gpu_hours, 0) as held_gpu_hours
+    from requested
+    where gpu_hours > 0
+),
+
+hour as (
     select
         cluster,
         coalesce(gpu_model, '(all)') as gpu_model,
         hour_start_at,
         sum(usable_gpu_hours) as usable_gpus,
         sum(held_gpu_hours) as allocated_gpus,
+        sum(unnamed_gpu_hours) as unnamed_gpus,
         sum(active_gpu_hours) as active_gpus,
         sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus
-    from report.gpu_hour_course
+    from known
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
 ),
 
@@ -37,9 +72,12 @@ summed as (
         gpu_model,
         count(*) as hour_count,
         avg(usable_gpus) as usable_gpus_avg,
-        quantile_disc(allocated_gpus, [0.5, 0.95, 1]) as allocated,
         if(
-            sum(known_gpus) >= $figure_min_coverage_ratio * sum(allocated_gpus), quantile_disc(active_gpus, [0.5, 0.95, 1]), null
+            coalesce(sum(unnamed_gpus), 0) <= (1 - $figure_min_coverage_ratio) * sum(usable_gpus),
+            quantile_disc(allocated_gpus, [0.5, 0.95, 1]), null
+        ) as allocated,
+        if(
+            sum(known_gpus) >= $figure_min_coverage_ratio * sum(allocated_gpus) and allocated is not null, quantile_disc(active_gpus, [0.5, 0.95, 1]), null
         ) as active
     from hour
     group by cluster, gpu_model
@@ -54,6 +92,9 @@ select
     active[2] as active_gpus_p95,
     active[3] as active_gpus_max,
     unknown_reasons([
+        ('allocated_gpus_p50', if(allocated is null, 'low_coverage', null)),
+        ('allocated_gpus_p95', if(allocated is null, 'low_coverage', null)),
+        ('allocated_gpus_max', if(allocated is null, 'low_coverage', null)),
         ('active_gpus_p50', if(active is null, 'low_coverage', null)),
         ('active_gpus_p95', if(active is null, 'low_coverage', null)),
         ('active_gpus_max', if(active is null, 'low_coverage', null))

@@ -1,11 +1,13 @@
 -- How each pod with GPUs stood when it was last seen: running, succeeded, or failed and why.
 --
--- Of snapshots and kube-state-metrics a final state counts before running; snapshots alone say why a pod failed.
+-- Of snapshots and kube-state-metrics a final state counts before running, and one with a reason before failed.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.pod_life, day.snapshot_life, facts.ownership
+-- reads:  day.pod_life, day.snapshot_life, facts.node_allocation, facts.ownership
 -- params:
--- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase
+-- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase, kube_pod_status_reason,
+--         kube_pod_container_status_terminated_reason
 -- columns: cluster, namespace, pod, pod_uid, outcome, seen_at
 --   seen_at  UTC, when it was last listed
 with holder as (
@@ -15,6 +17,14 @@ with holder as (
         pod,
         pod_uid
     from facts.ownership
+    union
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid
+    from facts.node_allocation
+    where pod != ''
 ),
 
 reported as (
@@ -34,7 +44,9 @@ select
     holder.namespace,
     holder.pod,
     holder.pod_uid,
-    arg_max(reported.outcome, (reported.outcome != 'running', reported.rank, reported.listed_until_at)) as outcome,
+    arg_max(reported.outcome, (
+        reported.outcome != 'running', reported.outcome != 'failed', reported.rank, reported.listed_until_at
+    )) as outcome,
     max(reported.listed_until_at) as seen_at
 from holder
 inner join reported
