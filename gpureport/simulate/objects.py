@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from gpureport.simulate import pod_ballast
 from gpureport.simulate.hardware import DRIVER_VERSION
 from gpureport.simulate.inventory import SHARING_REPLICAS, Gpu, Node, stable_uuid
 from gpureport.simulate.kube_series import allocatable
@@ -17,6 +16,12 @@ from gpureport.window import from_ms, rfc3339
 Object = dict[str, Any]
 _CLUSTER_AGE = timedelta(days=30)
 _IMAGE = "registry.example/gpu:1"
+_FIELDS: Object = {f'k:{{"name":"VARIABLE_{number}"}}': {".": {}, "f:name": {}, "f:value": {}} for number in range(30)}
+_MANAGED = [
+    {"manager": name, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:containers": _FIELDS}}}
+    for name in ("kube-controller-manager", "kube-scheduler", "kubelet")
+]
+"""Who wrote which field of a pod: about 6 kB that an API server sends and nobody here reads."""
 
 
 def _time(second: int) -> str:
@@ -84,7 +89,7 @@ def pod(plan: SimulationPlan, pod: Pod) -> Object:
     """A pod of a job: running, or finished and still listed."""
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": pod.name, "uid": stable_uuid(plan, "job", pod.name)}
     owner = [job | {"controller": True, "blockOwnerDeletion": True}]
-    more = {"labels": {"app": pod.kind.stem}, "ownerReferences": owner, "managedFields": pod_ballast.managed_fields()}
+    more = {"labels": {"app": pod.kind.stem}, "ownerReferences": owner, "managedFields": _MANAGED}
     return {
         "metadata": _metadata(pod.name, pod.uid, _time(pod.life.created), namespace=pod.namespace, **more),
         "spec": _pod_spec(pod),
@@ -102,8 +107,8 @@ def _pod_spec(pod: Pod) -> Object:
     else:
         count = {pod.slot.resource: str(len(pod.slot.rows))}
         resources |= {"limits": count, "requests": requests | count}
-    container = {"name": pod.kind.container, "image": _IMAGE, "resources": resources} | pod_ballast.container_fields()
-    return spec | {"containers": [container], "volumes": pod_ballast.volumes()}
+    container = {"name": pod.kind.container, "image": _IMAGE, "resources": resources}
+    return spec | {"containers": [container]}
 
 
 def _pod_status(plan: SimulationPlan, pod: Pod) -> Object:

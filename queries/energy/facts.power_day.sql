@@ -42,13 +42,7 @@ with hour as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    gpu_instance_id,
+    columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
     hour_start_at::date as day,
     idle_source,
     hours_method,

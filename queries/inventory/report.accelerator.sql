@@ -28,13 +28,7 @@
 --   duty_cycle_seen_seconds     s in which the duty cycle was known
 with own as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         bool_or(not is_mapped) as is_unmapped,
         min(nullif(gpu_util_scope, '')) as duty_scope,
         string_agg(distinct nullif(gpu_util_metric, ''), ', ' order by nullif(gpu_util_metric, '')) as duty_metric,

@@ -97,10 +97,11 @@ supply as (
         cluster,
         hour_start_at,
         place,
+        dense_rank() over (order by place) as place_number,
         sum(free_gpus * amount) as free_amount
     from timed
     where size is null
-    group by all
+    group by cluster, hour_start_at, place
 ),
 
 waiting as (
@@ -114,10 +115,11 @@ waiting as (
         refusal,
         count(*) as pod_count,
         sum(requested_gpus * amount) as gpu_amount,
-        sum(coalesce(requested_gpus, 1) * amount) as weight
+        sum(coalesce(requested_gpus, 1) * amount) as weight,
+        sum(weight) over (partition by cluster, hour_start_at, wanted_model, size) as class_weight
     from timed
     where size is not null
-    group by all
+    group by cluster, hour_start_at, wanted_model, size, requested_gpus, resource, refusal
 ),
 
 demand as (
@@ -132,34 +134,42 @@ demand as (
     group by all
 ),
 
+-- Hours are added up before they are judged: the same few pods meet the same few places in each.
 pair as (
     select
-        waiting.*,
-        coalesce(supply.place.gpu_model, '') as gpu_model,
-        supply.free_amount * waiting.weight
-        / sum(waiting.weight) over (
-            partition by waiting.cluster, waiting.hour_start_at, waiting.wanted_model, waiting.size, supply.place
-        ) as free_amount,
-        misfit(
-            waiting.requested_gpus, waiting.wanted_model, waiting.resource,
-            supply.place.gpu_model, supply.place.resources, supply.place.free_gpus, supply.place.whole_gpus, supply.place.largest_part_gpus
-        ) as misfit,
-        case
-            when supply.cluster is null then 'unknown'
-            when supply.place.free_gpus = 0 then 'none_free'
-            when misfit != '' then misfit
-            when waiting.refusal = '' then 'fits'
-            else coalesce(nullif(array_to_string(list_sort(list_distinct([
-                regexp_extract(said, '^\w+') for said in string_split(waiting.refusal, ', ')
-                if not starts_with(said, 'taint')
-                or supply.place.taints is null
-                or list_contains(string_split(supply.place.taints, ', '), substring(said, 7))
-                or said = 'taint' and supply.place.taints != ''
-            ])), ' or '), ''), 'unknown')
-        end as reason
+        waiting.* exclude (hour_start_at, pod_count, gpu_amount, weight, class_weight),
+        waiting.hour_start_at = 'infinity' as is_now,
+        supply.place_number,
+        any_value(supply.place) as place,
+        sum(supply.free_amount * waiting.weight / waiting.class_weight) as free_amount
     from waiting
     left join supply
         using (cluster, hour_start_at)
+    group by all
+),
+
+judged as (
+    select
+        *,
+        coalesce(place.gpu_model, '') as gpu_model,
+        misfit(
+            requested_gpus, wanted_model, resource,
+            place.gpu_model, place.resources, place.free_gpus, place.whole_gpus, place.largest_part_gpus
+        ) as misfit,
+        case
+            when place_number is null then 'unknown'
+            when place.free_gpus = 0 then 'none_free'
+            when misfit != '' then misfit
+            when refusal = '' then 'fits'
+            else coalesce(nullif(array_to_string(list_sort(list_distinct([
+                regexp_extract(said, '^\w+') for said in string_split(refusal, ', ')
+                if not starts_with(said, 'taint')
+                or place.taints is null
+                or list_contains(string_split(place.taints, ', '), substring(said, 7))
+                or said = 'taint' and place.taints != ''
+            ])), ' or '), ''), 'unknown')
+        end as reason
+    from pair
 ),
 
 cell as (
@@ -169,9 +179,9 @@ cell as (
         size,
         gpu_model,
         reason,
-        sum(free_amount) filter (where hour_start_at = 'infinity') as now_free_gpus,
-        sum(free_amount) filter (where hour_start_at != 'infinity') as free_gpu_hours
-    from pair
+        sum(free_amount) filter (where is_now) as now_free_gpus,
+        sum(free_amount) filter (where not is_now) as free_gpu_hours
+    from judged
     group by all
 )
 

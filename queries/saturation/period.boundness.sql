@@ -50,13 +50,7 @@ figure as (
 
 measured as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         node_name,
         gpu_model,
         sharing_mode,

@@ -13,14 +13,32 @@
 --   left_out        signal → for what most of its values were left out, copies aside
 with reported as (
     select
-        * exclude (source_metric),
-        if(sample_count > 0, source_metric, '') as source_metric,
-        list_sort([
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day,
+        signal,
+        if(sample_count > 0, source_metric, '') as metric,
+        coalesce(if(cardinality(dropped) > 0, list_sort([
             { 'fewer': -entry.value, 'reason': entry.key }
             for entry in map_entries(dropped) if entry.key not in ('copy', 'duplicate')
-        ])[1].reason as left_out
+        ])[1].reason, null), '') as left_out
     from facts.device_signal
     where day < $until_at and day + interval 1 day > $since_at
+),
+
+-- A number is compared in less time than three names.
+signal_metric as (
+    select
+        *,
+        row_number() over () as metric_number
+    from (
+        select distinct
+            signal,
+            metric,
+            left_out
+        from reported
+    ) as each_metric
 ),
 
 instance as (
@@ -38,7 +56,7 @@ of_board as (
     select
         instance.*,
         reported.signal,
-        reported.source_metric,
+        reported.metric,
         reported.left_out
     from instance
     inner join reported
@@ -60,7 +78,7 @@ reading as (
         gpu_instance_id,
         day,
         is_own,
-        list({ 'signal': signal, 'metric': source_metric, 'left_out': left_out } order by signal) as metrics
+        list_sort(list(metric_number)) as metrics
     from (
         select
             *,
@@ -72,6 +90,8 @@ reading as (
             false as is_own
         from of_board
     ) as each_signal
+    inner join signal_metric
+        using (signal, metric, left_out)
     group by all
 ),
 
@@ -80,7 +100,11 @@ metric_set as (
     select
         metrics,
         row_number() over () as number,
-        list_count(list_transform(metrics, lambda each: each.left_out)) > 0 as has_left_out
+        list_has_any(metrics, (
+            select list(metric_number)
+            from signal_metric
+            where left_out != ''
+        )) as has_left_out
     from (select distinct metrics from reading) as each_set
 ),
 
@@ -146,15 +170,22 @@ subject as (
 entry as (
     select
         each_set.sets,
-        unnest(metric_set.metrics, recursive := true)
+        signal_metric.*
     from (
         select
-            sets,
-            unnest(sets) as number
-        from (select distinct sets from subject) as each_sets
+            each_sets.sets,
+            unnest(metric_set.metrics) as metric_number
+        from (
+            select
+                sets,
+                unnest(sets) as number
+            from (select distinct sets from subject) as each_number
+        ) as each_sets
+        inner join metric_set
+            using (number)
     ) as each_set
-    inner join metric_set
-        using (number)
+    inner join signal_metric
+        using (metric_number)
 ),
 
 listed as (
@@ -164,7 +195,7 @@ listed as (
         array_to_string(
             list_sort(list_distinct(flatten(list(string_split(metric, ', ')) filter (where metric != '')))), ', '
         ) as metric,
-        min(left_out) as left_out
+        min(nullif(left_out, '')) as left_out
     from entry
     group by sets, signal
 ),

@@ -11,7 +11,7 @@
 --   sharing_mode      the least exclusive of the hours; '' for a device
 --   observed_seconds  s in which any of the devices was seen
 --   lifetime_seconds  s of the holder's life on the device, or on any of them; null for a device, and where unknown
-with daily as (
+with daily as not materialized (
     select
         'device' as subject,
         '' as namespace,

@@ -49,13 +49,7 @@ with sentenced as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    gpu_instance_id,
+    columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
     node_name,
     gpu_model,
     case

@@ -21,13 +21,7 @@
 --   observed_seconds                    s in which the device was seen while held
 --   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    gpu_instance_id,
+    columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
     observed_seconds,
     observed_seconds / nullif(lifetime_seconds, 0) as coverage_ratio,
     * similar to '_(ratio|avg|max|count|codes)$',
