@@ -1,10 +1,11 @@
 -- Nodes with GPUs: model, resource names, GPUs in a unit, labels and taints, the latest of the day.
 --
 -- The model as an exporter names it, there or on another node, else as the node's labels do: these have '-' for a space. Where no label
--- has the number of GPUs, the exporter's count shows replicas if the accelerators are a multiple of it.
+-- has the number of GPUs, the exporter's count shows replicas if the accelerators are a multiple of it; one that shows a GPU only while a
+-- container has it counts nothing.
 --
 -- grain:  cluster, node_name
--- reads:  facts.node_day, lake.device_label, lake.node
+-- reads:  facts.node_day, lake.device_label, lake.device_signal, lake.node
 -- params:
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
@@ -16,10 +17,19 @@ with exported as (
     select
         cluster,
         node_name,
-        max(nullif(gpu_model, '')) as exported_model,
-        count(distinct device_uuid) as exported_count
+        max(nullif(gpu_model, '')) as exported_model
     from lake.device_label
     where node_name != ''
+    group by all
+),
+
+counted as (
+    select
+        cluster,
+        node_name,
+        count(distinct device_uuid) as exported_count
+    from lake.device_signal
+    where not is_of_containers(source_metric)
     group by all
 ),
 
@@ -41,11 +51,11 @@ reported as (
         coalesce(spelling.exported_model, nullif(node.gpu_model, '')) as label_model,
         least(1, coalesce(
             node.device_count / node.accelerator_count,
-            if(node.accelerator_count % exported.exported_count = 0, exported.exported_count / node.accelerator_count, null),
+            if(node.accelerator_count % counted.exported_count = 0, counted.exported_count / node.accelerator_count, null),
             1
         )) as replica_gpus
     from facts.node_day as node
-    left join exported
+    left join counted
         using (cluster, node_name)
     left join spelling
         using (cluster, gpu_model)
