@@ -189,9 +189,9 @@ def test_energy_is_told_with_its_range_where_that_is_known_of_all_of_it(con: duc
     rows = "('cluster', 'lab', 5.4e6, 0.05), ('cluster', 'edge', 1.8e6, 0.01), ('day', '2026-11-20', 7.2e6, 0.9)"
     con.execute(f"""create or replace table report.energy_balance as select * from (values {rows})
         as balance(dimension, value, energy_joules, energy_accuracy_ratio)""")
-    assert _answers(con)["Cost"].headline == "Energy: 2 kWh ± 4.0 %"  # 5 % of 1.5 and 1 % of 0.5 kWh
+    assert _answers(con)["Cost"].headline == "Energy 2 kWh ± 4.0 %"  # 5 % of 1.5 and 1 % of 0.5 kWh
     con.execute("update report.energy_balance set energy_accuracy_ratio = null where value = 'edge'")
-    assert _answers(con)["Cost"].headline == "Energy: 2 kWh"
+    assert _answers(con)["Cost"].headline == "Energy 2 kWh"
 
 
 def test_a_team_has_its_own_answers(con: duckdb.DuckDBPyConnection) -> None:

@@ -324,7 +324,7 @@ class _Asked:
         energy = self._energy()
         sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {self._difference()}"
         if not spent or spent["whole"] is None:
-            headline = f"Energy: {energy[0]}" if energy else "No prices configured"
+            headline = f"Energy {energy[0]}" if energy else "No prices configured"
             detail = f"Cost needs [prices] in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
         idle = f" ({self.money(spent['idle'])} idle)" if spent["idle"] else ""
