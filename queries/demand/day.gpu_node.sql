@@ -1,11 +1,10 @@
 -- Nodes with GPUs: model, resource names, GPUs in a unit, labels and taints, the latest of the day.
 --
--- The model as an exporter names it, there or on another node, else as the node's labels do: these have '-' for a space. Where no label
--- has the number of GPUs, the exporter's count shows replicas if the accelerators are a multiple of it; one that shows a GPU only while a
--- container has it counts nothing.
+-- The model as an exporter names it, there or on another node, else as the node's labels do: these have '-' for a space. Without a label
+-- that has the number of GPUs a unit is one: an exporter that shows fewer may be silent about the others.
 --
 -- grain:  cluster, node_name
--- reads:  facts.node_day, lake.device_label, lake.device_signal, lake.node
+-- reads:  facts.node_day, lake.device_label, lake.node
 -- params:
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
@@ -20,16 +19,6 @@ with exported as (
         max(nullif(gpu_model, '')) as exported_model
     from lake.device_label
     where node_name != ''
-    group by all
-),
-
-counted as (
-    select
-        cluster,
-        node_name,
-        count(distinct device_uuid) as exported_count
-    from lake.device_signal
-    where not is_of_containers(source_metric)
     group by all
 ),
 
@@ -49,14 +38,8 @@ reported as (
     select
         node.* exclude (gpu_model, start_at, end_at),
         coalesce(spelling.exported_model, nullif(node.gpu_model, '')) as label_model,
-        least(1, coalesce(
-            node.device_count / node.accelerator_count,
-            if(node.accelerator_count % counted.exported_count = 0, counted.exported_count / node.accelerator_count, null),
-            1
-        )) as replica_gpus
+        least(1, coalesce(node.device_count / node.accelerator_count, 1)) as replica_gpus
     from facts.node_day as node
-    left join counted
-        using (cluster, node_name)
     left join spelling
         using (cluster, gpu_model)
     union all by name
