@@ -24,7 +24,9 @@ from gpureport.window import Window, to_ms
 Say = Callable[[str], None]
 _SNAPSHOT_MS = 600_000
 PACKED_A_NIGHT = 5
-"""So many tables into a bucket, where each is a request to write, and no two snapshots; a week of a table waits anyway."""
+"""Tables of a night into a bucket, where each costs a request to write; the others wait."""
+_FEWEST_SNAPSHOTS = 3
+"""Of a table and day that are joined in a bucket: to join two costs a request and saves one file."""
 
 
 @dataclass
@@ -133,7 +135,7 @@ def _tidy(plan: NightPlan, say: Say, watch: Watch) -> None:
     with watch.stage("housekeeping"):
         lake = open_lake(plan.config.lake)
         is_bucket = isinstance(lake.storage.place, ObjectAddress)
-        lake.pack_observations(plan.now.date(), 3 if is_bucket else 2)
+        lake.pack_observations(plan.now.date(), _FEWEST_SNAPSHOTS if is_bucket else 2)
         first_to_change = plan.now.date() - timedelta(days=1 + plan.config.export.restate_days)
         lake.pack_facts(first_to_change, PACKED_A_NIGHT if is_bucket else None)
         for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):

@@ -7,7 +7,7 @@
 -- columns:
 --   day_count             days that count
 --   daily_held_gpu_hours  h held a day, mean of the last week's days
---   runway_day_count      days until the expected demand reaches what is usable; null where it does not, or nothing is said; reached at 99 %
+--   runway_day_count      days until the expected demand reaches 99 % of what is usable; null where it does not, or nothing is said
 with past as (
     select
         *,

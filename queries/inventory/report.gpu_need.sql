@@ -1,7 +1,8 @@
 -- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
 --
 -- A GPU that is active for half an hour counts as half of one there, so this is a floor. Active GPUs are unknown where activity
--- is known for less than figure_min_coverage of the allocated time, allocated ones where the allocation is for less of all time. Nodes without telemetry count by requests and placements.
+-- is known for less than figure_min_coverage of the allocated time; allocated GPUs where the allocation is known for less than that
+-- of the usable time. Nodes without telemetry count by requests and placements.
 --
 -- grain:  cluster, gpu_model
 -- reads:  facts.node_allocation, period.capacity, report.gpu_hour_course

@@ -1,19 +1,19 @@
--- Parts of each GPU per interval with one set of them: MIG instances, AMD partitions, tiles, and the rest; of a GPU in one part all of it.
+-- Parts of each GPU over time: MIG instances, AMD partitions, tiles, and the rest. A GPU that is not partitioned is one part.
 --
--- An instance counts for as long as its labels stood, which is how it is known that one had no data. What the instances go beyond
--- the GPU, while it is partitioned anew, is cut. Where only instances are seen, the longest of them is the GPU's time.
+-- An instance counts while its series exist, also where they have no data. Instances that together exceed the GPU, during a new
+-- partitioning, are cut to it. Where only instances are seen, the longest one is the GPU's time.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.device_run, day.interval_saturation, day.sample_sum, facts.device_hour
 -- params:
 -- source: day.device_run; slices by GPU_I_PROFILE
 -- columns:
---   profile       its profile; of an id given to another within the interval the one that was there longest
---   is_unsliced   what no part is made of
+--   profile       its profile; of several under one id the one of the longest time
+--   is_unsliced   the rest, which no instance has
 --   seen_seconds  s in which the whole GPU was seen
 --   due_seconds   s of them in which the part was there
---   part_ratio    part of the GPU that it is by its profile, less what is inside it
---   gpu_ratio     0..1, the same, cut
+--   part_ratio    its share of the GPU by its profile, without the parts inside it
+--   gpu_ratio     0..1, the same, cut to the GPU
 --   gpu_seconds   s x its part
 with step as (
     select columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|start_at|end_at|observed_seconds)$')
@@ -82,7 +82,7 @@ run as (
     group by all
 ),
 
--- Of a GPU instance that shows its compute instances too, what is left beside them.
+-- A GPU instance with compute instances of its own keeps what they leave.
 inner_part as (
     select
         cluster,

@@ -27,8 +27,8 @@ with reported as (
     where day < $until_at and day + interval 1 day > $since_at
 ),
 
--- A number is compared in less time than three names.
-signal_metric as (
+-- A number is compared faster than three names.
+signal_metric as materialized (
     select
         *,
         row_number() over () as metric_number
@@ -96,7 +96,7 @@ reading as (
 ),
 
 -- Nearly all have the same few sets of metrics: each has a number, and each set of sets is worked out once.
-metric_set as (
+metric_set as materialized (
     select
         metrics,
         row_number() over () as number,

@@ -110,7 +110,7 @@ xid_node as (
     where xid_event_count is not null
 ),
 
-label as (
+label as materialized (
     select
         *,
         (cluster, node_name) in (from xid_node) as is_xid_node,
