@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from gpureport.report.page.answers import Answer, answers
+from gpureport.report.page.overview import overview
 from gpureport.report.page.tables import Tables, opened_tables
 from gpureport.report.page.words import Money
 from gpureport.window import Window, parse_date
@@ -154,6 +155,19 @@ def test_a_sick_gpu_is_named_by_node_and_number(con: duckdb.DuckDBPyConnection) 
     found = _answers(con)["GPU health"]
     assert (found.headline, found.tone, found.query) == ("1 GPU needs action", "bad", "GPU-1")
     assert found.detail.startswith("node-1 / GPU 3: XID 79 GPU has fallen off the bus, 2 times · ")
+
+
+def test_errors_that_ask_for_other_actions_are_lines_of_their_own(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("insert into report.device values ('lab', 'GPU-2', '', '4'), ('lab', 'GPU-5', '', '5')")
+    for device, severity, xid in (("GPU-1", "critical", "119"), ("GPU-5", "critical", "119"), ("GPU-2", "info", "63")):
+        _finding(con, "GR401", severity, f"XID {xid}")
+        con.execute("update report.finding set device_uuid = ?, detail = ? where detail = ''", [device, xid])
+    with opened_tables(con, {}) as tables:
+        lines = overview(tables, HEADER, Money("$"), {}).findings
+    assert [(each["severity"], each["evidence"], each["where"], each["times"]) for each in lines] == [
+        ("critical", "XID 119", "node-1 · 2 GPUs", 2),
+        ("info", "XID 63", "node-1 · GPU 4", 1),
+    ]
 
 
 def test_a_program_that_fails_on_a_healthy_gpu_is_no_sick_gpu(con: duckdb.DuckDBPyConnection) -> None:

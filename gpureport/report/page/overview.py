@@ -143,7 +143,7 @@ def _compared(tables: Tables) -> str:
 
 
 def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
-    """The gravest first; those of one code on the GPUs of one pod, or of the platform on one node, are one line."""
+    """The gravest first; those of one code, detail and severity on the GPUs of one pod, or of the platform on one node, are one line."""
     return tables.rows(
         """
         select
@@ -155,7 +155,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
         left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all) as device
             using (cluster, device_uuid)
         where $team in ('', team, owner)
-        group by code, cluster, node_name, whose, if(whose = '', '', pod_uid), if(device_uuid = '', number, 0)
+        group by code, detail, severity, cluster, node_name, whose, if(whose = '', '', pod_uid), if(device_uuid = '', number, 0)
         order by min(number)
         """,
         team=team,
