@@ -143,7 +143,7 @@ def _compared(tables: Tables) -> str:
 
 
 def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
-    """The gravest first; those of one code, detail and severity on the GPUs of one pod, or of the platform on one node, are one line."""
+    """The gravest first; those of one code, detail and severity on GPUs of a pod, or of the platform on a node, are a line."""
     return tables.rows(
         """
         select
