@@ -197,14 +197,11 @@ def con() -> duckdb.DuckDBPyConnection:
     with duckdb.connect() as con:
         con.execute(
             "create schema period; create schema previous; "
-            "create table previous.ledger (cluster varchar, device_uuid varchar, gpu_model varchar, namespace varchar, "
-            "pod varchar, pod_uid varchar, bucket varchar, gpu_hours double); "
-            "create table period.ledger as from previous.ledger; "
+            "create table previous.workload_ledger (cluster varchar, device_uuid varchar, gpu_model varchar, namespace varchar, "
+            "workload varchar, bucket varchar, gpu_hours double); "
+            "create table period.workload_ledger as from previous.workload_ledger; "
             "create table previous.capacity (cluster varchar, node_name varchar, device_uuid varchar, gpu_model varchar, "
-            "capacity_seconds double); create table period.capacity as from previous.capacity; "
-            # Pods a and b are of one workload, of c and d none is known.
-            "create table period.workload as select 'c' as cluster, 'ns' as namespace, unnest(['a', 'b']) as pod, '' as pod_uid, "
-            "'Deployment' as workload_kind, 'web' as workload; create table previous.workload as from period.workload"
+            "capacity_seconds double); create table period.capacity as from previous.capacity"
         )
         yield con
 
@@ -212,8 +209,8 @@ def con() -> duckdb.DuckDBPyConnection:
 def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, rows: list[Entry], per_hour: int) -> None:
     """A window's ledger, and the capacity of its devices."""
     con.execute(f"delete from {ledger}; delete from {capacity}")
-    for device, pod, bucket, hours in rows:
-        con.execute(f"insert into {ledger} values ('c', ?, 'm', 'ns', ?, '', ?, ?)", [device, pod, bucket, hours])
+    for device, workload, bucket, hours in rows:
+        con.execute(f"insert into {ledger} values ('c', ?, 'm', 'ns', ?, ?, ?)", [device, workload, bucket, hours])
     for device in {"0", *(row[0] for row in rows)}:
         con.execute(f"insert into {capacity} values ('c', '', ?, 'm', ?)", [device, 100 * per_hour])
 
@@ -223,8 +220,8 @@ def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, rows: list[
 def test_the_bridge_adds_up_between_any_two_ledgers(
     con: duckdb.DuckDBPyConnection, earlier: list[Entry], now: list[Entry], ratio: float
 ) -> None:
-    fill(con, "previous.ledger", "previous.capacity", earlier, HOUR)
-    fill(con, "period.ledger", "period.capacity", now, HOUR)
+    fill(con, "previous.workload_ledger", "previous.capacity", earlier, HOUR)
+    fill(con, "period.workload_ledger", "period.capacity", now, HOUR)
     params = {"window_ratio": ratio, "figure_min_coverage_ratio": 0.0}
     for table in ("period.allocated_change", "report.gpu_hour_bridge", "checks.bridge_does_not_add_up"):
         build(con, QUERIES[table], params)

@@ -4,7 +4,7 @@
 -- rename them. Hours of the previous period are scaled to the length of this one, so that a longer window is no growth.
 --
 -- grain:  cluster, gpu_model, namespace, workload, presence
--- reads:  period.capacity, period.ledger, period.workload, previous.capacity, previous.ledger, previous.workload
+-- reads:  period.capacity, period.workload_ledger, previous.capacity, previous.workload_ledger
 -- params: window_ratio
 -- source: period.ledger of both windows
 -- columns: cluster, gpu_model, namespace, workload, presence, earlier_held_gpu_hours, held_gpu_hours, earlier_effective_gpu_hours,
@@ -54,24 +54,16 @@ device as (
 
 allocated as (
     select
-        ledger.*,
-        workload.workload_kind,
-        workload.workload,
-        ledger.gpu_hours * $window_ratio as earlier_gpu_hours,
+        *,
+        gpu_hours * $window_ratio as earlier_gpu_hours,
         0 as later_gpu_hours
-    from previous.ledger as ledger
-    left join previous.workload as workload
-        using (cluster, namespace, pod, pod_uid)
+    from previous.workload_ledger
     union all by name
     select
-        ledger.*,
-        workload.workload_kind,
-        workload.workload,
+        *,
         0 as earlier_gpu_hours,
-        ledger.gpu_hours as later_gpu_hours
-    from period.ledger as ledger
-    left join period.workload as workload
-        using (cluster, namespace, pod, pod_uid)
+        gpu_hours as later_gpu_hours
+    from period.workload_ledger
 ),
 
 summed as (
@@ -79,7 +71,7 @@ summed as (
         allocated.cluster,
         if(allocated.device_uuid = '', allocated.gpu_model, device.gpu_model) as gpu_model,
         allocated.namespace,
-        if(allocated.workload != '', allocated.workload_kind || '/' || allocated.workload, allocated.pod || '/' || allocated.pod_uid) as workload,
+        allocated.workload,
         device.presence,
         sum(allocated.earlier_gpu_hours) as earlier_held_gpu_hours,
         sum(allocated.later_gpu_hours) as held_gpu_hours,

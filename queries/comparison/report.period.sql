@@ -4,9 +4,9 @@
 -- is that of the resource with the most of it.
 --
 -- grain:  cluster, period
--- reads:  period.capacity, period.cost, period.demand_change, period.energy, period.ledger, period.wait_change, previous.capacity, previous.cost, previous.energy, previous.ledger
+-- reads:  period.capacity, period.cost, period.demand_change, period.energy, period.wait_change, period.workload_ledger, previous.capacity, previous.cost, previous.energy, previous.workload_ledger
 -- params: earlier_since_at, earlier_until_at, since_at, until_at
--- source: period.capacity, period.ledger, period.energy, period.cost, period.demand and period.wait of both windows
+-- source: period.capacity, period.workload_ledger, period.energy, period.cost, period.demand and period.wait of both windows
 -- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours,
 --          underutilized_gpu_hours, active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours,
 --          reserved_idle_gpu_hours, fragmented_gpu_hours, free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules,
@@ -44,12 +44,12 @@ ledger as (
     select
         'before' as period,
         *
-    from previous.ledger
+    from previous.workload_ledger
     union all by name
     select
         'now' as period,
         *
-    from period.ledger
+    from period.workload_ledger
 ),
 
 bucket as (
