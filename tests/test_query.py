@@ -63,6 +63,19 @@ def test_columns_that_mean_the_same_everywhere_are_described_once(tmp_path):
         read(path)
 
 
+def test_columns_of_a_table_like_another_are_listed_there(tmp_path):
+    write_query(tmp_path, "day.a", "select 'GPU-a' as device_uuid, 1.0 as held_seconds")
+    write_query(tmp_path, "day.b", "select 'GPU-a' as device_uuid, 'n' as node_name from day.a")
+    path = tmp_path / "devices" / "day.b.sql"
+    like = "-- columns: those of day.a without held_seconds; node_name\n--   node_name  the node\n"
+    header, body = path.read_text().split("-- columns:")
+    path.write_text(header + like + "select " + body.split("select ", 1)[1])
+    assert read(path).columns == {"device_uuid": "the device", "node_name": "the node"}
+    path.write_text(path.read_text().replace("those of day.a", "those of day.z"))
+    with pytest.raises(QueryError, match=r"day\.b\.sql: no query makes day\.z"):
+        read(path)
+
+
 def test_a_header_without_a_grain_is_refused(tmp_path):
     path = tmp_path / "b.sql"
     path.write_text("-- What b is.\n--\n-- reads:\n-- params:\n-- source: a test\n-- columns:\nselect 1\n")

@@ -33,6 +33,7 @@ SUBJECTS = (
 """The folders of ``queries/``, in the order in which one reads another."""
 SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|columns):\s*(.*)")
+_LIKE = re.compile(r"those of (\S+)(?: without ([^;]+))?(?:;|$)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
 _GOES_ON = re.compile(r"\n-- {10}(?=\S)")
 _PARAMETER = re.compile(r"\$(\w+)")
@@ -119,13 +120,20 @@ def read(path: Path) -> Query:
 
 
 def _columns(path: Path, header: list[str], listed: str) -> dict[str, str]:
-    """Meaning by column: the header's own, else the dictionary's (``catalog/column.csv``)."""
+    """Meaning by column: the header's own, else that of the table it is like, else the dictionary's (``catalog/column.csv``)."""
     own = {match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))}
-    names = _names(listed)
-    common = dictionary(path.parent.parent)
-    if unknown := [name for name in names if name not in own and name not in common]:
+    base = dict[str, str]()
+    if like := _LIKE.match(listed):
+        other = next(path.parent.parent.glob(f"*/{like[1]}.sql"), None)
+        if other is None:
+            raise QueryError(f"{path}: no query makes {like[1]}")
+        base = {name: meaning for name, meaning in read(other).columns.items() if name not in _names(like[2] or "")}
+        listed = listed[like.end() :]
+    names = (*base, *_names(listed))
+    known = {**dictionary(path.parent.parent), **base, **own}
+    if unknown := [name for name in names if name not in known]:
         raise QueryError(f"{path}: no meaning of {', '.join(unknown)}; write it below, or into catalog/column.csv")
-    return {name: own.get(name) or common[name] for name in names or own}
+    return {name: known[name] for name in names or own}
 
 
 @cache

@@ -7,10 +7,8 @@
 -- reads:  facts.container_hour, facts.power_hour
 -- params: since_at, until_at
 -- source: facts.power_hour
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope,
---          observed_seconds, gpu_seconds, measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules,
---          idle_joules, active_seconds, held_seconds, activity_unknown_seconds, equal_seconds, used_gpu_seconds, known_gpu_seconds,
---          sm_active_gpu_seconds, sm_active_joules, active_watts_max, clamped_count, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
+-- columns: those of facts.power_hour without hour_start_at, idle_watts; day, used_gpu_seconds, known_gpu_seconds, sm_active_gpu_seconds,
+--          sm_active_joules, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
 --   observed_seconds      s in which the GPU was seen while held
 --   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
 --   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown

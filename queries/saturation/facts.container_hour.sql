@@ -7,29 +7,8 @@
 -- reads:  day.interval_saturation, day.ownership_interval, facts.device_hour, facts.ownership
 -- params: memory_threshold_ratio
 -- source: facts.device_hour and day.interval_saturation over facts.ownership
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, sharing_mode, sharing_evidence,
---          certainty, scope, observed_seconds, sample_count, fb_used_seen_seconds, fb_used_byte_seconds, memory_seen_seconds,
---          memory_used_ratio_seconds, memory_pressure_seconds, gr_engine_active_seen_seconds, gr_engine_active_ratio_seconds,
---          sm_active_seen_seconds, sm_active_ratio_seconds, sm_occupancy_seen_seconds, sm_occupancy_ratio_seconds,
---          tensor_active_seen_seconds, tensor_active_ratio_seconds, fp64_active_seen_seconds, fp64_active_ratio_seconds,
---          fp32_active_seen_seconds, fp32_active_ratio_seconds, fp16_active_seen_seconds, fp16_active_ratio_seconds,
---          dram_active_seen_seconds, dram_active_ratio_seconds, power_seen_seconds, power_joules, energy_seen_seconds, energy_joules,
---          energy_gap_joules, gpu_util_seen_seconds, gpu_util_ratio_seconds, mem_copy_util_seen_seconds, mem_copy_util_ratio_seconds,
---          gpu_temp_seen_seconds, gpu_temp_celsius_seconds, memory_temp_seen_seconds, memory_temp_celsius_seconds, sm_clock_seen_seconds,
---          sm_clock_hertz_seconds, memory_clock_seen_seconds, memory_clock_hertz_seconds, pcie_tx_seen_seconds, pcie_tx_bytes,
---          pcie_rx_seen_seconds, pcie_rx_bytes, nvlink_tx_seen_seconds, nvlink_tx_bytes, nvlink_rx_seen_seconds, nvlink_rx_bytes,
---          throttle_seen_seconds, sw_power_cap_seen_seconds, sw_power_cap_seconds, hw_slowdown_seconds, sync_boost_seen_seconds,
---          sync_boost_seconds, sw_thermal_seen_seconds, sw_thermal_seconds, hw_thermal_seen_seconds, hw_thermal_seconds,
---          hw_power_brake_seen_seconds, hw_power_brake_seconds, any_throttle_seconds, power_violation_seen_seconds, power_violation_seconds,
---          power_violation_gap_seconds, thermal_violation_seen_seconds, thermal_violation_seconds, thermal_violation_gap_seconds,
---          sync_boost_violation_seen_seconds, sync_boost_violation_seconds, sync_boost_violation_gap_seconds,
---          board_limit_violation_seen_seconds, board_limit_violation_seconds, board_limit_violation_gap_seconds, pcie_replay_seen_seconds,
---          pcie_replay_count, pcie_replay_gap_count, xid_seen_seconds, energy_sample_count, power_violation_sample_count,
---          thermal_violation_sample_count, sync_boost_violation_sample_count, board_limit_violation_sample_count, pcie_replay_sample_count,
---          fb_used_bytes_max, fb_total_bytes_max, memory_used_ratio_max, sm_active_ratio_max, dram_active_ratio_max, power_watts_max,
---          power_limit_watts_max, gpu_temp_celsius_max, memory_temp_celsius_max, sm_clock_hertz_max, memory_clock_hertz_max, xid_event_count,
---          xid_codes, memory_threshold_ratio, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version,
---          make
+-- columns: those of facts.device_hour without inactive_seconds, effective_seconds, ineffective_seconds, busy_seconds, untold_seconds;
+--          namespace, pod, pod_uid, container, sharing_mode, sharing_evidence, certainty, scope
 with step as (
     -- Every interval with a constant set of owners: the hours without a change, and the intervals of the others.
     select
