@@ -1,18 +1,22 @@
 """A translator before fake-gcs-server, of the requests that it does not know: ``google.py URL PORT``.
 
 The library writes and copies objects by the XML API (``PUT /bucket/name``), of which fake-gcs-server has all but that; what
-it is to do, and under which condition, it is told here by the JSON API.
+it is to do, and under which condition, it is told here by the JSON API. It lists from the first name on; where the library asks
+for those after a name (``start-after``), the others are taken out here.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
+from html import unescape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import requests
 
+_LISTED = r"<Contents>.*?<Key>(.*?)</Key>.*?</Contents>"
 _OF_A_CONNECTION = ("transfer-encoding", "connection", "content-encoding", "date")
 
 
@@ -41,7 +45,12 @@ class _Handler(BaseHTTPRequestHandler):
         told = {name: value for name, value in self.headers.items() if name.lower() == "range"}
         answer = requests.request(self.command, self.url + self.path, headers=told, timeout=30)
         kept = {name: value for name, value in answer.headers.items() if name.lower() not in _OF_A_CONNECTION}
-        self._answer(answer.status_code, kept, answer.content)
+        [after] = parse_qs(urlsplit(self.path).query).get("start-after", [""])
+        body = answer.content
+        if after:
+            body = re.sub(_LISTED, lambda found: found[0] if unescape(found[1]) > after else "", answer.text).encode()
+            kept["Content-Length"] = str(len(body))
+        self._answer(answer.status_code, kept, body)
 
     def do_HEAD(self) -> None:
         self.do_GET()
