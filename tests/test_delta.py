@@ -10,7 +10,6 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
-import pytest
 from deltalake import DeltaTable
 from golden_case import NOW
 from kube.lake import RECORDING as STATE

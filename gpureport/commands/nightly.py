@@ -122,7 +122,7 @@ def migrate(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
 
     config = (invocation.config if dry_run else invocation.changing)(**flags)
     done = migrate_lake(config.lake, dry_run)
-    if done.from_version == done.to_version:
+    if done.from_version is None:
         invocation.say(f"the lake has schema {done.to_version} already")
     else:
         verb = "would go" if dry_run else "went"

@@ -221,7 +221,7 @@ def open_lake(place: Place, create: bool = False) -> Lake:
     if found := read_root(storage):
         return Lake(storage, found.root)
     if (version := old_version(place)) is not None:
-        check_version(place, version)
+        check_version(place, version, is_rooted=False)
     if not create and isinstance(place, Path) and place.exists():
         raise LakeError(f"{place} is not a gpureport lake (it has no {ROOT}); give the lake's folder with --lake")
     if not create:

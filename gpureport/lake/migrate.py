@@ -56,9 +56,9 @@ _RENAMED = {
 
 @dataclass(frozen=True)
 class Migrated:
-    """From which version to which, and how many files were written anew."""
+    """From which version (None: it is of this one) to which, and how many files were written anew."""
 
-    from_version: int
+    from_version: int | None
     to_version: int
     file_count: int = 0
 
@@ -82,7 +82,7 @@ def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
     """
     older = _older_bucket(place) if isinstance(place, ObjectAddress) else _older_folder(place, is_rehearsal)
     if older is None:
-        return Migrated(SCHEMA_VERSION, SCHEMA_VERSION)
+        return Migrated(None, SCHEMA_VERSION)
     found = {where: [_missing(older.storage, name, where[0]) for name in names] for where, names in older.files.items()}
     count = sum(bool(each) for missing in found.values() for each in missing)
     if not is_rehearsal:

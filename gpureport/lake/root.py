@@ -130,16 +130,16 @@ def _within(root: Root) -> Root:
     return root
 
 
-def check_version(place: Place, schema_version: int) -> None:
-    """LakeError where another version's lake lies at a place."""
+def check_version(place: Place, schema_version: int, is_rooted: bool = True) -> None:
+    """LakeError where another version's lake lies at a place, or one in the form from before there was a root."""
     if schema_version > SCHEMA_VERSION:
         raise LakeError(
             f"the lake at {place} has schema {schema_version}, newer than this gpureport's {SCHEMA_VERSION}; "
             "upgrade gpureport, or use another lake"
         )
-    if schema_version < SCHEMA_VERSION:
+    if schema_version < SCHEMA_VERSION or not is_rooted:
         raise LakeError(
-            f"the lake at {place} has schema {schema_version}, older than this gpureport's {SCHEMA_VERSION}; "
+            f"the lake at {place} has schema {schema_version}, as an older gpureport wrote it; "
             f"run 'gpureport migrate --lake {shlex.quote(str(place))}' once"
         )
 

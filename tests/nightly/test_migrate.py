@@ -20,6 +20,7 @@ from gpureport.lake import migrate as migration
 from gpureport.lake import open_lake
 from gpureport.lake.paths import ROOT
 from gpureport.lake.root import MARKER
+from gpureport.tables import SCHEMA_VERSION
 
 OLDER = Path(__file__).parents[1] / "older"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -68,6 +69,16 @@ def test_it_is_refused_with_the_command_that_migrates_it(
 ) -> None:
     assert command(lake, *arguments) == 1
     assert f"run 'gpureport migrate --lake {lake}' once" in capsys.readouterr().err
+
+
+def test_one_of_this_schema_without_a_root_is_told_to_be_migrated_and_is(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Schema 3 was there before there was a root."""
+    (lake / MARKER).write_text(json.dumps({"schema_version": SCHEMA_VERSION}))
+    assert command(lake, "sql", "select 1") == 1
+    assert f"run 'gpureport migrate --lake {lake}' once" in capsys.readouterr().err
+    assert command(lake, "migrate") == 0
+    assert f"from schema {SCHEMA_VERSION} to {SCHEMA_VERSION}" in capsys.readouterr().err
+    assert ask(lake, "select count(*) from lake.pod") == [(21,)]
 
 
 def test_migrated_it_holds_the_same_files(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
