@@ -140,7 +140,18 @@ def test_at_a_terminal_the_prompt_goes_on_after_any_error_of_a_statement(
 
 
 @pytest.mark.parametrize(
-    "statement", ["from read_text('/etc/hostname')", "copy (select 1) to '{lake}/mine.csv'", "attach '{lake}/mine.db'"]
+    "statement",
+    [
+        "from read_text('/etc/hostname')",
+        "copy (select 1) to '{lake}/mine.csv'",
+        "attach '{lake}/mine.db'",
+        "explain /* é */ analyze copy (select 1) to '{lake}/mine.csv'",
+        "prepare p as copy (select 1) to '{lake}/mine.csv'; execute p",
+        "with x as (copy (select 1) to '{lake}/mine.csv') from x",
+        "from json_execute_serialized_sql(json_serialize_sql('with x as (copy (select 1) to ''{lake}/mine.csv'') from x'))",
+        "set log_query_path = '{lake}/mine.log'; select 1",
+        "call enable_logging(storage = 'file', storage_config = {{'path': '{lake}/mine'}})",
+    ],
 )
 def test_only_the_lake_is_read_and_nothing_is_written_unless_files_are_allowed(
     statement: str, demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -152,6 +163,12 @@ def test_only_the_lake_is_read_and_nothing_is_written_unless_files_are_allowed(
     assert not list(lake.glob("mine*"))
     assert main(["sql", "select count(*) from lake.source", "--lake", str(lake)], environ={}, now=NOW) == 0
     assert main([*command, "--allow-files"], environ={}, now=NOW) == 0
+
+
+def test_a_statement_that_only_speaks_of_writing_reads(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    statement = "with query as (select 'copy' as n /* export */) select n, 1 as copied from query -- attach"
+    assert main(["sql", statement, "--lake", str(demo / "lake"), "-o", "csv"], environ={}, now=NOW) == 0
+    assert capsys.readouterr().out.splitlines() == ["n,copied", "copy,1"]
 
 
 def test_nothing_is_built_for_a_statement_that_names_no_table(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:

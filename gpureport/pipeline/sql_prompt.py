@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
 
@@ -19,7 +20,8 @@ from gpureport.text.rows import Output, print_rows
 _GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';', leave with Ctrl-D. Tables: show tables;"
 _SHOW_TABLES = re.compile(r"\s*(show\s+(all\s+)?tables|describe)\s*;?\s*", re.IGNORECASE)
 _ON_TERMINAL = 1000
-_WRITING = frozenset({duckdb.StatementType.COPY, duckdb.StatementType.EXPORT, duckdb.StatementType.ATTACH})
+_WRITING = re.compile(r'\b(copy|export|import|attach)\b|\b(query|json_execute_serialized_sql)"?\s*\(', re.IGNORECASE)
+"""What writes files, also within another statement, and what runs a text that might."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Session:
             raise UsageError(f"SQL: {first_line(error)}{hint}") from None
 
     def _refuse_writing(self, statement: str) -> None:
-        if not self.may_write and _WRITING.intersection(each.type for each in self.con.extract_statements(statement)):
+        if not self.may_write and _WRITING.search(_without_texts(statement)):
             raise UsageError("SQL: gpureport sql only reads; give --allow-files to write files")
 
     def prompt(self, lines: TextIO) -> None:
@@ -78,12 +80,19 @@ class Session:
             self.answer(pending)
 
 
+def _without_texts(statement: str) -> str:
+    """A statement's words and signs, without strings and comments."""
+    data, texts = statement.encode(), (duckdb.token_type.string_const, duckdb.token_type.comment)
+    ends = [*duckdb.tokenize(statement), (len(data), texts[0])]
+    return " ".join(data[start:end].decode() for (start, kind), (end, _) in pairwise(ends) if kind not in texts)
+
+
 def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[Path]) -> None:
-    """Let a database read files of these folders, and of its own temporary one, alone; it stays so."""
+    """Let a database use files of these folders, and of its own temporary one, alone; it stays so, and writes no log."""
     [(temporary,)] = con.execute("select current_setting('temp_directory')").fetchall()
     paths = (str(path).replace("'", "''") for each in (*folders, Path(temporary)) for path in (each, each.resolve()))
     allowed = ", ".join(f"'{path}'" for path in paths)
-    con.execute(f"set allowed_directories = [{allowed}]; set enable_external_access = false")
+    con.execute(f"set allowed_directories = [{allowed}]; set enable_external_access = false; set lock_configuration = true")
 
 
 def _tables() -> list[tuple[str, str]]:
