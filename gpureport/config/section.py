@@ -46,6 +46,8 @@ def formed(pattern: str, form: str) -> AfterValidator:
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 """A timeout: a day at most, because no clock of the system takes infinity."""
+CLUSTER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+ClusterName = Annotated[str, formed(CLUSTER_NAME, "a name of letters, digits, '.', '_' and '-', at most 100 of them")]
 LabelName = Annotated[str, formed(r"[a-zA-Z_][a-zA-Z0-9_]*", "the name of a label, such as cluster")]
 
 

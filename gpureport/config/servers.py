@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from gpureport.config.section import LabelName, Seconds, Section, formed
+from gpureport.config.section import ClusterName, LabelName, Seconds, Section, formed
 
 
 class Prometheus(Section):
@@ -63,6 +63,6 @@ class Kubernetes(Section):
 class ClusterSource(Section):
     """One of several clusters: its servers, with the sections [prometheus] and [kubernetes] as what they do not say."""
 
-    name: str = Field(min_length=1)
+    name: ClusterName
     prometheus: Prometheus = Prometheus()
     kubernetes: Kubernetes = Kubernetes(enabled=False)

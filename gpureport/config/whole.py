@@ -11,7 +11,7 @@ from pydantic import Field
 from gpureport.config.findings import Suppression, Thresholds
 from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Retired, Saturation
 from gpureport.config.night import Export, Metrics, Retention
-from gpureport.config.section import Section
+from gpureport.config.section import ClusterName, Section
 from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
 from gpureport.config.storage import ConfiguredPlace, ObjectStore
 from gpureport.errors import UsageError
@@ -22,7 +22,7 @@ from gpureport.text.log import LogFormat
 class Config(Section):
     """Everything that can be set; each section is documented in docs/operations.md."""
 
-    cluster: str = Field("default", min_length=1)
+    cluster: ClusterName = "default"
     log_format: LogFormat = "text"
     lake: ConfiguredPlace = Path("lake")
     lake_delta: bool = False

@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 from datetime import date
 
+from gpureport.config.section import CLUSTER_NAME
 from gpureport.errors import UsageError
 
 FACTS = "facts/"
 ROOT = "gpureport-lake.json.gz"
 """The one object that is ever replaced: it says which files are the lake."""
-_CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/((date=)?\d{4}-\d\d-\d\d/)?[0-9a-f]{16}-\d{4,}\.parquet")
 
 
 def partition_folder(table: str, cluster: str, day: date) -> str:
     """A partition's folder, relative to the lake; UsageError for a cluster name that cannot be a folder."""
-    if not _CLUSTER_NAME.fullmatch(cluster):
+    if not re.fullmatch(CLUSTER_NAME, cluster):
         raise UsageError(f"{cluster!r} cannot name a cluster; use letters, digits, '.', '_' and '-', at most 100 of them")
     return f"{table}/cluster={cluster}/date={day.isoformat()}"
 

@@ -10,7 +10,7 @@ from lake_rows import files
 
 from gpureport.lake.paths import ROOT
 
-from .samples import DAY, FAILURE, GOOD, Refused, metrics, write
+from .samples import CONFIG, DAY, FAILURE, GOOD, Refused, metrics, write
 
 
 @pytest.mark.parametrize("command", [["compute", "--date", DAY], ["report", "--since", DAY], ["sql", "select 1"]])
@@ -54,6 +54,13 @@ def test_a_folder_with_somebodys_files_does_not_become_a_lake(refused: Refused, 
     write(other / "notes.txt", "mine")
     assert str(other) in refused(FAILURE, "import", write(tmp_path / "good.txt", metrics(*GOOD)), at=other)
     assert [path.name for path in other.iterdir()] == ["notes.txt"]
+
+
+def test_no_lake_is_made_for_a_cluster_that_cannot_have_its_name(refused: Refused, tmp_path: Path) -> None:
+    file = write(tmp_path / "good.txt", metrics(*GOOD))
+    for name in ("a/b", "..", "", "a b", "x" * 101):
+        assert "at most 100 of them" in refused(CONFIG, "import", file, "--cluster", name, at=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_file_in_the_lakes_place_is_named(refused: Refused, tmp_path: Path) -> None:
