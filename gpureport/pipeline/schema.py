@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from gpureport.catalog.figures import GROUPS
 from gpureport.query import Query
@@ -57,15 +56,6 @@ def render_schema(queries: Mapping[str, Query]) -> str:
         parts += [f"### {name}\n\n{texts[name]}\n{_own(name, columns, shared)}" for name in texts if name.startswith(f"{floor}.")]
     rest = {name: text for name, text in shared.items() if name not in _FIGURES}
     return "\n".join([*parts, "## Shared columns\n", _lines(rest)])
-
-
-def markdown_table(names: Iterable[str], rows: Iterable[tuple[Any, ...]], is_code: bool = True) -> str:
-    """Head, rule and a line per row, the first cell of each as code if so wanted."""
-    lines = [[str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
-    if is_code:
-        lines = [[f"`{first}`", *others] for first, *others in lines]
-    head = [list(names)]
-    return "".join(f"|{'|'.join(line)}|\n" for line in [*head, ["---"] * len(head[0]), *lines])
 
 
 def _shared(tables: Iterable[Columns]) -> Columns:

@@ -7,9 +7,10 @@ from collections import Counter
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpureport.catalog import Catalog
-from gpureport.pipeline.schema import markdown_table
 from gpureport.runtime.resources import QUERIES
 from gpureport.series import METRIC_LABEL, Labels
+
+from .markdown import markdown_table
 
 FOLDER = QUERIES.parent / "tests" / "conformance"
 CORPUS = sorted(path.parent for path in FOLDER.glob("*/metrics.txt"))

@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from gpureport.catalog.figures import FIGURES, GROUPS, REASONS, Figure
-from gpureport.pipeline.schema import markdown_table
 from gpureport.tables import DROP_REASONS
+
+from .markdown import markdown_table
 
 _INTRO = """# Figures
 

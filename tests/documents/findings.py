@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from gpureport.config.findings import Thresholds, rules, xid_classes
-from gpureport.pipeline.schema import markdown_table
+
+from .markdown import markdown_table
 
 _INTRO = """# Findings
 

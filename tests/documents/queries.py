@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gpureport.pipeline.schema import markdown_table
 from gpureport.query import SUBJECTS, Query
 from gpureport.runtime.resources import QUERIES
+
+from .markdown import markdown_table
 
 _TABLE = re.compile(r"(?<=<!-- subjects -->\n).*(?=<!-- end -->)", re.DOTALL)
 
