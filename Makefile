@@ -45,8 +45,8 @@ test-busy: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests 
 review-month: $(VENV)/.installed-dev ## Test the findings of 300 simulated GPUs over 30 days (minutes)
 	@$(PY) -m pytest tests/simulate/test_review.py -p no:cacheprovider --review-gpus 300 --review-days 30
 
-soak: $(VENV)/.installed-dev servers ## Kill the nightly run 400 times and run it again (hours), damage lakes, cut their power, read beside writers
-	@$(PY) -m pytest tests/nightly/test_killed.py -p no:cacheprovider --kills 200
+soak: $(VENV)/.installed-dev servers ## Kill the nightly run 400 times and run it again (hours), restart its Prometheus, damage lakes, cut their power, read beside writers
+	@$(PY) -m pytest tests/nightly/test_killed.py tests/nightly/test_restarts.py -p no:cacheprovider --kills 200 --restarts 20
 	@$(PY) -m pytest tests/test_lake_damage.py tests/test_lake_power.py -p no:cacheprovider --flips 1000 --power-losses 200 --publishes 1000
 
 lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL style

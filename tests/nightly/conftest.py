@@ -15,11 +15,14 @@ KILLS = 5
 """How often the suite kills the nightly run over a folder, and over a bucket; `make soak` does 200 times each."""
 KILLS_OF_A_CHAIN = 5
 """How often one night is killed before it is let go."""
+RESTARTS = 2
+"""How often Prometheus is stopped and started during nights; `make soak` does it 20 times."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Known where this folder is named on the command line."""
     parser.addoption("--kills", type=int, default=KILLS)
+    parser.addoption("--restarts", type=int, default=RESTARTS)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

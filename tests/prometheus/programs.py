@@ -57,19 +57,46 @@ def prometheus(binary: Path, blocks: Path | None, folder: Path, *flags: str, con
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "prometheus.yml").write_text(config)
 
-    def command(port: int) -> Sequence[object]:
-        return [
-            binary,
-            f"--config.file={folder / 'prometheus.yml'}",
-            f"--storage.tsdb.path={data}",
-            "--storage.tsdb.retention.time=100y",
-            f"--web.listen-address=127.0.0.1:{port}",
-            "--log.level=warn",
-            *flags,
-        ]
-
-    with _running(command, folder / "prometheus.log", "/-/ready", **ready) as url:
+    with _running(lambda port: _command(binary, folder, port, *flags), folder / "prometheus.log", "/-/ready", **ready) as url:
         yield url
+
+
+def _command(binary: Path, folder: Path, port: int, *flags: str) -> Sequence[object]:
+    return [
+        binary,
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        "--storage.tsdb.retention.time=100y",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--log.level=warn",
+        *flags,
+    ]
+
+
+class Restarted:
+    """A Prometheus over blocks, on one port, that is stopped and started as a test wants it."""
+
+    def __init__(self, blocks: Path, folder: Path) -> None:
+        shutil.copytree(blocks, folder / "data")
+        (folder / "prometheus.yml").write_text("")
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._command = [str(part) for part in _command(program("PROMETHEUS_BIN"), folder, port)]
+        self._log = folder / "prometheus.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Until it answers."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        if not _is_ready(self._process, f"{self.url}/-/ready", {}):
+            raise RuntimeError(f"Prometheus does not start:\n{self._log.read_text()[-2000:]}")
+
+    def stop(self, is_killed: bool = False) -> None:
+        """Until it is gone."""
+        if self._process:
+            (self._process.kill if is_killed else self._process.terminate)()
+            self._process.wait(timeout=30)
 
 
 @contextmanager
