@@ -17,6 +17,7 @@ from gpureport.compute.quotas import QUOTA_FACTS, quota_facts_of_day, quota_lake
 from gpureport.lake import Partition, open_lake
 from gpureport.query import load, needed
 from gpureport.query.database import connection
+from gpureport.schedulers.model import Rules
 from gpureport.simulate import SimulationPlan, write_kubernetes
 from gpureport.window import Window, day_start
 
@@ -88,7 +89,7 @@ def scan(path: Path) -> None:
 def facts(path: Path) -> None:
     """The facts, unwritten."""
     with connection(MEMORY_LIMIT, 1) as con, told():
-        quota_facts_of_day(con, open_lake(path), Partition("node", CLUSTER, DAY, (), open_lake(path)), load(), 32)
+        quota_facts_of_day(con, open_lake(path), Partition("node", CLUSTER, DAY, (), open_lake(path)), load(), Rules())
 
 
 if __name__ == "__main__":

@@ -128,7 +128,8 @@ changed as (
 told as (
     select
         way.* exclude (amount_source),
-        watch.start_at
+        watch.start_at,
+        watch.end_at
     from way
     inner join day.quota_watch as watch
         using (cluster)
@@ -139,15 +140,17 @@ told as (
         system,
         resource,
         flavor,
-        start_at
+        start_at,
+        end_at
     from reported
 ),
 
 -- What came before anything was known is one sum.
 since as (
     select
-        * exclude (start_at),
-        min(start_at) as first_at
+        * exclude (start_at, end_at),
+        min(start_at) as first_at,
+        max(end_at) as last_at
     from told
     group by all
 ),
@@ -169,7 +172,7 @@ step as (
         using (cluster, system, resource, flavor)
     where
         followed.end_at > since.first_at
-        and followed.end_at is not null
+        and followed.start_at < since.last_at
 ),
 
 before as (
