@@ -99,6 +99,30 @@ way as (
     group by known.cluster, known.system, known.resource, known.flavor, by_pods.cluster
 ),
 
+-- Pods that Kueue admits as such show what waits. Of Jobs and their like it makes none before it admits them.
+governed as materialized (
+    select
+        known.*,
+        way.amount_source,
+        coalesce(way.amount_source in ('pods', 'workloads'), false) as is_counted,
+        known.system != 'kueue' or way.amount_source = 'workloads' or known.cluster in (
+            select queue.cluster
+            from pod_queue as queue
+            where queue.has_waiting and not queue.has_jobs
+        ) and (known.cluster, known.quota) not in (
+            select (queue.cluster, queue.quota)
+            from pod_queue as queue
+            where queue.has_jobs
+        ) as shows_waiting,
+        (known.cluster, known.system, known.quota) in (
+            select (below.cluster, below.system, below.parent)
+            from term as below
+        ) as has_children
+    from known
+    inner join way
+        using (cluster, system, resource, flavor)
+),
+
 change as (
     select
         cluster,
@@ -166,10 +190,20 @@ followed as (
 ),
 
 step as (
-    select followed.*
+    select
+        followed.*,
+        watch.cluster is not null as is_watched
     from followed
     inner join since
         using (cluster, system, resource, flavor)
+    inner join way
+        using (cluster, system, resource, flavor)
+    left join day.quota_watch as watch
+        on
+            followed.cluster = watch.cluster
+            and watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
+            and followed.start_at >= watch.start_at
+            and followed.start_at < watch.end_at
     where
         followed.end_at > since.first_at
         and followed.start_at < since.last_at
@@ -202,18 +236,18 @@ before as (
 summed as (
     select
         step.*,
-        known.quota,
+        governed.* exclude (cluster, system, resource, flavor, scope),
         coalesce(before.demanded, 0) + coalesce(sum(changed.demanded_growth) over one, 0) as demanded,
         coalesce(before.delivered, 0) + coalesce(sum(changed.delivered_growth) over one, 0) as delivered
     from step
-    inner join known
+    inner join governed
         using (cluster, system, resource, flavor, scope)
     left join changed
         using (cluster, system, resource, flavor, quota, start_at)
     left join before
         using (cluster, system, resource, flavor, quota)
     window one as (
-        partition by step.cluster, step.system, step.resource, step.flavor, known.quota
+        partition by step.cluster, step.system, step.resource, step.flavor, governed.quota
         order by step.start_at
         rows between unbounded preceding and current row
     )
@@ -310,49 +344,27 @@ report as (
 )
 
 select
-    summed.* exclude (scope, demanded, delivered),
+    summed.* exclude (scope, is_watched, amount_source, is_counted, shows_waiting, has_children, demanded, delivered),
     term.* exclude (cluster, system, resource, flavor, quota, start_at, end_at, is_parent, source),
-    term.is_parent or summed.quota in (
-        select above.parent
-        from term as above
-        where above.cluster = summed.cluster and above.system = summed.system
-    ) as is_parent,
+    term.is_parent or summed.has_children as is_parent,
     case
-        when way.amount_source = 'workloads' then summed.demanded::double
-        when way.amount_source = 'pods' and summed.system != 'kueue' then summed.demanded::double
-        when way.amount_source = 'pods' and report.pending is not null then summed.delivered::double + report.pending
-        when way.amount_source = 'pods' and summed.cluster in (
-            -- Pods that Kueue admits as such show what waits. Of Jobs and their like it makes none before it admits them.
-            select queue.cluster
-            from pod_queue as queue
-            where queue.has_waiting and not queue.has_jobs
-        ) and not coalesce(pod_queue.has_jobs, false) then summed.demanded::double
-        when way.amount_source = 'pods' then null
-        when report.demanded is not null then greatest(report.demanded, report.delivered)
+        when not summed.is_counted then if(report.demanded is null, null, greatest(report.demanded, report.delivered))
+        when summed.system = 'kueue' and summed.amount_source = 'pods' and report.pending is not null then summed.delivered::double + report.pending
+        when summed.shows_waiting then summed.demanded::double
     end as demanded_native,
-    if(way.amount_source in ('pods', 'workloads'), summed.delivered::double, report.delivered) as delivered_native,
-    if(way.amount_source in ('pods', 'workloads'), waiting.waiting_native, null) as waiting_native,
-    if(way.amount_source in ('pods', 'workloads'), waiting.waiting_pod_native, null) as waiting_pod_native,
+    if(summed.is_counted, summed.delivered::double, report.delivered) as delivered_native,
+    if(summed.is_counted, waiting.waiting_native, null) as waiting_native,
+    if(summed.is_counted, waiting.waiting_pod_native, null) as waiting_pod_native,
     report.fair_share as reported_share_native,
-    way.amount_source
+    summed.amount_source
 from summed
-inner join way
-    using (cluster, system, resource, flavor)
-left join pod_queue
-    using (cluster, quota)
 left join waiting
     using (cluster, system, resource, flavor, quota, start_at)
 left join report
     using (cluster, system, resource, flavor, quota, start_at)
 inner join term
     using (cluster, system, resource, flavor, quota)
-left join day.quota_watch as watch
-    on
-        summed.cluster = watch.cluster
-        and watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
-        and summed.start_at >= watch.start_at
-        and summed.start_at < watch.end_at
 where
     summed.start_at >= term.start_at
     and summed.start_at < term.end_at
-    and if(way.amount_source in ('pods', 'workloads'), watch.cluster is not null, report.delivered is not null)
+    and if(summed.is_counted, summed.is_watched, report.delivered is not null)
