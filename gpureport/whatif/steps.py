@@ -23,11 +23,14 @@ from gpureport.window import from_ms, plain
 _RECORDED = """
 select
     moment.*,
+    known.scope,
     epoch_ms(moment.start_at) as start_ms,
     epoch_ms(moment.end_at) as end_ms,
     epoch_ms(moment.created_at) as created_at_ms,
     usable.capacity_native
 from recorded_moment as moment
+inner join day.quota_scope as known
+    using (cluster, system, resource, flavor, quota)
 left join period.quota_usable as usable
     on
         moment.cluster = usable.cluster
@@ -35,7 +38,7 @@ left join period.quota_usable as usable
         and moment.resource = usable.resource
         and moment.start_at >= usable.start_at
         and moment.start_at < usable.end_at
-order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
+order by moment.cluster, moment.system, moment.resource, moment.flavor, known.scope, moment.start_at, moment.quota
 """
 _ASKS = """
 select
@@ -43,6 +46,7 @@ select
     system,
     resource,
     flavor,
+    scope,
     ask,
     quota,
     amount_native,
@@ -51,6 +55,8 @@ select
     epoch_ms(bound_at) as bound_ms,
     epoch_ms(ended_at) as ended_ms
 from day.quota_ask
+inner join day.quota_scope
+    using (cluster, system, resource, flavor, quota)
 where is_own
 order by all
 """
@@ -108,22 +114,26 @@ class Given:
 
     changes: Mapping[Pool, Change]
     rules: Rules
-    asks: Mapping[Pool, Sequence[Ask]]
-    """Of pools that are replayed pod by pod."""
+    asks: Mapping[Pool, Mapping[str, Sequence[Ask]]]
+    """Of pools that are replayed pod by pod, by scope: quotas of one do not concern those of another."""
     policies: Mapping[str, Mapping[str, Mapping[str, str]]]
     """Of Kueue's queues, by cluster and name."""
 
 
 def given(con: duckdb.DuckDBPyConnection, rules: Rules) -> Given:
     """What was asked for, and how the schedulers go about it; no changes yet."""
-    asks: dict[Pool, list[Ask]] = {Pool(*key): [] for key in con.execute(_BY_ASKS).fetchall()}
-    for *key, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_ASKS).fetchall():
+    asks: dict[Pool, dict[str, list[Ask]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_ASKS).fetchall()}
+    for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_ASKS).fetchall():
         if (pool := Pool(*key)) in asks:
-            asks[pool].append(Ask(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
+            asks[pool][scope].append(Ask(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
     policies: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
     for cluster, name, spec in con.execute(_QUEUES).fetchall():
         policies[cluster][name] = policy_of(json.loads(spec))
-    few = {pool: found for pool, found in asks.items() if pool.system in POLICIES and len(found) <= MOST_ASKS}
+    few = {
+        pool: found
+        for pool, found in asks.items()
+        if pool.system in POLICIES and sum(map(len, found.values())) <= MOST_ASKS
+    }
     return Given({}, rules, few, policies)
 
 
@@ -148,11 +158,12 @@ def _recorded(con: duckdb.DuckDBPyConnection) -> Iterator[Row]:
 
 
 def _replayed(rows: Iterable[Row], given: Given, left_out: LeftOut) -> Iterator[Row]:
-    for pool, of_pool in groupby(rows, key=lambda row: Pool(*(row[name] for name in Pool._fields))):
+    for (pool, scope), of_scope in groupby(rows, key=lambda row: (Pool(*(row[name] for name in Pool._fields)), row["scope"])):
         quotas = QuotaRows(given.policies.get(pool.cluster) if pool.system == "kueue" else None)
-        steps = _steps(pool, of_pool, quotas, left_out)
+        steps = _steps(pool, of_scope, quotas, left_out)
         change = given.changes.get(pool, NO_CHANGE)
-        for step in replay(pool.system, pool.resource, steps, change, given.asks.get(pool), given.rules):
+        asks = given.asks[pool].get(scope, ()) if pool in given.asks else None
+        for step in replay(pool.system, pool.resource, steps, change, asks, given.rules):
             yield from _rows(pool, step)
 
 

@@ -4,7 +4,7 @@
 -- counts. A step in which neither is known is not here.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
--- reads:  day.quota_ask, day.quota_change, day.quota_pod, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
+-- reads:  day.quota_ask, day.quota_change, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- params:
 -- source: day.quota_terms, day.quota_ask, day.quota_reported
 -- columns:
@@ -18,25 +18,7 @@
 --   waiting_pod_native      smallest pod that waits; null as that
 --   reported_share_native   fair share that the system says; null where it says none
 --   amount_source           workloads of Kueue, pods, or what the system says: series or status
-with term as (
-    select period.*
-    from day.quota_terms as period
-    semi join day.quota_unit
-        using (system, resource)
-),
-
-known as (
-    select distinct
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
-        if(system = 'kubernetes', quota, '') as scope
-    from term
-),
-
-by_pods as (
+with by_pods as (
     select distinct
         cluster,
         system
@@ -63,7 +45,7 @@ pod_queue as (
 reported as (
     select report.*
     from day.quota_reported as report
-    semi join known
+    semi join day.quota_scope
         using (cluster, system, resource, flavor, quota)
 ),
 
@@ -91,7 +73,7 @@ way as (
             when bool_or(reported.field = 'delivered') then max(reported.source) filter (where reported.field = 'delivered')
             when known.system in ('nos', 'scheduler-plugins', 'kubernetes') or by_pods.cluster is not null then 'pods'
         end as amount_source
-    from known
+    from day.quota_scope as known
     left join reported
         using (cluster, system, resource, flavor)
     left join by_pods
@@ -116,9 +98,9 @@ governed as materialized (
         ) as shows_waiting,
         (known.cluster, known.system, known.quota) in (
             select (below.cluster, below.system, below.parent)
-            from term as below
+            from day.quota_terms as below
         ) as has_children
-    from known
+    from day.quota_scope as known
     inner join way
         using (cluster, system, resource, flavor)
 ),
@@ -221,13 +203,15 @@ before as (
     from changed
     inner join since
         using (cluster, system, resource, flavor)
+    inner join governed
+        using (cluster, system, resource, flavor, quota)
     anti join step
         on
             changed.cluster = step.cluster
             and changed.system = step.system
             and changed.resource = step.resource
             and changed.flavor = step.flavor
-            and step.scope in ('', changed.quota)
+            and step.scope = governed.scope
             and changed.start_at = step.start_at
     where changed.start_at < since.first_at
     group by all
@@ -362,7 +346,7 @@ left join waiting
     using (cluster, system, resource, flavor, quota, start_at)
 left join report
     using (cluster, system, resource, flavor, quota, start_at)
-inner join term
+inner join day.quota_terms as term
     using (cluster, system, resource, flavor, quota)
 where
     summed.start_at >= term.start_at

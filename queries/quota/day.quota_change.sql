@@ -1,29 +1,26 @@
 -- Times at which something changes for the quotas of a system and resource; nothing changes between two of them.
 --
 -- A pod comes, is bound or ends; the terms of a quota change, or what is known; nodes offer more or less; other free devices fit what
--- waits; a full hour begins. A ResourceQuota has instants of its own, for it is no one else's business; quotas of other systems share theirs.
+-- waits; a full hour begins.
 --
 -- grain:  cluster, system, resource, flavor, scope, start_at
--- reads:  day.quota_capacity, day.quota_free, day.quota_ask, day.quota_reported, day.quota_terms, day.quota_unit, day.quota_watch
+-- reads:  day.quota_ask, day.quota_capacity, day.quota_free, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- params:
 -- source: clean.quota_*, day.quota_ask, day.quota_capacity, day.quota_free
 -- columns:
---   scope     the quota, where its instants are its own; else ''
-with term as (
-    select step.*
-    from day.quota_terms as step
-    semi join day.quota_unit
-        using (system, resource)
+--   scope     as day.quota_scope has it
+with subject as (
+    select distinct * exclude (quota)
+    from day.quota_scope
 ),
 
-subject as (
-    select distinct
-        cluster,
-        system,
-        resource,
-        flavor,
-        if(system = 'kubernetes', quota, '') as scope
-    from term
+asked as (
+    select
+        ask.*,
+        known.scope
+    from day.quota_ask as ask
+    inner join day.quota_scope as known
+        using (cluster, system, resource, flavor, quota)
 ),
 
 -- Requests of a size that wait, from the first to the last.
@@ -33,11 +30,11 @@ waited as (
         system,
         resource,
         flavor,
-        if(system = 'kubernetes', quota, '') as scope,
+        scope,
         round(pod_gpus, 6) as request_gpus,
         min(created_at) as start_at,
         max(coalesce(bound_at, ended_at, 'infinity'::timestamp)) as end_at
-    from day.quota_ask
+    from asked
     where bound_at is null or bound_at > created_at
     group by all
 ),
@@ -56,12 +53,12 @@ reported as (
         report.system,
         report.resource,
         report.flavor,
-        if(report.system = 'kubernetes', report.quota, '') as scope,
+        known.scope,
         report.start_at,
         report.end_at
     from day.quota_reported as report
-    semi join subject
-        using (cluster, system, resource, flavor)
+    inner join day.quota_scope as known
+        using (cluster, system, resource, flavor, quota)
 ),
 
 step as (
@@ -73,10 +70,12 @@ step as (
         system,
         resource,
         flavor,
-        if(system = 'kubernetes', quota, '') as scope,
-        start_at,
-        end_at
-    from term
+        known.scope,
+        term.start_at,
+        term.end_at
+    from day.quota_terms as term
+    inner join day.quota_scope as known
+        using (cluster, system, resource, flavor, quota)
     union
     select
         subject.*,
@@ -110,9 +109,9 @@ select
     system,
     resource,
     flavor,
-    if(system = 'kubernetes', quota, '') as scope,
+    scope,
     unnest(list_filter([created_at, bound_at, ended_at], lambda instant: instant is not null)) as start_at
-from day.quota_ask
+from asked
 union
 select
     waited.cluster,

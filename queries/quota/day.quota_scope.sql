@@ -1,0 +1,62 @@
+-- Quotas of devices, and whose changes begin a step of theirs.
+--
+-- A ResourceQuota has steps of its own. Kueue's queues share those of their tree of cohorts where Workloads were collected and no
+-- queue was put into another cohort; quotas of other systems share theirs.
+--
+-- grain:  cluster, system, resource, flavor, quota
+-- reads:  day.quota_above, day.quota_terms, day.quota_unit, day.quota_watch
+-- params:
+-- source: day.quota_terms
+-- columns:
+--   scope  the quota or the root of its tree, where those alone count; else ''
+with top as (
+    select
+        cluster,
+        system,
+        quota,
+        arg_max(above, depth_count) as above
+    from day.quota_above
+    group by all
+),
+
+place as (
+    select
+        cluster,
+        system,
+        quota as above,
+        coalesce(nullif(max(parent), ''), quota) as root
+    from day.quota_terms
+    group by cluster, system, quota
+),
+
+moved as (
+    select cluster
+    from day.quota_terms
+    where system = 'kueue'
+    group by cluster, quota
+    having count(distinct parent) > 1
+)
+
+select distinct
+    term.cluster,
+    term.system,
+    term.resource,
+    term.flavor,
+    term.quota,
+    case
+        when term.system = 'kubernetes' then term.quota
+        when
+            term.system = 'kueue'
+            and unit.gpus_per_native is not null
+            and term.cluster in (select watch.cluster from day.quota_watch as watch where watch.watched = 'workloads')
+            and term.cluster not in (select moved.cluster from moved)
+            then place.root
+        else ''
+    end as scope
+from day.quota_terms as term
+inner join day.quota_unit as unit
+    using (system, resource)
+inner join top
+    using (cluster, system, quota)
+inner join place
+    using (cluster, system, above)
