@@ -257,34 +257,38 @@ class KueuePolicy(Policy):
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
         """Of queues of its tree that borrow, then of its own; lowest priority first, of equals the youngest."""
-        others, own = [], []
-        for each in now.least_important():
-            if each.quota == ask.quota:
-                own += [each] if self._goes_within(now, each, ask) else []
-            elif self._root(each.quota) == self._root(ask.quota) and self._goes_across(now, each, ask):
-                others.append(each)
-        return [*others, *own]
+        highest, policy = self._highest_across(now, ask), self._said(now, ask.quota, "withinClusterQueue")
+        found: list[Ask] = []
+        if highest > -math.inf:
+            found = [each for each in now.least_important(self._borrowers(ask.quota)) if each.priority <= highest]
+        if policy == "Never":
+            return found
+        is_newer = policy == "LowerOrNewerEqualPriority"
+        return found + [
+            each
+            for each in now.least_important([ask.quota])
+            if each.priority < ask.priority or (is_newer and each.priority == ask.priority and each.created_ms > ask.created_ms)
+        ]
 
     def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
         """Another queue's only while that queue borrows."""
         return victim.quota == ask.quota or self._trees.borrowed(victim.quota, self._key) > _TOLERANCE
 
-    def _is_nominal(self, now: Situation, ask: Ask) -> bool:
-        return now.is_within(ask.quota, ask.amount, now.minimum(ask.quota))
+    def _highest_across(self, now: Situation, ask: Ask) -> float:
+        """The priority up to which it takes from borrowers: reclaiming within its own quota, else preempting while it borrows."""
+        lower = ask.priority - 1
+        if now.is_within(ask.quota, ask.amount, now.minimum(ask.quota)):
+            return {"Any": math.inf, "LowerPriority": lower}.get(self._said(now, ask.quota, "reclaimWithinCohort"), -math.inf)
+        if self._said(now, ask.quota, "borrowWithinCohort") != "LowerPriority":
+            return -math.inf
+        threshold = self._said(now, ask.quota, "maxPriorityThreshold")
+        return lower if threshold == "Never" else min(lower, int(threshold))
 
-    def _goes_within(self, now: Situation, victim: Ask, ask: Ask) -> bool:
-        policy = self._said(now, ask.quota, "withinClusterQueue")
-        is_newer = victim.priority == ask.priority and victim.created_ms > ask.created_ms
-        return policy != "Never" and (victim.priority < ask.priority or (policy == "LowerOrNewerEqualPriority" and is_newer))
-
-    def _goes_across(self, now: Situation, victim: Ask, ask: Ask) -> bool:
-        """Reclaiming where it stays within its own quota, else preempting while it borrows."""
-        policy = self._said(now, ask.quota, "reclaimWithinCohort")
-        if self._is_nominal(now, ask):
-            return policy == "Any" or (policy == "LowerPriority" and victim.priority < ask.priority)
-        highest = self._said(now, ask.quota, "maxPriorityThreshold")
-        is_low = victim.priority < ask.priority and (highest == "Never" or victim.priority <= int(highest))
-        return self._said(now, ask.quota, "borrowWithinCohort") == "LowerPriority" and is_low
+    def _borrowers(self, quota: str) -> list[str]:
+        """Other queues of its tree that borrow."""
+        root = self._root(quota)
+        alike = [name for name in self._trees.nodes if name != quota and self._root(name) == root]
+        return [name for name in alike if self._trees.borrowed(name, self._key) > _TOLERANCE]
 
     @staticmethod
     def _said(now: Situation, quota: str, field: str) -> str:
