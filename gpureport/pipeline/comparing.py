@@ -62,12 +62,13 @@ def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, o
 def what_if(config: Config, window: Window, question: Question, output: Output, say: Say) -> None:
     """Print what quotas would have come to, had they been otherwise; LakeError where the lake knows no quota of the window."""
     from gpureport.whatif import answer as answer_question
-    from gpureport.whatif import notes, print_answer
+    from gpureport.whatif import notes, past_use, print_answer
 
     lake, queries = open_lake(config.lake), load()
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         quota_lake(con, lake, queries, window, [question.cluster] if question.cluster else None)
-        found = answer_question(con, queries, quota_rules(config), window, question)
+        past = past_use(con, lake, window, quota_rules(config).but(question.rules))
+        found = answer_question(con, queries, quota_rules(config), window, question, past)
     for note in notes(found, question, window) if output != "json" else ():
         say(note)
     print_answer(found, question, window, output, sys.stdout)

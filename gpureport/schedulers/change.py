@@ -32,7 +32,12 @@ _POLICIES: Mapping[str, tuple[str, ...]] = {
     "queueingStrategy": ("BestEffortFIFO", "StrictFIFO"),
 }
 """Kueue's words, and what each may say."""
-RULES = {"kai.kValue": "k_value", "kai.halfLifeHours": "half_life_hours", "koordinator.enableMinQuotaScale": "scales_minimums"}
+RULES = {
+    "kai.kValue": "k_value",
+    "kai.halfLifeHours": "half_life_hours",
+    "kai.windowHours": "window_hours",
+    "koordinator.enableMinQuotaScale": "scales_minimums",
+}
 """What a scheduler is configured with as a whole, by the name of it here."""
 SETTABLE: Mapping[str, str] = {
     "nos": "min, max",
@@ -40,7 +45,7 @@ SETTABLE: Mapping[str, str] = {
     "kueue": f"nominalQuota, borrowingLimit, lendingLimit, weight, {', '.join(_POLICIES)}",
     "koordinator": "min, max, weight; koordinator.enableMinQuotaScale",
     "volcano": "guarantee, capability, weight, deserved",
-    "kai": "quota, limit, overQuotaWeight; kai.kValue, kai.halfLifeHours",
+    "kai": "quota, limit, overQuotaWeight; kai.kValue, kai.halfLifeHours, kai.windowHours",
     "kubernetes": "hard",
 }
 """By system: the terms that a change may name."""

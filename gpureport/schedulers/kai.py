@@ -6,12 +6,12 @@ Source: KAI-Scheduler d5bc503 (2026-08), the plugin proportion. One resource and
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Rules, Share
 from gpureport.schedulers.pods import Ask, Policy, Situation, important_first
 from gpureport.schedulers.tree import children, roots
 
@@ -162,13 +162,20 @@ class KaiPolicy(Policy):
     """The queue that has least of its fair share first, within limits; the fair share is taken back from those beyond theirs."""
 
     def __init__(self) -> None:
+        self._past = deque[Past]()
         self._used: dict[str, float] = defaultdict(float)
         self._offered = self._at_ms = 0.0
+        self._before: Situation | None = None
+
+    def begin(self, past: Sequence[Past], rules: Rules) -> None:
+        """Use that was recorded before counts too."""
+        for each in past:
+            self._add(each, rules)
 
     def turn(self, now: Situation) -> None:
-        """Fair shares follow what is asked for, and what was used since the replay began."""
+        """Fair shares follow what is asked for, and what was used in the window before."""
         self._remember(now)
-        usage = {name: used / self._offered for name, used in self._used.items()} if self._offered else None
+        usage = {name: used / self._offered for name, used in self._used.items()} if self._offered > 1e-9 else None
         found = shares(now.resource, now.holdings, now.capacity, now.rules, usage)
         self._share = {name: share.fair_share or 0.0 for name, share in found.items()}
 
@@ -191,14 +198,36 @@ class KaiPolicy(Policy):
         return all(now.used[name] > self._share.get(name, 0.0) + 1e-9 for name in apart)
 
     def _remember(self, now: Situation) -> None:
-        """What each queue held since the last time, and what there was; older counts less by its half-life."""
-        hours = (now.at_ms - self._at_ms) / 3_600_000 if self._at_ms else 0.0
-        self._at_ms = now.at_ms
-        fading = 0.5 ** (hours / now.rules.half_life_hours) if now.rules.half_life_hours else 1.0
-        for name in now.quotas if now.rules.k_value else ():
-            self._used[name] = self._used[name] * fading + now.used[name] * hours
-        self._offered = self._offered * fading + (now.capacity * hours if now.rules.k_value else 0.0)
+        """What each queue held since the last time, and what there was; of a gap nothing is known."""
+        hours = (now.at_ms - self._at_ms) / 3_600_000 if now is self._before else 0.0
+        if now.rules.k_value:
+            self._add(Past(now.at_ms, {name: now.used[name] * hours for name in now.quotas}, now.capacity * hours), now.rules)
+        self._before, self._at_ms = now, now.at_ms
+
+    def _add(self, latest: Past, rules: Rules) -> None:
+        """Older use counts less by its half-life, and not at all before the window."""
+        self._fade((self._at_ms - latest.end_ms) / 3_600_000, rules)
+        self._at_ms = latest.end_ms
+        self._past.append(latest)
+        self._count(latest, 1.0)
+        while self._past and self._past[0].end_ms <= self._at_ms - rules.window_hours * 3_600_000:
+            gone = self._past.popleft()
+            self._count(gone, -_faded((gone.end_ms - self._at_ms) / 3_600_000, rules))
+
+    def _fade(self, hours: float, rules: Rules) -> None:
+        self._used = defaultdict(float, {name: used * _faded(hours, rules) for name, used in self._used.items()})
+        self._offered *= _faded(hours, rules)
+
+    def _count(self, past: Past, part: float) -> None:
+        self._offered += past.offered * part
+        for name, used in past.used.items():
+            self._used[name] += used * part
 
     def _saturation(self, now: Situation, name: str) -> float:
         share = self._share.get(name, 0.0)
         return now.used[name] / share if share else math.inf
+
+
+def _faded(hours: float, rules: Rules) -> float:
+    """What is left of use that is so many hours (below 0) ago."""
+    return 2.0 ** (hours / rules.half_life_hours) if rules.half_life_hours else 1.0

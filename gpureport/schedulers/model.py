@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Rules:
     """KAI kValue: how much past use counts against a queue; 0 where no usage database is configured."""
     half_life_hours: float = 0.0
     """KAI: after how long use counts half; 0 where all of it counts alike."""
+    window_hours: float = 168.0
+    """KAI: how far back use counts."""
 
     def but(self, settings: Iterable[tuple[str, float]]) -> Rules:
         """With other values, by the fields' names."""
@@ -76,6 +79,14 @@ class Quota:
     uid: str = ""
     policy: Mapping[str, str] = field(default_factory=dict)
     """Kueue: reclaimWithinCohort and its like, as the object says them."""
+
+
+class Past(NamedTuple):
+    """What queues held, and what there was to share out, in some time that ended at an instant; amounts times hours."""
+
+    end_ms: float
+    used: Mapping[str, float]
+    offered: float
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Quota, Rules, Terms
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Quota, Rules, Terms
 
 _TOLERANCE = 1e-9
 
@@ -117,6 +117,9 @@ class Policy:
 
     is_held_by_nodes = True
     """Whether there must be room on nodes."""
+
+    def begin(self, past: Sequence[Past], rules: Rules) -> None:
+        """What was recorded before."""
 
     def turn(self, now: Situation) -> None:
         """Quotas, demand or capacity are others from now on."""

@@ -12,7 +12,7 @@ from gpureport.schedulers.elastic import ElasticPolicy, NosPolicy
 from gpureport.schedulers.kai import KaiPolicy
 from gpureport.schedulers.koordinator import KoordinatorPolicy
 from gpureport.schedulers.kueue import KueuePolicy
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Rules
 from gpureport.schedulers.pods import Ask, Policy, Replay, held_by_quota
 from gpureport.schedulers.tree import below, leaves
 from gpureport.schedulers.volcano import VolcanoPolicy
@@ -62,13 +62,16 @@ def replay(
     change: Change = NO_CHANGE,
     asks: Sequence[Ask] | None = None,
     rules: Rules = DEFAULT_RULES,
+    past: Sequence[Past] = (),
 ) -> Iterator[Step]:
     """The steps with quotas as changed and what they would hold: pod by pod of ``asks``, or without them as amounts.
 
     It starts, and goes on after a gap, from what was held then.
     """
     if asks is not None and system != "kubernetes":
-        yield from _pod_by_pod(POLICIES[system](), resource, steps, change, Replaying(asks, rules, system in _UNGOVERNED))
+        policy = POLICIES[system]()
+        policy.begin(past, rules)
+        yield from _pod_by_pod(policy, resource, steps, change, Replaying(asks, rules, system in _UNGOVERNED))
         return
     before: dict[str, float] = {}
     end_ms = None

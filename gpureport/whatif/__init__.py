@@ -1,7 +1,8 @@
 """What if quotas had been otherwise: recorded demand through the schedulers' rules, outcomes side by side."""
 
 from gpureport.whatif.compare import Answer, answer
+from gpureport.whatif.past import past_use
 from gpureport.whatif.question import Question, parse_question
 from gpureport.whatif.text import notes, print_answer
 
-__all__ = ["Answer", "Question", "answer", "notes", "parse_question", "print_answer"]
+__all__ = ["Answer", "Question", "answer", "notes", "parse_question", "past_use", "print_answer"]

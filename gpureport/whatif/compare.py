@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import duckdb
 
 from gpureport.compute.quotas import build_quota_facts
-from gpureport.compute.quotas.rows import QuotaRows, Row
+from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
 from gpureport.errors import LakeError, UsageError
 from gpureport.query import Query, build, needed
 from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved
-from gpureport.schedulers.model import Rules
+from gpureport.schedulers.model import Past, Rules
 from gpureport.schedulers.nos_memory import uncounted
 from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
 from gpureport.whatif.question import Question
@@ -83,14 +84,7 @@ inner join day.quota_unit as unit
     using (system, resource)
 group by all
 """
-_COLUMNS: Mapping[str, str] = {
-    "guaranteed": "guaranteed_native",
-    "cap": "cap_native",
-    "weight": "weight",
-    "deserved": "deserved_native",
-    "borrowing_limit": "borrowing_limit_native",
-    "lending_limit": "lending_limit_native",
-}
+_COLUMNS = {name.removesuffix("_native"): name for name in TERMS}
 _NODE_GPUS = """
 select mode(gpus)
 from (
@@ -124,6 +118,8 @@ class Answer:
     added_gpus: float = 0
     doubts: Collection[str] = ()
     """What a scheduler might refuse of the quotas as changed."""
+    past_hours: Mapping[str, int] = field(default_factory=dict)
+    """Hours before the window whose use is known to KAI's past use, by cluster."""
 
     @property
     def systems(self) -> list[str]:
@@ -132,7 +128,12 @@ class Answer:
 
 
 def answer(
-    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], rules: Rules, window: Window, question: Question
+    con: duckdb.DuckDBPyConnection,
+    queries: Mapping[str, Query],
+    rules: Rules,
+    window: Window,
+    question: Question,
+    past: Mapping[str, Sequence[Past]] = MappingProxyType({}),
 ) -> Answer:
     """The outcomes of the window's quotas; ``lake.*`` stands on the connection (``quotas.quota_lake``).
 
@@ -145,7 +146,7 @@ def answer(
     con.execute("create or replace table recorded_moment as from day.quota_amount")
     con.execute("create or replace table recorded_capacity as from day.quota_capacity")
     recorded = _outcome(con, queries)
-    known = given(con, rules)
+    known = given(con, rules, past)
     left_out = _replay(con, queries, known, 0.0)
     errors = _errors(con)
     build_quota_facts(con, queries, rules, window, _standing(queries, _AFTER_REPLAY))
@@ -166,6 +167,7 @@ def answer(
         by_amounts,
         added,
         _doubts(con, changes),
+        {cluster: len(hours) for cluster, hours in past.items()},
     )
 
 

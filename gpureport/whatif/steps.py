@@ -15,7 +15,7 @@ import pyarrow as pa
 from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool
 from gpureport.schedulers.kueue import policy_of
-from gpureport.schedulers.model import Holding, Rules, Terms
+from gpureport.schedulers.model import Holding, Past, Rules, Terms
 from gpureport.schedulers.pods import Ask
 from gpureport.schedulers.replay import POLICIES, Step, replay
 from gpureport.window import from_ms, plain
@@ -118,9 +118,11 @@ class Given:
     """Of pools that are replayed pod by pod, by scope: quotas of one do not concern those of another."""
     policies: Mapping[str, Mapping[str, Mapping[str, str]]]
     """Of Kueue's queues, by cluster and name."""
+    past: Mapping[str, Sequence[Past]]
+    """KAI's use of GPUs before the window, by cluster."""
 
 
-def given(con: duckdb.DuckDBPyConnection, rules: Rules) -> Given:
+def given(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Sequence[Past]]) -> Given:
     """What was asked for, and how the schedulers go about it; no changes yet."""
     asks: dict[Pool, dict[str, list[Ask]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_ASKS).fetchall()}
     for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_ASKS).fetchall():
@@ -129,12 +131,8 @@ def given(con: duckdb.DuckDBPyConnection, rules: Rules) -> Given:
     policies: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
     for cluster, name, spec in con.execute(_QUEUES).fetchall():
         policies[cluster][name] = policy_of(json.loads(spec))
-    few = {
-        pool: found
-        for pool, found in asks.items()
-        if pool.system in POLICIES and sum(map(len, found.values())) <= MOST_ASKS
-    }
-    return Given({}, rules, few, policies)
+    few = {pool: found for pool, found in asks.items() if pool.system in POLICIES and sum(map(len, found.values())) <= MOST_ASKS}
+    return Given({}, rules, few, policies, past)
 
 
 def replay_steps(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
@@ -163,7 +161,8 @@ def _replayed(rows: Iterable[Row], given: Given, left_out: LeftOut) -> Iterator[
         steps = _steps(pool, of_scope, quotas, left_out)
         change = given.changes.get(pool, NO_CHANGE)
         asks = given.asks[pool].get(scope, ()) if pool in given.asks else None
-        for step in replay(pool.system, pool.resource, steps, change, asks, given.rules):
+        past = given.past.get(pool.cluster, ()) if (pool.system, pool.resource) == ("kai", "gpu") else ()
+        for step in replay(pool.system, pool.resource, steps, change, asks, given.rules, past):
             yield from _rows(pool, step)
 
 
@@ -192,14 +191,5 @@ def _rows(pool: Pool, step: Step) -> Iterator[Row]:
     same = {**pool._asdict(), "start_at": plain(from_ms(step.start_ms))}
     for each in step.holdings:
         terms = each.quota.terms.get(pool.resource, Terms())
-        said = (
-            terms.guaranteed,
-            terms.cap,
-            terms.weight,
-            terms.deserved,
-            terms.borrowing_limit,
-            terms.lending_limit,
-            each.delivered,
-        )
-        names = (*TERMS, "delivered_native")
-        yield {**same, "quota": each.quota.name, "parent": each.quota.parent, **dict(zip(names, said, strict=True))}
+        said = {**dict(zip(TERMS, vars(terms).values(), strict=True)), "delivered_native": each.delivered}
+        yield {**same, "quota": each.quota.name, "parent": each.quota.parent, **said}

@@ -108,6 +108,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[str]:
         *UNKNOWABLE,
         *([_AMOUNTS_NOTE.format(formats.counted(len(answer.by_amounts), "pool"))] if answer.by_amounts else []),
         *([_LABELS_NOTE] if "nos" in answer.systems else []),
+        *_past_notes(answer, question),
         *(f"warning: {doubt}" for doubt in answer.doubts),
         *(
             f"warning: {formats.counted(count, 'pod')} of nos' quotas request {resource}, which it counts as nothing"
@@ -118,6 +119,14 @@ def notes(answer: Answer, question: Question, window: Window) -> list[str]:
             for (pool, why), seconds in sorted(answer.left_out_seconds.items())
         ),
     ]
+
+
+def _past_notes(answer: Answer, question: Question) -> list[str]:
+    """How much of the past counts where KAI is to look at it."""
+    if "kai" not in answer.systems or not dict(question.rules).get("k_value"):
+        return []
+    known = ", ".join(f"{hours} h in {cluster}" for cluster, hours in answer.past_hours.items()) or "none"
+    return [f"kai: recorded use before the window that counts: {known} (facts of the days before, where they are computed)."]
 
 
 def _added(answer: Answer) -> str:

@@ -49,11 +49,7 @@ reported as (
         using (cluster)
     union
     select
-        report.cluster,
-        report.system,
-        report.resource,
-        report.flavor,
-        known.scope,
+        known.* exclude (quota),
         report.start_at,
         report.end_at
     from day.quota_reported as report
@@ -66,11 +62,7 @@ step as (
     from reported
     union
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        known.scope,
+        known.* exclude (quota),
         term.start_at,
         term.end_at
     from day.quota_terms as term
@@ -87,20 +79,12 @@ step as (
 )
 
 select
-    cluster,
-    system,
-    resource,
-    flavor,
-    scope,
+    * exclude (start_at, end_at),
     unnest([start_at, end_at]) as start_at
 from step
 union
 select
-    cluster,
-    system,
-    resource,
-    flavor,
-    scope,
+    * exclude (start_at, end_at),
     unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as start_at
 from reported
 union
@@ -114,11 +98,7 @@ select
 from asked
 union
 select
-    waited.cluster,
-    waited.system,
-    waited.resource,
-    waited.flavor,
-    waited.scope,
+    waited.* exclude (request_gpus, start_at, end_at),
     free.start_at
 from waited
 inner join day.quota_free as free

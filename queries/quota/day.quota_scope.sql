@@ -48,8 +48,12 @@ select distinct
         when
             term.system = 'kueue'
             and unit.gpus_per_native is not null
-            and term.cluster in (select watch.cluster from day.quota_watch as watch where watch.watched = 'workloads')
             and term.cluster not in (select moved.cluster from moved)
+            and term.cluster in (
+                select watch.cluster
+                from day.quota_watch as watch
+                where watch.watched = 'workloads'
+            )
             then place.root
         else ''
     end as scope

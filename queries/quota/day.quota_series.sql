@@ -55,18 +55,7 @@ series as (
             series.cluster = shown_as.cluster
             and series.metric = 'kai_queue_fair_share_gpu'
             and labels['queue_name'] = shown_as.display_name
-    where signal in (
-        'quota_guaranteed',
-        'quota_cap',
-        'quota_weight',
-        'quota_borrowing_limit',
-        'quota_lending_limit',
-        'quota_delivered',
-        'quota_demanded',
-        'quota_pending',
-        'quota_fair_share',
-        'quota_evicted'
-    )
+    where starts_with(signal, 'quota_')
 ),
 
 -- What the leader says is what counts; a follower repeats it.

@@ -118,38 +118,20 @@ covered as (
 )
 
 select
-    cluster,
-    system,
-    resource,
-    flavor,
-    quota,
-    start_at,
-    end_at,
-    pool,
-    parent,
-    is_parent,
-    gpus_per_native,
-    native_unit,
+    * exclude (
+        uid, created_at, namespaces, tree, priority, weight, may_lend, is_cap_known, guaranteed_native, deserved_native, own_native, kept_native, promised_native,
+        borrowing_limit_native, lending_limit_native, waiting_native, waiting_pod_native, reported_share_native, capacity_native, fitting_native,
+        tree_lent_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native, system_delivered_native
+    ),
     promised_native as guaranteed_native,
-    cap_native,
-    demanded_native,
-    delivered_native,
-    borrowed_native,
-    lendable_native,
     case
         when is_parent or lendable_native is null then null
         when lendable_native = 0 then 0
         when tree_lent_native is not null then tree_lent_native
         else lendable_native * least(1, coalesce(pool_borrowed_native, 0) / pool_lendable_native)
     end as lent_native,
-    fair_share_native,
-    share_source,
-    share_reason,
     if(fair_share_native is null or own_native is null, null, greatest(0, fair_share_native - own_native)) as entitled_native,
     if(fair_share_native is null, null, greatest(0, delivered_native - fair_share_native)) as over_entitlement_native,
-    unmet_native,
-    free_native,
-    others_borrowed_native,
     case
         when is_parent then null
         when unmet_native = 0 or others_borrowed_native >= unmet_native then unmet_native
@@ -159,7 +141,5 @@ select
         when cap_native is null then if(is_cap_known, false, null)
         when waiting_native is not null then delivered_native + waiting_native > cap_native
         else delivered_native >= cap_native and coalesce(demanded_native > delivered_native, true)
-    end as is_capped,
-    amount_source,
-    certainty
+    end as is_capped
 from covered

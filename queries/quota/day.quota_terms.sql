@@ -192,24 +192,7 @@ select
     flavor,
     min(start_at) as start_at,
     max(end_at) as end_at,
-    parent,
-    is_parent,
-    tree,
-    namespaces,
-    priority,
-    may_lend,
-    uid,
     min(created_at) as created_at,
-    guaranteed_native,
-    cap_native,
-    is_cap_known,
-    weight,
-    deserved_native,
-    borrowing_limit_native,
-    lending_limit_native,
-    source,
-    certainty
+    any_value(columns(* exclude (cluster, system, quota, resource, flavor, start_at, end_at, created_at, said, run_number)))
 from numbered_runs(marked, (cluster, system, quota, resource, flavor, said))
-group by
-    cluster, system, quota, resource, flavor, parent, is_parent, tree, namespaces, priority, may_lend, uid, guaranteed_native,
-    cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native, source, certainty, run_number
+group by cluster, system, quota, resource, flavor, said, run_number

@@ -3,11 +3,11 @@
 import csv
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from seed_cluster import make_lake
+from seed_cluster import GPU, OLD, listed, make_lake, named, node, pod
 
 from gpureport.cli import main
 
@@ -222,3 +222,35 @@ def test_the_recorded_cluster_of_all_systems(tmp_path, capsys):
     left_out = {(each["system"], each["reason"], each["seconds"]) for each in answer["left_out"]}
     assert {("kueue", "demand_unknown", 900), ("volcano", "demand_unknown", 900)} <= left_out
     assert list(answer["assumptions"]) == ["kai", "koordinator", "kubernetes", "nos"]
+
+
+def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):
+    """x held all four GPUs in the hour before. At midnight both request four: without past use 2 and 2.
+
+    U is 1 and 0, W a half each: shares of 0.5 + (0.5 - 1) = 0 and 0.5 + 0.5 = 1, so 0 and 4 GPUs.
+    """
+    held = [pod("x", f"x{n}", GPU, OLD, "2026-11-20T23:00:00Z", **{"kai.scheduler__queue": "x"}) for n in range(4)]
+    asked = [pod("y", f"y{n}", GPU, "2026-11-21T00:00:00Z", None, **{"kai.scheduler__queue": "y"}) for n in range(4)]
+    resources = {"gpu": {"quota": 0, "overQuotaWeight": 1, "limit": -1}}
+    queues = [{"metadata": named(name), "spec": {"resources": resources}} for name in "xy"]
+    lake = ["--lake", str(tmp_path / "lake")]
+    for look in range(8):
+        at = datetime(2026, 11, 20, 23, tzinfo=UTC) + timedelta(minutes=15 * look)
+        state = tmp_path / str(look)
+        state.mkdir()
+        (state / "pods.json").write_text(listed("Pod", "v1", held if at.hour == 23 else held + asked))
+        (state / "nodes.json").write_text(listed("Node", "v1", [node(**{"nvidia.com__gpu": 4})]))
+        (state / "quotas.json").write_text(listed("Queue", "scheduling.run.ai/v2", queues))
+        looked = ["--observed-at", at.isoformat(), "--cluster", "lab"]
+        assert main(["import", "--kubernetes", str(state), *looked, *lake], environ={}, now=NOW_OF_RECORDING) == 0
+    assert main(["compute", "--date", "2026-11-20", *lake], environ={}, now=NOW_OF_RECORDING) == 0
+    window = ["--since", "2026-11-21T00:00:00Z", "--until", "2026-11-21T01:00:00Z", "-o", "json", *lake]
+    found = {}
+    for hours in ("168", "0"):
+        capsys.readouterr()
+        rules = ["--set", "kai.kValue=1", "--set", f"kai.windowHours={hours}"]
+        assert main(["whatif", *window, *rules], environ={}, now=NOW_OF_RECORDING) == 0
+        rows = json.loads(capsys.readouterr().out)["outcomes"]
+        told = {row["quota"]: (row["replayed"], row["changed"]) for row in rows if row["figure"] == "delivered_gpu_hours"}
+        found[hours] = told
+    assert found == {"168": {"x": (2, 0), "y": (2, 4)}, "0": {"x": (2, 2), "y": (2, 2)}}
