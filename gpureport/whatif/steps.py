@@ -73,18 +73,14 @@ group by all
 """
 _PUT_BACK = """
 create or replace table day.quota_amount as
-select moment.* replace (
-    replayed.parent as parent,
-    replayed.guaranteed_native as guaranteed_native,
-    replayed.cap_native as cap_native,
-    replayed.weight as weight,
-    replayed.deserved_native as deserved_native,
-    replayed.borrowing_limit_native as borrowing_limit_native,
-    replayed.lending_limit_native as lending_limit_native,
-    replayed.delivered_native as delivered_native,
+select
+    moment.* exclude (
+        parent, guaranteed_native, cap_native, weight, deserved_native, borrowing_limit_native, lending_limit_native,
+        delivered_native, waiting_native, reported_share_native
+    ),
+    replayed.* exclude (cluster, system, resource, flavor, quota, start_at),
     null::double as waiting_native,
     null::double as reported_share_native
-)
 from recorded_moment as moment
 inner join replayed
     using (cluster, system, resource, flavor, quota, start_at)

@@ -206,13 +206,7 @@ before as (
     inner join governed
         using (cluster, system, resource, flavor, quota)
     anti join step
-        on
-            changed.cluster = step.cluster
-            and changed.system = step.system
-            and changed.resource = step.resource
-            and changed.flavor = step.flavor
-            and step.scope = governed.scope
-            and changed.start_at = step.start_at
+        using (cluster, system, resource, flavor, scope, start_at)
     where changed.start_at < since.first_at
     group by all
 ),

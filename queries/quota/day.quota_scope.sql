@@ -9,24 +9,16 @@
 -- source: day.quota_terms
 -- columns:
 --   scope  the quota or the root of its tree, where those alone count; else ''
-with top as (
+with tree as (
     select
-        cluster,
-        system,
-        quota,
-        arg_max(above, depth_count) as above
-    from day.quota_above
+        contained.cluster,
+        contained.system,
+        contained.quota,
+        arg_max(coalesce(nullif(term.parent, ''), contained.above), contained.depth_count) as root
+    from day.quota_above as contained
+    inner join day.quota_terms as term
+        on contained.cluster = term.cluster and contained.system = term.system and contained.above = term.quota
     group by all
-),
-
-place as (
-    select
-        cluster,
-        system,
-        quota as above,
-        coalesce(nullif(max(parent), ''), quota) as root
-    from day.quota_terms
-    group by cluster, system, quota
 ),
 
 moved as (
@@ -54,13 +46,11 @@ select distinct
                 from day.quota_watch as watch
                 where watch.watched = 'workloads'
             )
-            then place.root
+            then tree.root
         else ''
     end as scope
 from day.quota_terms as term
 inner join day.quota_unit as unit
     using (system, resource)
-inner join top
+inner join tree
     using (cluster, system, quota)
-inner join place
-    using (cluster, system, above)

@@ -162,13 +162,9 @@ put as (
             and slice.start_at >= object.start_at
             and slice.start_at < object.end_at
     left join reported
-        on
-            slice.cluster = reported.cluster
-            and slice.system = reported.system
-            and slice.quota = reported.quota
-            and slice.resource = reported.resource
-            and slice.flavor = reported.flavor
-            and slice.start_at = reported.start_at
+        on (slice.cluster, slice.system, slice.quota, slice.resource, slice.flavor, slice.start_at) = (
+            reported.cluster, reported.system, reported.quota, reported.resource, reported.flavor, reported.start_at
+        )
     where slice.end_at is not null and (object.cluster is not null or reported.cluster is not null)
 ),
 

@@ -44,12 +44,12 @@ allocated as (
 -- A pod that the telemetry knows by name alone is the one of that name; of several none.
 named as (
     select
-        allocated.*,
+        allocated.* exclude (pod_uid),
         pod.system,
         pod.quota,
         pod.resource,
         pod.flavor,
-        pod.pod_uid as uid
+        pod.pod_uid
     from allocated
     inner join pod
         using (cluster, namespace, pod)
@@ -74,11 +74,5 @@ select
     min(named.first_idle_at) as first_idle_at
 from pod
 left join named
-    on
-        pod.cluster = named.cluster
-        and pod.system = named.system
-        and pod.quota = named.quota
-        and pod.resource = named.resource
-        and pod.flavor = named.flavor
-        and pod.pod_uid = named.uid
+    using (cluster, system, quota, resource, flavor, pod_uid)
 group by pod.cluster, pod.system, pod.quota, pod.resource, pod.flavor
