@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from gpureport import lake
+from gpureport.config.findings import expectations
 from gpureport.query import build, load, needed
 from gpureport.tables import TABLE_BY_NAME
 
@@ -23,8 +24,8 @@ PARAMS = {
     "since_at": START,
     "until_at": END,
     "memory_threshold_ratio": 0.9,
-    "gpu_models": "[]",
-    "virtual_gpus": "[]",
+    **expectations(),
+    "lacking_models": "[]",
     **NONE_BEFORE,
 }
 PROFILING = ("gr_engine_active_ratio", "tensor_active_ratio", "dram_active_ratio")

@@ -12,6 +12,7 @@ import pytest
 
 from gpureport import lake
 from gpureport.compute.fact_views import ROLLED_UP
+from gpureport.config.findings import expectations
 from gpureport.query import build, load, needed, of_life
 from gpureport.tables import TABLE_BY_NAME
 
@@ -31,8 +32,8 @@ PARAMS = {
     "saturation_enabled": True,
     "idle_watts": "{}",
     "links": "{}",
+    **expectations(),
     "gpu_models": "[]",
-    "virtual_gpus": "[]",
     "expected_before": "[]",
     "retired": "[]",
 }

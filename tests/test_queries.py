@@ -197,6 +197,7 @@ KINDS = {
     "profile": "varchar",
     "gpu_model": "varchar",
     "seen_at": "timestamp",
+    "counts": "map(varchar, bigint)[]",
     "numbers": "integer[]",
     "elsewhere": "varchar",
     "left_out": "varchar",

@@ -30,6 +30,7 @@ from gpureport.compute.intervals import INTERVALS, give, interval_sums
 from gpureport.compute.lake_days import TELEMETRY
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.compute.restatement import note_entries
+from gpureport.config.findings import expectations
 from gpureport.errors import LakeError
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
@@ -139,7 +140,8 @@ class _Day:
         return needed(self.queries, [*kept, *checks], given)
 
     def _make(self, query: Query, result: ComputeResult) -> None:
-        params = {"memory_threshold_ratio": self.settings.memory_threshold_ratio, **day_hours(self.samples.date)}
+        threshold = {"memory_threshold_ratio": self.settings.memory_threshold_ratio}
+        params = {**threshold, **expectations(), **day_hours(self.samples.date)}
         if query.life == "checks":
             result.failures += hold_to_checks(self.con, {query.table: query}, query.reads, params)
         elif query.table == BASELINE:

@@ -12,9 +12,10 @@ from itertools import groupby
 
 import duckdb
 
+from gpureport.config.findings import expectations
 from gpureport.lake import Lake, Partition, views
 from gpureport.lake.views import create_view, make_way, rows_of
-from gpureport.query import Query
+from gpureport.query import Query, build, needed, of_life
 from gpureport.window import Window, day_start, plain
 
 EXPECTED = "facts.expected_device"
@@ -52,6 +53,7 @@ ROLLED_UP = {
     "facts.device_power_day": "facts.device_power_hour",
     "facts.ledger_day": "facts.ledger_hour",
     "facts.energy_hour": "facts.device_power_hour",
+    "facts.signal_day": "facts.device_hour",
 }
 """Tables that other facts add up to, with the one whose days are theirs; the window's hours are their parameters."""
 
@@ -143,13 +145,18 @@ def _rolled_up(
     table: str,
 ) -> list[str]:
     """A table of days that are rolled up now, as a statement; none where the lake has nothing of them."""
-    query = queries[rolled_up]
-    hourly, wanted = [folder(read) for read in query.reads], {read: queries[read].columns for read in query.reads}
-    hours = {"since_at": plain(window.start_at), "until_at": plain(window.end_at)}
+    steps = needed(queries, [rolled_up], {*of_life(queries, "facts")} - {rolled_up})
+    read = {table for query in steps for table in query.reads if table.startswith("facts.")}
+    hourly, wanted = [folder(table) for table in sorted(read)], {table: queries[table].columns for table in read}
+    hours = {"since_at": plain(window.start_at), "until_at": plain(window.end_at), **expectations()}
     con.execute(f"drop table if exists {table}")
     making = f"create table {table} as"
     for day in days:
         if len(views(con, lake, hourly, clusters, [day], wanted)) == len(hourly):
-            con.execute(f"{making} from (\n{query.sql}\n) order by {', '.join(query.grain)}", hours)
+            for query in steps[:-1]:
+                build(con, query, hours)
+            query = steps[-1]
+            given = {name: hours[name] for name in query.params}
+            con.execute(f"{making} from (\n{query.sql}\n) order by {', '.join(query.grain)}", given)
             making = f"insert into {table} by name"
     return [f"from {table}"] if making.startswith("insert") else []

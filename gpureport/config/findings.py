@@ -138,6 +138,14 @@ def not_told_to_guest(gpu_model: str) -> frozenset[str]:
     return frozenset(name for row in virtual_gpus() if fnmatchcase(gpu_model, row["gpu_model"]) for name in row["lacks"].split())
 
 
+def expectations() -> dict[str, str]:
+    """Values for the parameters of the queries that know which signals a GPU should have."""
+    lacking = [{**row, "cause": "not_on_model"} for row in gpu_models()] + [
+        {**row, "cause": "virtual_gpu"} for row in virtual_gpus()
+    ]
+    return {"expected_signals": json.dumps(catalog_rows("expected_signal.csv")), "lacking_models": json.dumps(lacking)}
+
+
 def parameters(
     thresholds: Thresholds, suppressions: Iterable[Suppression], memory_threshold_ratio: float = 0.9
 ) -> dict[str, Any]:
@@ -152,7 +160,7 @@ def parameters(
         "xid_classes": json.dumps(xid_classes()),
         "mig_profiles": json.dumps(mig_profiles()),
         "gpu_models": json.dumps(gpu_models()),
-        "virtual_gpus": json.dumps(virtual_gpus()),
+        **expectations(),
         "suppressions": json.dumps([each.model_dump(mode="json") for each in suppressions], sort_keys=True),
     }
 

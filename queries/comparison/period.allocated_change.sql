@@ -7,8 +7,7 @@
 -- reads:  period.capacity, period.workload_ledger, previous.capacity, previous.workload_ledger
 -- params: window_ratio
 -- source: period.ledger of both windows
--- columns: cluster, gpu_model, namespace, workload, presence, earlier_held_gpu_hours, held_gpu_hours, earlier_effective_gpu_hours,
---          effective_gpu_hours, earlier_unmeasured_gpu_hours, unmeasured_gpu_hours, held_before, held_now
+-- columns:
 --   workload                      kind/name; of a pod without one pod/uid
 --   presence                      both, added or removed: when the GPUs were there
 --   earlier_held_gpu_hours        h held in the previous period, scaled

@@ -2,9 +2,9 @@
 --
 -- severity: fail
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal
--- reads:  period.signal_day
+-- reads:  day.signal_absence
 -- params:
--- source: period.signal_day
+-- source: day.signal_absence
 -- columns: cluster, device_uuid, gpu_instance_id, day, signal, device_seconds, observed_seconds
 --   observed_seconds  s in which the signal was known
 select
@@ -15,5 +15,5 @@ select
     signal,
     device_seconds,
     observed_seconds
-from period.signal_day
+from day.signal_absence
 where observed_seconds > device_seconds + 0.001

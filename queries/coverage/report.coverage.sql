@@ -28,11 +28,11 @@ with part as (
         observed_seconds,
         unseen_seconds,
         unseen_seconds + lacking_seconds as unknown_seconds,
-        1 as device_count,
-        (observed_seconds > 0)::integer as observed_count,
-        greatest(series_count, device_series_count) as expected_series_count,
+        device_count,
+        observed_count,
+        expected_series_count,
         series_count,
-        source_metric,
+        source_metrics,
         dropped
     from period.signal_day
     union all by name
@@ -81,9 +81,8 @@ total as (
         coalesce(sum(series_count), 0)::bigint as observed_series_count,
         round(sum(observed_seconds), 3) as observed_device_seconds,
         round(sum(unknown_seconds), 3) as unknown_device_seconds,
-        array_to_string(
-            list_sort(list_distinct(flatten(list(string_split(source_metric, ', ')) filter (where source_metric != '')))), ', '
-        ) as source_metrics
+        array_to_string(list_sort(list_distinct(flatten(list(source_metrics)))), ', ') as source_metrics,
+        added_counts(coalesce(list(dropped) filter (where cardinality(dropped) > 0), [])) as dropped
     from part
     group by all
 ),
@@ -125,9 +124,9 @@ of_containers as (
         node_name,
         true as is_of_containers
     from period.signal_day
-    where source_metric != ''
+    where source_metrics != []
     group by all
-    having bool_and(is_of_containers(source_metric))
+    having bool_and(is_of_containers(array_to_string(source_metrics, ', ')))
 ),
 
 lost as (
@@ -193,34 +192,33 @@ lost as (
         day,
         cause as reason,
         true as is_own,
-        sum(lacking_seconds) as lost_seconds,
-        concat('devices: ', count(*), '; ', case
-            when max(left_out_count) is not null
-                then 'values left out: ' || sum(left_out_count) || ', kept: ' || sum(sample_count)
+        lacking_seconds as lost_seconds,
+        concat('devices: ', device_count, '; ', case
+            when left_out_count is not null
+                then 'values left out: ' || left_out_count || ', kept: ' || sample_count
             when cause in ('partial', 'single_sample')
-                then 'samples: ' || sum(sample_count) || ', in ' || sum(device_seconds)::bigint || ' s in which they were seen'
+                then 'samples: ' || sample_count || ', in ' || device_seconds::bigint || ' s in which they were seen'
             when cause = 'driver'
-                then 'driver ' || string_agg(distinct driver_version, ', ' order by driver_version)
+                then 'driver ' || array_to_string(driver_versions, ', ')
             when cause = 'mig'
-                then 'cut into MIG instances; other signals: ' || min(sibling_count)
+                then 'cut into MIG instances; other signals: ' || sibling_count
             when cause = 'no_dcp'
-                then 'other signals: ' || min(sibling_count) || ', none of them a profiling one'
+                then 'other signals: ' || sibling_count || ', none of them a profiling one'
             when cause = 'virtual_gpu'
-                then 'virtual: ' || string_agg(distinct gpu_model, ', ' order by gpu_model)
-            when cause = 'not_on_model' and max(other_count) = 0
-                then 'by the data sheet of ' || string_agg(distinct gpu_model, ', ' order by gpu_model)
+                then 'virtual: ' || array_to_string(gpu_models, ', ')
+            when cause = 'not_on_model' and other_count = 0
+                then 'by the data sheet of ' || array_to_string(gpu_models, ', ')
             when cause in ('not_in_exporter_config', 'not_on_model')
                 then concat(
-                    'other signals of ', max(exporter), ': ', min(sibling_count), '; GPUs of the model that have this one: ',
-                    max(peer_count), ', of the cluster: ', max(other_count)
+                    'other signals of ', exporter, ': ', sibling_count, '; GPUs of the model that have this one: ',
+                    peer_count, ', of the cluster: ', other_count
                 )
-            when max(exporter) = ''
+            when exporter = ''
                 then 'nothing is known of their exporter'
-            else concat('other signals of ', max(exporter), ': ', min(sibling_count), '; no GPU of the cluster has this one')
+            else concat('other signals of ', exporter, ': ', sibling_count, '; no GPU of the cluster has this one')
         end) as evidence
     from period.signal_day
     where cause != ''
-    group by cluster, signal, node_name, day, cause
 ),
 
 -- Of several reasons the one that costs most time; why the signal itself lacks goes first where it was never known.
@@ -234,25 +232,6 @@ likely as (
         arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) filter (where is_own) as own
     from lost
     group by cluster, signal, node_name, day
-),
-
-entry as (
-    select
-        * exclude (dropped),
-        unnest(map_entries(dropped), recursive := true)
-    from part
-),
-
-reason as (
-    select
-        cluster,
-        signal,
-        node_name,
-        day,
-        key as reason,
-        sum(value)::bigint as left_out_count
-    from entry
-    group by all
 ),
 
 explained as (
@@ -279,17 +258,6 @@ refuted as (
         ) as refuted
     from facts.refuted_holder
     group by cluster
-),
-
-left_out as (
-    select
-        cluster,
-        signal,
-        node_name,
-        day,
-        map_from_entries(list({ 'reason': reason, 'left_out_count': left_out_count } order by reason)) as dropped
-    from reason
-    group by all
 )
 
 select
@@ -308,9 +276,7 @@ select
     explained.expected_device_seconds,
     explained.observed_device_seconds,
     explained.unknown_device_seconds,
-    coalesce(left_out.dropped, map_from_entries([])) as dropped
+    explained.dropped
 from explained
-left join left_out
-    using (cluster, signal, node_name, day)
 left join refuted
     using (cluster, signal)

@@ -6,8 +6,6 @@
 -- reads:  facts.device_day, facts.memory_error, facts.ownership, facts.xid_event
 -- params: since_at, until_at, xid_classes
 -- source: facts.xid_event, facts.memory_error; classes: queries/catalog/xid.csv, after NVIDIA's XID catalog
--- columns: code, detail, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, gpu_hours,
---          confidence, evidence, first_seen_at, severity
 with class as (
     select
         entry.code::integer as xid_code,

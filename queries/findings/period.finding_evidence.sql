@@ -19,9 +19,9 @@ of_containers as (
         cluster,
         node_name
     from period.signal_day
-    where source_metric != ''
+    where source_metrics != []
     group by all
-    having bool_and(is_of_containers(source_metric))
+    having bool_and(is_of_containers(array_to_string(source_metrics, ', ')))
 ),
 
 -- Where there is no one there is no model either.
@@ -99,14 +99,16 @@ found as (
         'GR003' as code,
         signal as detail,
         cluster,
-        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+        array_to_string(list_sort(list_distinct(flatten(list(gpu_models)))), ', ') as gpu_model,
         sum(lacking_seconds) / 3600 as gpu_hours,
         'high' as confidence,
         format(
             '{} value{} of {} left out: {}; it lacks for {:.1f} GPU-hours on {} GPU{} or instance{}',
-            sum(left_out_count)::bigint, if(sum(left_out_count) = 1, '', 's'), string_agg(distinct source_metric, ', ' order by source_metric),
-            string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600, count(distinct device_uuid || gpu_instance_id),
-            if(count(distinct device_uuid || gpu_instance_id) = 1, '', 's'), if(count(distinct device_uuid || gpu_instance_id) = 1, '', 's')
+            sum(left_out_count)::bigint, if(sum(left_out_count) = 1, '', 's'),
+            array_to_string(list_sort(list_distinct(flatten(list(source_metrics)))), ', '),
+            string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600,
+            len(list_distinct(flatten(list(left_out_devices)))), if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's'),
+            if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's')
         ) as evidence,
         min(day)::timestamp as first_seen_at
     from period.signal_day

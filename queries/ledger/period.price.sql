@@ -6,7 +6,7 @@
 -- reads:  facts.energy_hour, period.ledger
 -- params: prices, timezone
 -- source: prices of the configuration
--- columns: gpu_model, day, hour_cost, kwh_cost
+-- columns:
 --   gpu_model  '' where unknown
 --   hour_cost  price of an hour of the GPU; null without one
 --   kwh_cost   price of a kWh; null without one

@@ -10,10 +10,7 @@
 -- reads:  facts.container_day, facts.device_day, facts.ownership, period.workload
 -- params: figure_min_coverage_ratio, fit_headroom_ratio, gpu_models, mig_profiles, since_at, until_at
 -- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
--- columns: cluster, namespace, workload_kind, workload, container, gpu_model, pod, pod_uid, node_name, device_uuid, pod_count,
---          held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_ratio_max,
---          memory_used_bytes_max, memory_used_ratio_max, is_known, is_catalogued, profile, instance_count, is_peak_within,
---          smaller_model, first_seen_at
+-- columns:
 --   pod                         its pod; '' where there are several
 --   pod_uid                     its uid; '' likewise
 --   node_name                   node; '' where there are several

@@ -1,0 +1,310 @@
+-- Observed time of each signal of each device that had data on a day, and the evidence for its absence.
+--
+-- Board signals are expected of whole GPUs; instance signals of the instances, or of a GPU that has none. Memory that is free
+-- counts where memory in use is known beside it. Signals without seconds of their own in facts.device_hour (limits, totals, link
+-- width) count by samples: their share of the device's most frequent signal. Signals that no stock metric carries and no figure
+-- needs alone are listed where they come. A cause is given where more than 1 % of the device's seen time lacks the signal: a
+-- counter's last sample of the day has no growth, which is no gap.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, day, signal
+-- reads:  facts.device_hour, facts.device_signal, facts.expected_device
+-- params: expected_signals, lacking_models, since_at, until_at
+-- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226, queries/catalog/gpu_model.csv (models)
+-- columns:
+--   observed_seconds     s in which the signal was known
+--   unseen_seconds       s in which the device was expected and without data at all
+--   lacking_seconds      s in which the device was seen and the signal not known
+--   source_metric        metric that it was read from; several are listed; '' where none came
+--   exporter             exporter that speaks for the device, '' where unknown
+--   series_count         label sets that carried it
+--   device_series_count  label sets that carried a signal of the device, as most did
+--   sample_count         instants that were kept
+--   left_out_count       values left out for the reason that is the cause; null where the cause is another
+--   sibling_count        other signals that the device had on the day
+--   profiling_count      profiling signals that the GPU had on the day
+--   peer_count           GPUs of its model that had the signal by the same exporter
+--   other_count          GPUs of any model in the cluster that had the signal by the same exporter
+--   cause                why it lacks, a code; '' where it does not
+with hourly as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        hour_start_at::date as day,
+        sum(observed_seconds) as observed_seconds,
+        min(hour_start_at) as first_hour_at,
+        arg_max(node_name, hour_start_at) as seen_node_name,
+        arg_max(gpu_model, hour_start_at) as seen_gpu_model,
+        arg_max(driver_version, hour_start_at) as seen_driver_version,
+        sum(columns('_seen_seconds$'))
+    from facts.device_hour
+    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    group by all
+),
+
+seen as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day,
+        map_from_entries(list({ 'seen_seconds': seen_seconds, 'seconds': seconds })) as seconds
+    from (
+        unpivot (select columns('^(cluster|device_uuid|gpu_instance_id|day)$|_seen_seconds$') from hourly)
+        on columns('_seen_seconds$') into name seen_seconds value seconds
+    )
+    group by all
+),
+
+reported as (
+    select
+        *,
+        if(source_metric like 'dcgm\_%' escape '\', 'dcgm-exporter 1', exporter) as exporter_era,
+        exporter = 'dcgm-exporter' and (contains(source_metric, '_PROF_') or contains(source_metric, '_prof_')) as is_profiling,
+        max(sample_count) over (partition by cluster, device_uuid, gpu_instance_id, day) as most_count,
+        median(series_count) over (partition by cluster, device_uuid, gpu_instance_id, day) as device_series_count
+    from facts.device_signal
+    where day < $until_at and day + interval 1 day > $since_at
+),
+
+-- What the GPU had on the day, MIG instances' signals among them.
+gpu as (
+    select
+        cluster,
+        device_uuid,
+        day,
+        coalesce(max(exporter) filter (where exporter = 'dcgm-exporter'), min(exporter)) as exporter,
+        bool_or(exporter_era = 'dcgm-exporter 1') as has_old_names,
+        count(distinct signal) filter (where sample_count > 0) as sibling_count,
+        count(distinct signal) filter (where sample_count > 0 and is_profiling) as profiling_count,
+        max(device_series_count)::bigint as device_series_count,
+        string_agg(
+            distinct source_metric, ', '
+            order by source_metric
+        ) filter (where signal in (
+            'sw_power_cap_active_ratio', 'sync_boost_active_ratio', 'sw_thermal_active_ratio', 'hw_thermal_active_ratio',
+            'hw_power_brake_active_ratio'
+        )) as throttle_metrics
+    from reported
+    group by all
+),
+
+-- Facts of older versions have no expected devices: there those are expected that were seen.
+due as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        day,
+        coalesce(expected.node_name, hourly.seen_node_name) as node_name,
+        coalesce(expected.gpu_model, hourly.seen_gpu_model) as gpu_model,
+        coalesce(expected.driver_version, hourly.seen_driver_version) as driver_version,
+        round(coalesce(hourly.observed_seconds, 0), 3) as observed_seconds,
+        round(greatest(
+            0,
+            epoch_ms(least(coalesce(expected.due_until_at, day + interval 1 day), $until_at::timestamp)) / 1000
+            - epoch_ms(greatest(coalesce(expected.due_from_at, hourly.first_hour_at), $since_at::timestamp)) / 1000
+            - coalesce(hourly.observed_seconds, 0)
+        ), 3) as unseen_seconds
+    from facts.expected_device as expected
+    full join hourly
+        using (cluster, device_uuid, gpu_instance_id, day)
+),
+
+device as (
+    select
+        *,
+        bool_or(gpu_instance_id != '') over (partition by cluster, device_uuid, day) as has_instances
+    from due
+    where observed_seconds + unseen_seconds > 0
+),
+
+-- How many GPUs had the signal, by model.
+peer as (
+    select
+        reported.cluster,
+        reported.day,
+        reported.signal,
+        reported.exporter,
+        device.gpu_model,
+        count(distinct reported.device_uuid) as peer_count
+    from reported
+    inner join device
+        using (cluster, device_uuid, gpu_instance_id, day)
+    where reported.sample_count > 0
+    group by all
+),
+
+-- By signal, so that they are joined to devices, which are few beside their signals.
+peers as (
+    select
+        cluster,
+        day,
+        exporter,
+        gpu_model,
+        map_from_entries(list({ 'signal': signal, 'peer_count': peer_count })) as peer_counts
+    from peer
+    group by all
+),
+
+others as (
+    select
+        cluster,
+        day,
+        exporter,
+        map_from_entries(list({ 'signal': signal, 'other_count': other_count })) as other_counts
+    from (
+        select
+            cluster,
+            day,
+            exporter,
+            signal,
+            sum(peer_count)::bigint as other_count
+        from peer
+        group by all
+    ) as other
+    group by all
+),
+
+-- What may be expected of a GPU or an instance; what is optional only where it comes.
+catalog as (
+    select unnest(
+        from_json($expected_signals::json, '[{"signal": "VARCHAR", "is_board": "BOOLEAN", "needs": "VARCHAR", "seen_seconds": "VARCHAR"}]'),
+        recursive := true
+    )
+),
+
+expected as (
+    select
+        device.*,
+        gpu,
+        peers.peer_counts,
+        others.other_counts,
+        seen.seconds,
+        catalog.*
+    from device
+    cross join catalog
+    left join seen
+        using (cluster, device_uuid, gpu_instance_id, day)
+    left join gpu
+        using (cluster, device_uuid, day)
+    left join peers
+        using (cluster, day, gpu_model, exporter)
+    left join others
+        using (cluster, day, exporter)
+    where device.observed_seconds > 0 or gpu.cluster is not null
+),
+
+-- What GPUs of a model cannot have, and the guest of a virtual GPU lacks, whatever is configured.
+lacking as (
+    select unnest(from_json($lacking_models::json, '[{"gpu_model": "VARCHAR", "lacks": "VARCHAR", "cause": "VARCHAR"}]'), recursive := true)
+),
+
+lack as (
+    select
+        gpu_model,
+        signal,
+        max(cause) as never_cause
+    from (
+        select
+            device.gpu_model,
+            unnest(string_split(lacking.lacks, ' ')) as signal,
+            lacking.cause
+        from device
+        inner join lacking on device.gpu_model glob lacking.gpu_model
+    ) as each_signal
+    group by all
+),
+
+joined as (
+    select
+        expected.cluster,
+        expected.device_uuid,
+        expected.gpu_instance_id,
+        expected.day,
+        expected.signal,
+        expected.needs,
+        expected.node_name,
+        expected.gpu_model,
+        expected.driver_version,
+        expected.has_instances,
+        try_cast(regexp_extract(expected.driver_version, '^\d+') as integer) as driver_major,
+        expected.unseen_seconds,
+        expected.observed_seconds as device_seconds,
+        round(coalesce(
+            expected.seconds[nullif(expected.seen_seconds, '')],
+            expected.observed_seconds * reported.sample_count / nullif(reported.most_count, 0),
+            0
+        ), 3) as observed_seconds,
+        reported.signal is not null as is_told,
+        lack.never_cause,
+        coalesce(reported.source_metric, if(expected.signal = 'throttle_reasons', gpu.throttle_metrics, null), '') as source_metric,
+        coalesce(reported.exporter, gpu.exporter, '') as exporter,
+        coalesce(reported.series_count, 0) as series_count,
+        coalesce(reported.device_series_count::bigint, gpu.device_series_count, 0) as device_series_count,
+        coalesce(reported.sample_count, 0) as sample_count,
+        coalesce(reported.dropped, map_from_entries([])) as dropped,
+        -- Of several reasons why values were left out the most frequent.
+        list_reverse_sort([
+            { 'left_out_count': entry.value, 'reason': entry.key } for entry in map_entries(reported.dropped)
+            if entry.key not in ('copy', 'duplicate')
+        ])[1] as left_out,
+        coalesce(gpu.sibling_count, 0) as sibling_count,
+        coalesce(gpu.profiling_count, 0) as profiling_count,
+        coalesce(gpu.has_old_names, false) as has_old_names,
+        coalesce(expected.peer_counts[expected.signal], 0) as peer_count,
+        coalesce(expected.other_counts[expected.signal], 0) as other_count
+    from expected
+    left join reported
+        using (cluster, device_uuid, gpu_instance_id, day, signal)
+    left join lack
+        using (gpu_model, signal)
+    where
+        if(expected.is_board, expected.gpu_instance_id = '', expected.gpu_instance_id != '' or not expected.has_instances)
+        and (expected.needs != 'optional' or reported.signal is not null)
+),
+
+judged as (
+    select
+        *,
+        greatest(0, round(device_seconds - observed_seconds, 3)) as lacking_seconds,
+        -- Enough values were left out to explain at least half of what lacks.
+        is_told and left_out.left_out_count * observed_seconds * 2 >= sample_count * (device_seconds - observed_seconds) as is_left_out,
+        case
+            when signal in ('gpu_util_ratio', 'mem_copy_util_ratio', 'enc_util_ratio', 'dec_util_ratio') then has_instances
+            when signal like 'pcie_%x_bytes%' or signal like 'nvlink_%x_bytes%' then has_instances and profiling_count > 0
+            else false
+        end as is_undefined_by_mig,
+        case
+            when signal = 'fb_reserved_bytes' then driver_major < 510
+            when signal like 'fb\_%' escape '\' then gpu_instance_id != '' and gpu_model like '%H100%' and driver_major = 535
+            else false
+        end as is_kept_by_driver
+    from joined
+)
+
+select
+    * exclude (
+        needs, has_instances, driver_major, is_told, never_cause, left_out, has_old_names,
+        is_left_out, is_undefined_by_mig, is_kept_by_driver
+    ),
+    case when is_left_out then left_out.left_out_count end as left_out_count,
+    case
+        when lacking_seconds <= 0.01 * device_seconds then ''
+        when is_left_out then left_out.reason
+        when is_told and sample_count = 1 then 'single_sample'
+        when is_told then 'partial'
+        when sibling_count = 0 then 'not_collected'
+        when never_cause is not null then never_cause
+        when exporter != 'dcgm-exporter' and peer_count > 0 then 'not_in_exporter_config'
+        when exporter != 'dcgm-exporter' then 'not_published'
+        when signal = 'xid_code' and not has_old_names then 'xid_absent_until_first_error'
+        when is_undefined_by_mig then 'mig'
+        when is_kept_by_driver then 'driver'
+        when needs like 'profiling%' and profiling_count = 0 then 'no_dcp'
+        when peer_count > 0 then 'not_in_exporter_config'
+        when other_count > 0 then 'not_on_model'
+        when needs like '%custom' then 'not_in_exporter_config'
+        else 'not_collected'
+    end as cause
+from judged

@@ -1,0 +1,51 @@
+-- Data coverage of each signal, node and day, over the devices that had data on the day, by the reason why it lacks.
+--
+-- revision: 1
+-- grain:  cluster, node_name, day, signal, cause
+-- reads:  day.signal_absence
+-- params:
+-- source: day.signal_absence
+-- columns: cluster, node_name, day, signal, cause, device_count, observed_count, device_seconds, observed_seconds, unseen_seconds,
+--          lacking_seconds, expected_series_count, series_count, sample_count, left_out_count, sibling_count, peer_count, other_count,
+--          exporter, source_metrics, driver_versions, gpu_models, left_out_devices, dropped
+--   cause                  why it lacks, a code; '' where it does not
+--   device_count           devices and MIG instances that had data and should have the signal
+--   observed_count         those that have it at some time
+--   observed_seconds       s in which the signal was known, added over devices
+--   unseen_seconds         s in which they were expected, without data at all
+--   lacking_seconds        s in which they were seen and the signal not known
+--   expected_series_count  label sets that these devices' signals have, as most do
+--   series_count           label sets that carried it
+--   sample_count           instants that were kept
+--   left_out_count         values left out for that cause; null of another
+--   sibling_count          fewest other signals of a device
+--   peer_count             GPUs of a model and exporter with the signal, the most
+--   other_count            GPUs of the cluster and exporter with it
+--   exporter               exporter that speaks for the devices
+--   source_metrics         metrics that it was read from
+--   driver_versions        drivers of the devices
+--   gpu_models             models of the devices
+--   left_out_devices       devices of which values were left out for that cause
+--   dropped                reason → values left out
+select
+    cluster,
+    node_name,
+    day,
+    signal,
+    cause,
+    count(*) as device_count,
+    count(*) filter (where observed_seconds > 0) as observed_count,
+    round(sum(columns('^(device|observed|unseen|lacking)_seconds$')), 3) as "\0",
+    sum(greatest(series_count, device_series_count))::bigint as expected_series_count,
+    sum(columns('^(series|sample|left_out)_count$'))::bigint as "\0",
+    min(sibling_count) as sibling_count,
+    max(columns('^(peer_count|other_count|exporter)$')) as "\0",
+    coalesce(list_sort(list_distinct(flatten(list(string_split(source_metric, ', ')) filter (where source_metric != '')))), []) as source_metrics,
+    list(distinct driver_version order by driver_version) as driver_versions,
+    list(distinct gpu_model order by gpu_model) as gpu_models,
+    coalesce(
+        list(device_uuid || gpu_instance_id order by device_uuid, gpu_instance_id) filter (where left_out_count > 0), []
+    ) as left_out_devices,
+    added_counts(coalesce(list(dropped) filter (where cardinality(dropped) > 0), [])) as dropped
+from day.signal_absence
+group by all
