@@ -145,17 +145,16 @@ def _rolled_up(
     table: str,
 ) -> list[str]:
     """A table of days that are rolled up now, as a statement; none where the lake has nothing of them."""
-    steps = needed(queries, [rolled_up], {*of_life(queries, "facts")} - {rolled_up})
-    read = {table for query in steps for table in query.reads if table.startswith("facts.")}
+    *steps, query = needed(queries, [rolled_up], {*of_life(queries, "facts")} - {rolled_up})
+    read = {table for each in (*steps, query) for table in each.reads if table.startswith("facts.")}
     hourly, wanted = [folder(table) for table in sorted(read)], {table: queries[table].columns for table in read}
     hours = {"since_at": plain(window.start_at), "until_at": plain(window.end_at), **expectations()}
     con.execute(f"drop table if exists {table}")
     making = f"create table {table} as"
     for day in days:
         if len(views(con, lake, hourly, clusters, [day], wanted)) == len(hourly):
-            for query in steps[:-1]:
-                build(con, query, hours)
-            query = steps[-1]
+            for step in steps:
+                build(con, step, hours)
             given = {name: hours[name] for name in query.params}
             con.execute(f"{making} from (\n{query.sql}\n) order by {', '.join(query.grain)}", given)
             making = f"insert into {table} by name"

@@ -7,9 +7,8 @@
 -- reads:  day.claim_label, day.container_run, facts.claim_device
 -- params:
 -- source: day.container_run, facts.claim_device; day.claim_label
--- columns: cluster, namespace, pod, pod_uid, container, claim, claim_uid, driver, pool, device, share_id, request, device_uuid,
---          gpu_instance_id, is_ambiguous, is_admin_access, start_at, end_at, end_uncertainty_seconds
---   gpu_instance_id          MIG instance; '' for the whole GPU; null where it cannot be told
+-- columns: those of facts.claim_device without subrequest, is_extended_resource, node_name, device_type, profile, gpu_model, matched_by,
+--          share_ratio, share_source, start_source, end_source; pod, pod_uid, container, is_ambiguous
 with asked as (
     select distinct
         * exclude (claims),

@@ -43,17 +43,8 @@ with hourly as (
 ),
 
 seen as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
-        map_from_entries(list({ 'seen_seconds': seen_seconds, 'seconds': seconds })) as seconds
-    from (
-        unpivot (select columns('^(cluster|device_uuid|gpu_instance_id|day)$|_seen_seconds$') from hourly)
-        on columns('_seen_seconds$') into name seen_seconds value seconds
-    )
-    group by all
+    unpivot (select columns('^(cluster|device_uuid|gpu_instance_id|day)$|_seen_seconds$') from hourly)
+    on columns('_seen_seconds$') into name seen_seconds value seconds
 ),
 
 reported as (
@@ -135,34 +126,14 @@ peer as (
     group by all
 ),
 
--- By signal, so that they are joined to devices, which are few beside their signals.
-peers as (
-    select
-        cluster,
-        day,
-        exporter,
-        gpu_model,
-        map_from_entries(list({ 'signal': signal, 'peer_count': peer_count })) as peer_counts
-    from peer
-    group by all
-),
-
 others as (
     select
         cluster,
         day,
+        signal,
         exporter,
-        map_from_entries(list({ 'signal': signal, 'other_count': other_count })) as other_counts
-    from (
-        select
-            cluster,
-            day,
-            exporter,
-            signal,
-            sum(peer_count)::bigint as other_count
-        from peer
-        group by all
-    ) as other
+        sum(peer_count)::bigint as other_count
+    from peer
     group by all
 ),
 
@@ -178,20 +149,20 @@ expected as (
     select
         device.*,
         gpu,
-        peers.peer_counts,
-        others.other_counts,
+        peer.peer_count,
+        others.other_count,
         seen.seconds,
         catalog.*
     from device
     cross join catalog
     left join seen
-        using (cluster, device_uuid, gpu_instance_id, day)
+        using (cluster, device_uuid, gpu_instance_id, day, seen_seconds)
     left join gpu
         using (cluster, device_uuid, day)
-    left join peers
-        using (cluster, day, gpu_model, exporter)
+    left join peer
+        using (cluster, day, signal, exporter, gpu_model)
     left join others
-        using (cluster, day, exporter)
+        using (cluster, day, signal, exporter)
     where device.observed_seconds > 0 or gpu.cluster is not null
 ),
 
@@ -232,7 +203,7 @@ joined as (
         expected.unseen_seconds,
         expected.observed_seconds as device_seconds,
         round(coalesce(
-            expected.seconds[nullif(expected.seen_seconds, '')],
+            expected.seconds,
             expected.observed_seconds * reported.sample_count / nullif(reported.most_count, 0),
             0
         ), 3) as observed_seconds,
@@ -252,8 +223,8 @@ joined as (
         coalesce(gpu.sibling_count, 0) as sibling_count,
         coalesce(gpu.profiling_count, 0) as profiling_count,
         coalesce(gpu.has_old_names, false) as has_old_names,
-        coalesce(expected.peer_counts[expected.signal], 0) as peer_count,
-        coalesce(expected.other_counts[expected.signal], 0) as other_count
+        coalesce(expected.peer_count, 0) as peer_count,
+        coalesce(expected.other_count, 0) as other_count
     from expected
     left join reported
         using (cluster, device_uuid, gpu_instance_id, day, signal)

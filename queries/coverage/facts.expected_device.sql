@@ -15,7 +15,6 @@
 --   due_from_at   UTC, start of the expected time
 --   due_until_at  UTC, end of the expected time
 --   is_gone       whether it is no longer expected after this day
---   silent_hours  hours of the day (UTC, 0 to 23) in which the device was expected and has data for less than half
 with known as (
     select unnest(
         from_json(

@@ -13,7 +13,6 @@
 --   known_day         day whose facts say that it is expected; another than day where nothing of the cluster was exported
 --   has_instances     whether the GPU is cut into MIG instances on that day
 --   last_seen_at      UTC, its last sample; null where it was seen on no day up to this one
---   silent_hours      hours of the day (UTC, 0 to 23) in which the device was expected and has data for less than half
 --   expected_seconds  s, observed and unknown together
 --   unknown_seconds   s in which it was expected and without data
 with hourly as (

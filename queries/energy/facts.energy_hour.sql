@@ -21,7 +21,6 @@
 --   device_measured_seconds_max  s of the hour in which energy is known, of the GPU with most
 --   power_watts                  W, each GPU's energy over the time it was measured, added over GPUs
 --   sm_active_gpu_seconds        gpu_seconds x SM activity; null where that is unknown
---   sm_active_joules             J of active_joules where SM activity is known
 --   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part
 --   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where neither is known of some of them
 --   unmeasured_gpu_seconds       gpu_seconds whose energy is not known

@@ -7,10 +7,8 @@
 -- reads:  facts.device_capacity
 -- params: since_at, until_at
 -- source: facts.device_capacity
--- columns: cluster, node_name, device_type, minor, device_id, seen_until_at, is_healthy, health_reason, socket_id, numa_node, pcie_id,
---          pci_bus_id, partition_minors, core_percent, memory_bytes, memory_ratio_percent, held_core_percent, held_memory_bytes,
---          held_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, observed_seconds,
---          healthy_seconds, free_core_percent_avg, free_memory_bytes_avg
+-- columns: those of facts.device_capacity without start_at, end_at; seen_until_at, observed_seconds, healthy_seconds,
+--          free_core_percent_avg, free_memory_bytes_avg
 --   seen_until_at          UTC, until when the last snapshot stands; what follows is of that snapshot
 --   core_percent           computing power in all; of rdma and fpga the percent of the device
 --   free_core_percent      what may still be given

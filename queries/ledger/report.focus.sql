@@ -7,55 +7,13 @@
 -- reads:  period.charge
 -- params: currency
 -- source: FOCUS 1.3, Cost and Usage; period.charge
--- columns:
---   AllocatedMethodId      how hours of a shared GPU are divided: exclusive, granted_share, equal_share or requests; null where unallocated
---   AllocatedResourceId    namespace/kind/workload; null where unallocated
---   AllocatedResourceName  workload
---   AllocatedTags          JSON: team, namespace, workload_kind
---   BilledCost             price of the hours, in BillingCurrency; not invoiced
---   BillingAccountId       cluster
---   BillingAccountName     cluster
---   BillingCurrency        as FOCUS has it
---   BillingPeriodStart     as FOCUS has it
---   BillingPeriodEnd       as FOCUS has it
---   ChargeCategory         as FOCUS has it
---   ChargeClass            as FOCUS has it
---   ChargeDescription      model and bucket in words
---   ChargeFrequency        as FOCUS has it
---   ChargePeriodStart      as FOCUS has it
---   ChargePeriodEnd        as FOCUS has it
---   ConsumedQuantity       h of whole GPUs
---   ConsumedUnit           as FOCUS has it
---   ContractedCost         as BilledCost
---   ContractedUnitPrice    price of an hour
---   EffectiveCost          as BilledCost
---   HostProviderName       cluster
---   InvoiceId              as FOCUS has it
---   InvoiceIssuerName      cluster
---   ListCost               as BilledCost
---   ListUnitPrice          price of an hour
---   PricingCategory        as FOCUS has it
---   PricingQuantity        as ConsumedQuantity
---   PricingUnit            as FOCUS has it
---   ProviderName           cluster; for FOCUS before 1.3
---   PublisherName          cluster; for FOCUS before 1.3
---   ResourceId             node; null where it is not known
---   ResourceName           node
---   ResourceType           as FOCUS has it
---   ServiceCategory        as FOCUS has it
---   ServiceName            as FOCUS has it
---   ServiceProviderName    cluster
---   ServiceSubcategory     as FOCUS has it
---   SkuId                  GPU model
---   SkuMeter               as FOCUS has it
---   SkuPriceDetails        as FOCUS has it
---   SkuPriceId             GPU model and its price
---   SubAccountId           namespace; null where unallocated
---   SubAccountName         namespace
---   SubAccountType         as FOCUS has it
---   Tags                   JSON: team, of those who have one
---   x_Bucket               bucket of the ledger
---   x_HoursMethod          as AllocatedMethodId, '' where unallocated
+-- columns: AllocatedMethodId, AllocatedResourceId, AllocatedResourceName, AllocatedTags, BilledCost, BillingAccountId, BillingAccountName,
+--          BillingCurrency, BillingPeriodStart, BillingPeriodEnd, ChargeCategory, ChargeClass, ChargeDescription, ChargeFrequency,
+--          ChargePeriodStart, ChargePeriodEnd, ConsumedQuantity, ConsumedUnit, ContractedCost, ContractedUnitPrice, EffectiveCost,
+--          HostProviderName, InvoiceId, InvoiceIssuerName, ListCost, ListUnitPrice, PricingCategory, PricingQuantity, PricingUnit,
+--          ProviderName, PublisherName, ResourceId, ResourceName, ResourceType, ServiceCategory, ServiceName, ServiceProviderName,
+--          ServiceSubcategory, SkuId, SkuMeter, SkuPriceDetails, SkuPriceId, SubAccountId, SubAccountName, SubAccountType, Tags, x_Bucket,
+--          x_HoursMethod
 -- noqa: disable=CP02
 select
     if(namespace = '', null, coalesce(nullif(hours_method, ''), 'exclusive')) as AllocatedMethodId,

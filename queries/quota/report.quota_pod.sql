@@ -7,13 +7,9 @@
 -- reads:  facts.quota_pod_hour
 -- params: since_at, until_at
 -- source: facts.quota_pod_hour
--- columns: cluster, scheduler, quota, resource, flavor, namespace, pod, pod_uid, priority, request_gpus, request_native, native_unit,
---          waiting_seconds, held_seconds, delivered_gpu_hours, over_quota_gpu_hours, in_quota_seconds, over_quota_seconds,
---          observed_in_quota_seconds, observed_over_quota_seconds, label_differs_seconds, exposed_seconds, exposed_within_min_seconds,
---          exposed_fair_share_seconds, exposed_same_namespace_seconds, exposed_by, end_reason, unknown_reasons
---   quota                        the pod's own quota
+-- columns: those of facts.quota_pod_hour without system, hour_start_at, amount_native, amount_gpus; scheduler, request_gpus,
+--          request_native, delivered_gpu_hours, over_quota_gpu_hours, unknown_reasons
 --   request_native               the same in the resource's own unit
---   held_seconds                 s in which it held it
 --   delivered_gpu_hours          GPU-h that it held
 --   over_quota_gpu_hours         GPU-h of these while it was over quota
 select

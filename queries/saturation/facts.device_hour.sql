@@ -6,27 +6,9 @@
 -- reads:  day.device_run, day.sample_sum, facts.xid_event
 -- params: memory_threshold_ratio
 -- source: day.sample_sum; labels of the device's own series
--- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, inactive_seconds, effective_seconds, ineffective_seconds,
---          busy_seconds, untold_seconds, sample_count, power_seen_seconds, power_joules, power_watts_max, power_limit_watts_max,
---          energy_seen_seconds, energy_joules, energy_sample_count, energy_gap_joules, gpu_util_seen_seconds, gpu_util_ratio_seconds,
---          mem_copy_util_seen_seconds, mem_copy_util_ratio_seconds, fb_used_seen_seconds, fb_used_byte_seconds, fb_used_bytes_max,
---          fb_total_bytes_max, memory_seen_seconds, memory_used_ratio_seconds, memory_used_ratio_max, memory_pressure_seconds,
---          gpu_temp_seen_seconds, gpu_temp_celsius_seconds, gpu_temp_celsius_max, memory_temp_seen_seconds, memory_temp_celsius_seconds,
---          memory_temp_celsius_max, sm_clock_seen_seconds, sm_clock_hertz_seconds, sm_clock_hertz_max, memory_clock_seen_seconds,
---          memory_clock_hertz_seconds, memory_clock_hertz_max, gr_engine_active_seen_seconds, gr_engine_active_ratio_seconds,
---          sm_active_seen_seconds, sm_active_ratio_seconds, sm_active_ratio_max, sm_occupancy_seen_seconds, sm_occupancy_ratio_seconds,
---          tensor_active_seen_seconds, tensor_active_ratio_seconds, fp64_active_seen_seconds, fp64_active_ratio_seconds,
---          fp32_active_seen_seconds, fp32_active_ratio_seconds, fp16_active_seen_seconds, fp16_active_ratio_seconds,
---          dram_active_seen_seconds, dram_active_ratio_seconds, dram_active_ratio_max, pcie_tx_seen_seconds, pcie_tx_bytes,
---          pcie_rx_seen_seconds, pcie_rx_bytes, nvlink_tx_seen_seconds, nvlink_tx_bytes, nvlink_rx_seen_seconds, nvlink_rx_bytes,
---          throttle_seen_seconds, sw_power_cap_seen_seconds, sw_power_cap_seconds, hw_slowdown_seconds, sync_boost_seen_seconds,
---          sync_boost_seconds, sw_thermal_seen_seconds, sw_thermal_seconds, hw_thermal_seen_seconds, hw_thermal_seconds,
---          hw_power_brake_seen_seconds, hw_power_brake_seconds, any_throttle_seconds, power_violation_seen_seconds, power_violation_seconds,
---          power_violation_sample_count, power_violation_gap_seconds, thermal_violation_seen_seconds, thermal_violation_seconds,
---          thermal_violation_sample_count, thermal_violation_gap_seconds, sync_boost_violation_seen_seconds, sync_boost_violation_seconds,
---          sync_boost_violation_sample_count, sync_boost_violation_gap_seconds, board_limit_violation_seen_seconds,
---          board_limit_violation_seconds, board_limit_violation_sample_count, board_limit_violation_gap_seconds, pcie_replay_seen_seconds,
---          pcie_replay_count, pcie_replay_sample_count, pcie_replay_gap_count, xid_seen_seconds, xid_event_count, xid_codes,
+-- columns: those of day.sample_sum without start_at, end_at, is_whole_hour, counter_integral_joules, counter_active_seconds,
+--          counter_active_joules, counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds,
+--          powered_active_joules, powered_unknown_seconds, active_watts_max, power_watts_min; xid_event_count, xid_codes,
 --          memory_threshold_ratio, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- What only energy reads stays behind.
 with part as (

@@ -9,7 +9,6 @@
 -- source: period.figure
 -- columns: those of report.container_saturation without device_uuid, gpu_instance_id; device_count, device_seconds
 --   observed_seconds                    s in which any of its devices was seen while held
---   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
 --   device_seconds                      s in which its devices were seen, added over devices
 --   device_count                        devices and MIG instances that it held
 with part as (
