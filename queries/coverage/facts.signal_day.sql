@@ -15,7 +15,6 @@
 --   unseen_seconds         s in which they were expected, without data at all
 --   lacking_seconds        s in which they were seen and the signal not known
 --   expected_series_count  label sets that these devices' signals have, as most do
---   series_count           label sets that carried it
 --   sample_count           instants that were kept
 --   left_out_count         values left out for that cause; null of another
 --   sibling_count          fewest other signals of a device

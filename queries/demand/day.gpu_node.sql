@@ -9,7 +9,6 @@
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
 --   replica_gpus  GPUs in a unit of the device plugin's whole GPUs: below 1 where it counts replicas; null without accelerators
---   resources     names of its accelerators, as kube-state-metrics writes them
 --   labels        labels by snapshots; null without one
 --   taints        keys of taints that keep pods away, sorted; null without a snapshot
 with exported as (

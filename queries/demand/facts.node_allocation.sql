@@ -16,7 +16,6 @@
 --   whole_count   whole ones of Koordinator's devices among those that are free
 --   largest_part_gpus  largest free part of one of them; null where none is known
 --   gpu_model     model on the node; '' where unknown
---   resources     names of its accelerators, as kube-state-metrics writes them
 --   taints        keys of its taints that keep pods away, sorted; null without a snapshot
 with best as (
     select

@@ -10,7 +10,6 @@
 -- params: since_at, until_at
 -- source: facts.node_allocation; period.pod_wait; Weng et al., Beware of Fragmentation, USENIX ATC 2023
 -- columns: cluster, gpu_model, reason, free_gpu_hours, free_ratio, largest_request_gpus, request_count
---   gpu_model             model; '' where unknown
 --   reason                model, size, share or affinity; unknown where a request has no size or none was seen; fits for what is usable
 --   free_gpu_hours        h x free GPUs, by the share of the requests that meets the reason
 --   free_ratio            the same ÷ all free hours of the model

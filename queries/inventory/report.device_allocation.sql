@@ -17,7 +17,6 @@
 --   observed_seconds       s of them in which the device was seen
 --   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
 --   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
---   memory_used_bytes      mean memory in use
 with step as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
