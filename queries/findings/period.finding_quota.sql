@@ -1,7 +1,7 @@
 -- Findings: quotas with an unmet guarantee, idle borrowed quota, or unused quota.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.pod_wait, facts.quota_hour, facts.quota_pod_hour, period.quota_pod
+-- reads:  facts.pod_wait, facts.quota_hour, facts.quota_pod_hour, period.quota_pod, period.workload_run
 -- params: findings_gpu_hours, idle_ratio, since_at, until_at
 -- source: facts.quota_hour, period.quota_pod
 -- columns:
@@ -14,15 +14,29 @@ with hour as (
     where not is_parent and hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
 ),
 
--- The namespace that a quota concerns: its own, or that of all its pods.
-home as (
+governed as (
     select
         cluster,
         system,
         quota,
-        min(namespace) as namespace
+        namespace
     from facts.quota_pod_hour
     where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    union all
+    select
+        cluster,
+        'kueue' as system,
+        cluster_queue as quota,
+        namespace
+    from period.workload_run
+),
+
+-- The namespace that a quota concerns: its own, or that of all its pods and workloads.
+home as (
+    select
+        * exclude (namespace),
+        min(namespace) as namespace
+    from governed
     group by all
     having min(namespace) = max(namespace)
 ),

@@ -37,16 +37,10 @@ change as (
         cluster,
         system,
         resource,
-        start_at,
-        amount_native::decimal(38, 9) as growth_native
-    from allocatable
-    union all
-    select
-        cluster,
-        system,
-        resource,
-        end_at as start_at,
-        -amount_native::decimal(38, 9) as growth_native
+        unnest([
+            { 'start_at': start_at, 'growth_native': amount_native::decimal(38, 9) },
+            { 'start_at': end_at, 'growth_native': -amount_native::decimal(38, 9) }
+        ], recursive := true)
     from allocatable
 ),
 

@@ -45,17 +45,11 @@ change as (
     select
         cluster,
         system,
-        bound_at as start_at,
-        held_gpus::decimal(38, 9) as growth
+        unnest([
+            { 'start_at': bound_at, 'growth': held_gpus::decimal(38, 9) },
+            { 'start_at': ended_at, 'growth': -held_gpus::decimal(38, 9) }
+        ], recursive := true)
     from outside
-    union all
-    select
-        cluster,
-        system,
-        ended_at as start_at,
-        -held_gpus::decimal(38, 9) as growth
-    from outside
-    where ended_at is not null
 ),
 
 changed as (
@@ -65,6 +59,7 @@ changed as (
         start_at,
         sum(growth) as growth
     from change
+    where start_at is not null
     group by all
     having sum(growth) != 0
 ),
