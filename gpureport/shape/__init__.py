@@ -23,11 +23,11 @@ from gpureport.shape.owners import Seen, label_runs, owner_runs
 from gpureport.shape.physics import believed
 from gpureport.shape.plausible import drop_contradictions
 from gpureport.shape.prepare import Prepared, Tally, prepare
-from gpureport.shape.reading import PLAIN, Reading, exporters, stem, units_told_by
+from gpureport.shape.reading import PLAIN, Reading, exporters, place, units_told_by
 from gpureport.shape.wide import DeviceRows, device_rows
 from gpureport.window import Window
 
-__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "exporters", "reading_of", "shape", "stem"]
+__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "exporters", "reading_of", "shape", "place"]
 
 
 @dataclass(frozen=True)

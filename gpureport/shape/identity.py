@@ -12,7 +12,7 @@ from gpureport.catalog import Catalog, Meaning
 from gpureport.series import Labels
 from gpureport.shape import names
 from gpureport.shape.names import first
-from gpureport.shape.reading import PLAIN, Reading, stem
+from gpureport.shape.reading import PLAIN, Reading, place
 
 
 class DeviceKey(NamedTuple):
@@ -115,7 +115,7 @@ def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
         namespace, container = labels.get("exported_namespace", ""), labels.get("exported_container", "")
         return Workload(namespace, pod, first(labels, names.POD_UID), container)
     pod = first(labels, names.POD)
-    if not pod or stem(pod) in reading.exporters or names.is_exporter(labels, pod):
+    if not pod or place(labels) in reading.exporters or names.is_exporter(labels, pod):
         return NOBODY
     return Workload(first(labels, names.NAMESPACE), pod, first(labels, names.POD_UID), first(labels, names.CONTAINER))
 

@@ -44,8 +44,10 @@ DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_ver
 
 _NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 _EXPORTER = re.compile(
-    r"(dcgm|gpu|device-metrics|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
+    r"(dcgm|gpu|metrics|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
 )
+_GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")
+"""What a DaemonSet or a Deployment appends to its name."""
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
 _PORT = re.compile(r":\d+$")
 _UNPARTITIONED = ("", "na", "n/a")
@@ -65,8 +67,9 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
     uuid = first(labels, UUID)
     if meaning.vendor == "amd":  # whose partitions have a UUID each, and the serial number of their card
         serial = labels.get("serial_number", "")
-        is_partitioned = labels.get("gpu_compute_partition_type", "").lower() not in _UNPARTITIONED
-        return (serial if is_partitioned else uuid) or uuid or serial or _card_of_node(labels)
+        if labels.get("gpu_compute_partition_type", "").lower() in _UNPARTITIONED:
+            return uuid or serial or _card_of_node(labels)
+        return serial or (uuid if instance_id(labels, meaning) == "" else "") or _card_of_node(labels) or uuid
     if meaning.vendor == "aws" and not uuid:  # a core has a number on its instance, and no name of its own
         return f"{labels.get('instance_id') or node_name(labels)}/{labels['neuroncore']}"
     if meaning.vendor in ("nvidia", "") and (found := _NVIDIA_UUID.fullmatch(uuid)):
@@ -75,9 +78,10 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
 
 
 def _card_of_node(labels: Labels) -> str:
-    """In a virtual machine AMD's serial number is empty (device-metrics-exporter): the card's place names it."""
-    card = labels.get("gpu_id", "")
-    return f"{node_name(labels)}/{card}" if card else ""
+    """In a virtual machine AMD's serial number is empty (device-metrics-exporter): the number of its first partition names a card."""
+    card, part = labels.get("gpu_id", ""), labels.get("gpu_partition_id", "")
+    first_part = int(card) - int(part) if card.isdecimal() and part.isdecimal() else -1
+    return f"{node_name(labels)}/{card if first_part < 0 else first_part}" if card else ""
 
 
 def instance_id(labels: Labels, meaning: Meaning) -> str:
@@ -113,5 +117,6 @@ def is_exporter(labels: Labels, pod: str) -> bool:
     container = first(labels, CONTAINER)
     if _EXPORTER.search(pod) or _EXPORTER.search(container) or pod in (labels.get("Hostname"), labels.get("hostname")):
         return True
-    # A PodMonitor's job is its namespace and name.
-    return any(name and pod.startswith(f"{name}-") for name in (labels.get("service"), labels.get("job", "").rpartition("/")[2]))
+    # A PodMonitor's job is its namespace and name; what goes on otherwise than generated names do is a workload's.
+    names = labels.get("service"), labels.get("job", "").rpartition("/")[2]
+    return any(name and pod.startswith(name) and _GENERATED.fullmatch(pod, len(name)) for name in names)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.shape.copies import Points
-from gpureport.shape.spans import GAP_STEPS, StepFallback, Times, Values, hourly_steps, spans
+from gpureport.shape.spans import GAP_STEPS, Flags, StepFallback, Times, Values, hourly_steps, spans
 from gpureport.tables import SIGNAL_BY_NAME
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
 """Growth per second, by unit: a clock is read some ms before or after its time stamp; a link repeats no more packets."""
 _STUCK_MS = 600_000
 _STUCK_JOULES = 10_000.0
+_HOUR_MS = 3_600_000
+_FAR_BELOW = 0.25
+"""Of power's energy of an hour: what changes between two samples makes no such difference."""
+_COARSER = (1e3, 1e6)
+"""How much coarser a unit is than another that the same name had before."""
 _REASONS = ("outlier", "beyond_bound", "backward_step")
 
 
@@ -83,15 +88,40 @@ def believed(points: Points, rate: float, fallback: StepFallback, dropped: Count
     """A counter with its outliers out and the growth marked that it cannot have had; ``power`` is beside energy."""
     from gpureport.shape.loops import is_suspect, judged
 
-    if not is_suspect(points.times_ms, points.values, rate, 0 if power is None else _STUCK_MS, _LEAST * rate):
+    is_slow = is_suspect(points.times_ms, points.values, rate, 0 if power is None else _STUCK_MS, _LEAST * rate)
+    if not is_slow and (power is None or not _far_below(points.times_ms, np.diff(points.values), power).any()):
         return points
     steps, _ = hourly_steps(points.times_ms, fallback)
-    kept, refused, counts = judged(points.times_ms, points.values, steps, rate, 0 if power is None else GAP_STEPS)
+    in_one_unit = _in_one_unit(points, rate, dropped)
+    kept, refused, counts = judged(points.times_ms, in_one_unit, steps, rate, 0 if power is None else GAP_STEPS)
     dropped.update({reason: int(count) for reason, count in zip(_REASONS, counts, strict=True) if count})
-    times, values, refused = points.times_ms[kept], points.values[kept], refused[kept]
+    times, values, refused = points.times_ms[kept], in_one_unit[kept], refused[kept]
     if power is not None and (stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power, fallback)):
         dropped["stuck"] += stuck
     return Points(times, values, points.stale_ms, refused)
+
+
+def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
+    """The values in the finest unit that they have: a name that stays while its unit changes goes on 1,000 times coarser or finer.
+
+    Only where that leaves less that a device cannot do: a unit finer than the name's grows too fast.
+    """
+    before, after = points.values[:-1], points.values[1:]
+    most, power_of_ten = rate * np.diff(points.times_ms), np.zeros(points.count)
+    for coarser in _COARSER:
+        is_up = (0 <= after * coarser - before) & (after * coarser - before <= most) & (before > coarser * most)
+        is_down = (0 <= after - before * coarser) & (after - before * coarser <= most) & (after > coarser * most)
+        power_of_ten[1:] += np.log10(coarser) * np.cumsum(is_up.astype(np.int64) - is_down)
+    scaled = points.values * 10 ** (power_of_ten - power_of_ten.min(initial=0.0))
+
+    def impossible(values: Values) -> int:
+        growth = np.diff(values)
+        return int(((growth < 0) | (growth > most)).sum())
+
+    if impossible(scaled) >= impossible(points.values):
+        return points.values
+    dropped["coarser_unit"] += int((scaled != points.values).sum())
+    return scaled
 
 
 def _refuse_stuck(
@@ -101,7 +131,7 @@ def _refuse_stuck(
 
     What it then catches up with in one step is the energy of that time, which power tells already.
     """
-    watts = power.values[np.maximum(np.searchsorted(power.times_ms, times[:-1], side="right") - 1, 0)]
+    watts = _in_force(power, times)
     growth = np.diff(values)
     is_still = (growth >= 0) & (growth < _LEAST / 1000 * watts * np.diff(times))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
@@ -113,7 +143,23 @@ def _refuse_stuck(
         if end + 1 < times.size and values[end + 1] - values[end] > rate * (times[end + 1] - times[end] + steps[end]):
             refused[end] = values[end + 1] - values[end]
         count += int((~np.isnan(refused[start : end + 1])).sum())
-    return count
+    is_below = _far_below(times, growth, power, np.isnan(refused[:-1]) & (np.diff(times) <= GAP_STEPS * steps[:-1]))
+    refused[:-1][is_below] = 0.0
+    return count + int(is_below.sum())
+
+
+def _in_force(power: Points, times: Times) -> Values:
+    """Power when each but the last of the samples was taken."""
+    return power.values[np.maximum(np.searchsorted(power.times_ms, times[:-1], side="right") - 1, 0)]
+
+
+def _far_below(times: Times, growth: Values, power: Points, is_told: Flags | bool = True) -> Flags:
+    """Which steps are of hours in which a counter tells far less than power, as far as it tells anything."""
+    hours = (times[:-1] - times[0] // _HOUR_MS * _HOUR_MS) // _HOUR_MS if times.size > 1 else times[:0]
+    told = np.bincount(hours, np.where(is_told, growth, 0.0))
+    by_power = np.bincount(hours, np.where(is_told, _in_force(power, times) * np.diff(times) / 1000, 0.0))
+    told_ms = np.bincount(hours, np.where(is_told, np.diff(times), 0))
+    return ((told < _FAR_BELOW * by_power - _STUCK_JOULES) & (told_ms >= _STUCK_MS))[hours] & is_told
 
 
 def power_over(power: Points, step: StepFallback) -> Callable[[int, int], float]:

@@ -22,7 +22,7 @@ class Reading:
     """How the day's series are to be read."""
 
     exporters: frozenset[str] = frozenset()
-    """Stems of the names of exporters' pods: what ``pod`` is where target labels won and the workload is in ``exported_pod``."""
+    """Places of exporters' pods: what ``pod`` is in where target labels won and the workload is in ``exported_pod``."""
     units: Mapping[str, Unit] = field(default_factory=dict)
     """Units of the metrics whose names do not tell; those that are not named are ratios."""
 
@@ -67,10 +67,14 @@ def units_told_by(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
 
 
 def exporters(labels: Iterable[Labels]) -> frozenset[str]:
-    """The stems of the pods beside whose name a series has a workload in ``exported_pod``."""
-    return frozenset(stem(each["pod"]) for each in labels if each.get("exported_pod") and each.get("pod"))
+    """The places of the pods beside whose name a series has a workload in ``exported_pod``."""
+    return frozenset(place(each) for each in labels if each.get("exported_pod") and each.get("pod"))
 
 
-def stem(pod: str) -> str:
-    """A pod's name without what tells it from others of its DaemonSet: one on an idle node stands beside no workload."""
-    return pod.rpartition("-")[0] or pod
+def place(labels: Labels) -> str:
+    """Namespace, container and pod of a scrape's target, without what tells a pod from others of its DaemonSet.
+
+    The exporter's pod on an idle node stands beside no workload; a workload of a like name is elsewhere.
+    """
+    pod = labels.get("pod", "")
+    return "/".join([labels.get("namespace", ""), labels.get("container", ""), pod.rpartition("-")[0] or pod])

@@ -5,7 +5,7 @@
 -- the parts that they take of it, or equal ones where that is not known. Hours are cut where holders change and where the GPU becomes
 -- unusable, so that each interval has one state of all these; activity comes sample by sample (day.sample_sum).
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum
 -- params:
@@ -27,6 +27,15 @@ gpu as (
     where gpu_instance_id = ''
 ),
 
+whole as (
+    select distinct
+        cluster,
+        device_uuid,
+        start_at
+    from day.partition_interval
+    where lower(profile) in ('cpx', 'qpx', 'tpx', 'dpx')
+),
+
 unit as (
     select
         part.* exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
@@ -45,12 +54,15 @@ unit as (
     where not part.is_unsliced
     union all by name
     -- What is left of a partitioned GPU: what its instances do is theirs, so of this only the time is known.
+    -- AMD's modes leave nothing: a partition without series is one that nobody shows (device-metrics-exporter 495).
     select
-        * exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
-        'inactive' as activity,
-        gpu_seconds as seconds
+        gpu.* exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
+        if(whole.device_uuid is null, 'inactive', 'unseen') as activity,
+        gpu.gpu_seconds as seconds
     from gpu
-    where is_unsliced
+    left join whole
+        using (cluster, device_uuid, start_at)
+    where gpu.is_unsliced
 ),
 
 holder as (

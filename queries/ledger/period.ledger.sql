@@ -22,7 +22,7 @@ with lost as (
         day,
         sum(gpu_seconds) as lost_seconds
     from facts.ledger_day
-    where activity = 'unseen' and gpu_instance_id = ''
+    where activity = 'unseen' and gpu_instance_id = '' and not is_unsliced
     group by all
 ),
 
@@ -58,7 +58,7 @@ placed as (
         coalesce(holder_day.cause, '') as label_cause,
         'unseen' as unseen_cause,
         daily.gpu_seconds * if(
-            daily.activity = 'unseen' and daily.gpu_instance_id = '', coalesce(capacity.fit_ratio, 0), 1
+            daily.activity = 'unseen' and daily.gpu_instance_id = '' and not daily.is_unsliced, coalesce(capacity.fit_ratio, 0), 1
         ) as gpu_seconds
     from facts.ledger_day as daily
     left join capacity

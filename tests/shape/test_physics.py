@@ -86,8 +86,20 @@ def fallen(start: float, at: int, by: float) -> list[float]:
         pytest.param([each / 1000 for each in counter(2.6e9)], {"stuck": 60}, id="joules under a name of millijoules"),
         pytest.param(
             [each if number < 30 else each / 1000 for number, each in enumerate(counter(2.6e9))],
-            {"backward_step": 1, "stuck": 30},
+            {"coarser_unit": 31},
             id="from millijoules to joules",
+        ),
+        pytest.param(
+            [each if number >= 30 else each / 1000 for number, each in enumerate(counter(2.6e9))],
+            {"coarser_unit": 30},
+            id="from joules to millijoules",
+        ),
+        # A tenth and a fifth of what power shows all the time: one of the two is wrong, and no board draws so little under load.
+        pytest.param(
+            [MILLI * (2.6e9 + 0.1 * WATTS * STEP * number) for number in range(COUNT)], {"stuck": 60}, id="a tenth of power"
+        ),
+        pytest.param(
+            [MILLI * (2.6e9 + 0.2 * WATTS * STEP * number) for number in range(COUNT)], {"stuck": 60}, id="a fifth of power"
         ),
         pytest.param(
             [0.0 if number in (30, 31) else each for number, each in enumerate(counter(2.6e9))],
@@ -231,6 +243,19 @@ def test_a_violation_counter_grows_no_faster_than_time() -> None:
         grown = [row["power_violation_seconds_increase"] for row in shaped.device_sample.to_pylist()]
         assert sum(value for value in grown if value) == pytest.approx(3 * (COUNT - 1))
         assert dropped(shaped, "power_violation_seconds") == {"outlier": 1}
+
+
+@pytest.mark.parametrize("changes_at", [30, 1, 60])
+@pytest.mark.parametrize("factor", [1e-3, 1e-6])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_violation_counter_whose_unit_changes_goes_on(changes_at: int, factor: float, is_first: bool) -> None:
+    """Nanoseconds, and microseconds and coarser before or after: 0.1 of the time in violation throughout."""
+    values = [5e16 + 0.1e9 * STEP * number for number in range(COUNT)]
+    coarse = [each * (factor if (number < changes_at) == is_first else 1) for number, each in enumerate(values)]
+    shaped = run((gpu("DEV_POWER_VIOLATION"), every(STEP, coarse)))
+    grown = [row["power_violation_seconds_increase"] for row in shaped.device_sample.to_pylist()]
+    assert sum(each or 0 for each in grown) == pytest.approx(0.1 * STEP * (COUNT - 1), rel=1e-5)
+    assert dropped(shaped, "power_violation_seconds") == {"coarser_unit": changes_at if is_first else COUNT - changes_at}
 
 
 def test_a_counter_that_grows_too_fast_all_the_time_is_not_believed() -> None:

@@ -20,6 +20,8 @@ CATALOG = load_catalog()
 DCGM = {"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "job": "dcgm", "instance": "10.0.0.1:9400"}
 BARE = "01234567-89ab-cdef-0123-456789abcdef"
 
+CPX = {"__name__": "gpu_used_vram", "gpu_uuid": BARE, "hostname": "vm1", "serial_number": "", "gpu_compute_partition_type": "cpx"}
+
 
 def shaped(*series: tuple[dict[str, str], list[float]], step_seconds: int = 60, reading: Reading | None = None) -> Shaped:
     """Series that all begin at noon."""
@@ -61,6 +63,10 @@ def signals(found: Shaped) -> dict[tuple[str, str, str], dict[str, Any]]:
             ("s1", "2"),
         ),
         ({"__name__": "gpu_used_vram", "hostname": "vm1", "gpu_id": "0", "gpu_partition_id": "0"}, ("vm1/0", "")),
+        # Without a serial number: partitions are numbered on through a node's cards, 0 to 7 and 8 to 15.
+        (CPX | {"gpu_id": "8", "gpu_partition_id": "0"}, ("vm1/8", "0")),
+        (CPX | {"gpu_id": "15", "gpu_partition_id": "7"}, ("vm1/8", "7")),
+        (CPX | {"gpu_id": "3", "gpu_partition_id": "0", "gpu_compute_partition_type": "spx"}, (BARE, "")),
         ({"__name__": "hw_memory_usage_bytes", "hw_id": "card-1"}, ("card-1", "")),
         ({"__name__": "xpum_memory_used_bytes", "uuid": "u1", "sub_dev": "1"}, ("u1", "1")),
         ({"__name__": "memory_used", "accelerator_id": "GPU-1"}, ("GPU-1", "")),
@@ -86,7 +92,12 @@ def test_a_device_is_known_by_whatever_name_the_exporter_gives_it(labels: dict[s
             ("ns", "p", "", "c"),
         ),
         ({"pod": "nvidia-dcgm-exporter-x7", "namespace": "gpu-operator", "container": "nvidia-dcgm-exporter"}, NOBODY),
-        ({"pod": "metrics-agent-x7", "namespace": "ops", "service": "metrics-agent"}, NOBODY),
+        ({"pod": "metrics-agent-x7k2p", "namespace": "ops", "service": "metrics-agent"}, NOBODY),
+        ({"pod": "metrics-agent-6d5f7b8c9d-x7k2p", "namespace": "ops", "job": "metrics-agent"}, NOBODY),
+        # AMD's operator; its exporter's series of an idle GPU.
+        ({"pod": "default-metrics-exporter-vvvkm", "namespace": "kube-amd-gpu", "job": "gpu-exporter"}, NOBODY),
+        ({"pod": "train-7", "namespace": "ml", "job": "train"}, ("ml", "train-7", "", "")),
+        ({"pod": "train-worker-x7k2p", "namespace": "ml", "service": "train"}, ("ml", "train-worker-x7k2p", "", "")),
         ({"pod": "agent-x7", "Hostname": "agent-x7"}, NOBODY),
     ],
 )
@@ -102,6 +113,14 @@ def test_one_exported_label_in_a_job_says_that_its_bare_pod_labels_are_the_expor
     idle = dcgm("DEV_FB_USED", **own, UUID="GPU-2")
     owners = shaped((held, [1.0, 1, 1]), (idle, [0.0, 0, 0])).owner_label.to_pylist()
     assert [(row["device_uuid"], row["pod"]) for row in owners] == [("GPU-1", "train")]
+
+
+def test_a_workload_of_a_like_name_elsewhere_is_no_exporter() -> None:
+    held = dcgm("DEV_FB_USED", pod="train-5", namespace="ops", container="c", exported_pod="p", exported_namespace="ml")
+    sibling = dcgm("DEV_FB_USED", pod="train-6", namespace="ops", container="c", UUID="GPU-2")
+    workload = dcgm("DEV_FB_USED", pod="train-7", namespace="ml", container="c", UUID="GPU-3", job="honors-labels")
+    owners = shaped(*((each, [1.0, 1, 1]) for each in (held, sibling, workload))).owner_label.to_pylist()
+    assert [(row["device_uuid"], row["pod"]) for row in owners] == [("GPU-1", "p"), ("GPU-3", "train-7")]
 
 
 def test_a_host_label_with_the_exporter_pods_name_gives_way_to_the_node() -> None:

@@ -65,6 +65,15 @@ def test_eight_partitions_are_one_gpu(said: Said) -> None:
     assert hours(said) == {"p": about(2400)}
 
 
+@samples("""
+    gpu_prof_gui_util_percent{serial_number="S1",hostname="n1",gpu_compute_partition_type="dpx",gpu_partition_id="0",$p} 50x39
+""")
+def test_device_metrics_exporter_495_a_partition_that_is_not_shown_is_unknown_and_not_left_over(said: Said) -> None:
+    buckets = {row["bucket"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger")}
+    # Half of the card for 40 minutes; what is not shown of the two hours is unknown.
+    assert buckets == {"active_unmeasured": about(1 / 3), "unknown": about(2 - 1 / 3)}
+
+
 @samples(
     """
     gpu_package_power{$card,gpu_compute_partition_type="cpx",$p} 600x29 _x30

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import product
 
 from gpureport.catalog import ACCELERATOR_METRICS, Catalog
 from gpureport.collect.export.settings import ExportSettings, window_asked
 from gpureport.errors import SourceError
 from gpureport.series import METRIC_LABEL, Labels
-from gpureport.shape import DEVICE_LABELS, device_uuid, exporters, stem
+from gpureport.shape import DEVICE_LABELS, device_uuid, exporters, place
 from gpureport.sources.prometheus import (
     HOST_LABELS,
     Connection,
@@ -150,5 +151,6 @@ def _exporters(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> f
     if "exported_pod" not in seen.names:
         return frozenset()
     bearing = [one_of(METRIC_LABEL, seen.metrics), *settings.scope, Matcher("exported_pod", "!=", "")]
-    pods = labelled.values("pod", bearing)
-    return frozenset(map(stem, pods))
+    namespaces, containers, pods = (labelled.values(name, bearing) for name in ("namespace", "container", "pod"))
+    targets = product(namespaces or [""], containers or [""], pods)
+    return frozenset(place(dict(zip(("namespace", "container", "pod"), each, strict=True))) for each in targets)
