@@ -9,7 +9,8 @@ with capacity as (
         cluster,
         node_name,
         string_agg(distinct gpu_model, ', ' order by gpu_model) filter (where gpu_model != '') as gpu_model,
-        sum(capacity_seconds) / 3600 as capacity_gpu_hours
+        sum(capacity_seconds) / 3600 as capacity_gpu_hours,
+        count(*) over (partition by cluster) as node_count
     from period.capacity
     group by cluster, node_name
 ),
@@ -39,6 +40,18 @@ unseen as (
         bucket in ('unknown', 'allocated_unmeasured', 'free')
         and cause in ('unseen', 'not_exported', 'no_exporter', 'no_driver', 'device_unseen')
     group by cluster, node_name, cause
+),
+
+silent as (
+    select
+        unseen.cluster,
+        unseen.cause,
+        count(*) > 2 and 2 * count(*) > any_value(capacity.node_count) as is_most
+    from unseen
+    inner join capacity
+        using (cluster, node_name)
+    where unseen.gpu_hours >= $findings_gpu_hours and unseen.gpu_hours >= $unseen_ratio * capacity.capacity_gpu_hours
+    group by all
 ),
 
 ambiguous as (
@@ -74,9 +87,11 @@ found as (
     from unseen
     inner join capacity
         using (cluster, node_name)
+    inner join silent
+        using (cluster, cause)
     where unseen.gpu_hours >= $findings_gpu_hours and unseen.gpu_hours >= $unseen_ratio * capacity.capacity_gpu_hours
-    -- A cluster without an exporter is one finding.
-    group by unseen.cluster, unseen.cause, if(unseen.cause = 'unseen', unseen.node_name, '')
+    -- A cluster without an exporter is one finding, and so is one of which most nodes were silent.
+    group by unseen.cluster, unseen.cause, if(unseen.cause = 'unseen' and not silent.is_most, unseen.node_name, '')
     union all by name
     select
         'GR002' as code,

@@ -21,7 +21,7 @@ with reported as (
         if(sample_count > 0, source_metric, '') as metric,
         coalesce(if(cardinality(dropped) > 0, list_sort([
             { 'fewer': -entry.value, 'reason': entry.key }
-            for entry in map_entries(dropped) if entry.key not in ('copy', 'duplicate')
+            for entry in map_entries(dropped) if entry.key not in ('copy', 'duplicate', 'coarser_unit')
         ])[1].reason, null), '') as left_out
     from facts.device_signal
     where day < $until_at and day + interval 1 day > $since_at
