@@ -27,7 +27,7 @@ from gpureport.shape.reading import PLAIN, Reading, exporters, place, units_told
 from gpureport.shape.wide import DeviceRows, device_rows
 from gpureport.window import Window
 
-__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "exporters", "reading_of", "shape", "place"]
+__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "exporters", "place", "reading_of", "shape"]
 
 
 @dataclass(frozen=True)

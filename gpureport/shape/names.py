@@ -46,8 +46,7 @@ _NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})
 _EXPORTER = re.compile(
     r"(dcgm|gpu|metrics|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
 )
-_GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")
-"""What a DaemonSet or a Deployment appends to its name."""
+_GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")  # of a DaemonSet or Deployment
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
 _PORT = re.compile(r":\d+$")
 _UNPARTITIONED = ("", "na", "n/a")
@@ -78,7 +77,7 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
 
 
 def _card_of_node(labels: Labels) -> str:
-    """In a virtual machine AMD's serial number is empty (device-metrics-exporter): the number of its first partition names a card."""
+    """In a virtual machine AMD's serial number is empty (device-metrics-exporter): its first partition's number names a card."""
     card, part = labels.get("gpu_id", ""), labels.get("gpu_partition_id", "")
     first_part = int(card) - int(part) if card.isdecimal() and part.isdecimal() else -1
     return f"{node_name(labels)}/{card if first_part < 0 else first_part}" if card else ""

@@ -30,10 +30,8 @@ _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
 _STUCK_MS = 600_000
 _STUCK_JOULES = 10_000.0
 _HOUR_MS = 3_600_000
-_FAR_BELOW = 0.25
-"""Of power's energy of an hour: what changes between two samples makes no such difference."""
-_COARSER = (1e3, 1e6)
-"""How much coarser a unit is than another that the same name had before."""
+_FAR_BELOW = 0.25  # of power's energy of an hour: what changes between two samples makes no such difference
+_COARSER = (1e3, 1e6)  # a unit than another that the same name had before
 _REASONS = ("outlier", "beyond_bound", "backward_step")
 
 
@@ -102,17 +100,18 @@ def believed(points: Points, rate: float, fallback: StepFallback, dropped: Count
 
 
 def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
-    """The values in the finest unit that they have: a name that stays while its unit changes goes on 1,000 times coarser or finer.
+    """The values in the finest unit that they have: where a unit changes under its name, they go on 1,000 times coarser or finer.
 
     Only where that leaves less that a device cannot do: a unit finer than the name's grows too fast.
     """
     before, after = points.values[:-1], points.values[1:]
     most, power_of_ten = rate * np.diff(points.times_ms), np.zeros(points.count)
     for coarser in _COARSER:
-        is_up = (0 <= after * coarser - before) & (after * coarser - before <= most) & (before > coarser * most)
-        is_down = (0 <= after - before * coarser) & (after - before * coarser <= most) & (after > coarser * most)
+        up, down = after * coarser - before, after - before * coarser
+        is_up = (up >= 0) & (up <= most) & (before > coarser * most)
+        is_down = (down >= 0) & (down <= most) & (after > coarser * most)
         power_of_ten[1:] += np.log10(coarser) * np.cumsum(is_up.astype(np.int64) - is_down)
-    scaled = points.values * 10 ** (power_of_ten - power_of_ten.min(initial=0.0))
+    scaled: Values = points.values * 10 ** (power_of_ten - power_of_ten.min(initial=0.0))
 
     def impossible(values: Values) -> int:
         growth = np.diff(values)

@@ -9,8 +9,8 @@
 -- reads:  facts.device_hour, facts.device_signal, facts.node_day
 -- params: expected_before, since_at
 -- source: first and last samples by facts.device_signal; nodes by facts.node_day; this table of the last day before that has facts
--- columns: cluster, device_uuid, gpu_instance_id, day, node_name, gpu_model, driver_version, last_seen_at, due_from_at, due_until_at,
---          is_gone, silent_hours
+-- columns: cluster, device_uuid, gpu_instance_id, node_name, gpu_model, driver_version, last_seen_at, due_from_at, day, due_until_at, is_gone,
+--          silent_hours
 --   last_seen_at  UTC, last sample, on this day or earlier
 --   due_from_at   UTC, start of the expected time
 --   due_until_at  UTC, end of the expected time
@@ -151,15 +151,8 @@ bounded as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
+    * exclude (day_at, seen_hours, is_known, is_seen, first_at, last_at, gone_at),
     day_at::date as day,
-    node_name,
-    gpu_model,
-    driver_version,
-    last_seen_at,
-    due_from_at,
     coalesce(gone_at, day_at + interval 1 day) as due_until_at,
     gone_at is not null as is_gone,
     list_filter(

@@ -8,9 +8,9 @@
 -- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
 -- params:
 -- source: day.power_interval, facts.power_hour, day.energy_gap
--- columns: cluster, device_uuid, hour_start_at, layout, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, attributed_joules,
---          unattributed_joules, gap_joules, corrected_joules, closing_error_joules, held_idle_joules, reserved_joules, measured_seconds, held_seconds,
---          idle_watts, idle_source, power_watts_min, power_watts_max
+-- columns: cluster, device_uuid, hour_start_at, layout, idle_watts, idle_source, measured_joules, counter_seconds, counter_joules,
+--          integral_joules, idle_joules, held_idle_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,
+--          gap_joules, attributed_joules, unattributed_joules, corrected_joules, closing_error_joules
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
 --   held_seconds          s of them in which somebody held it
@@ -137,30 +137,14 @@ split as (
 )
 
 select
-    split.cluster,
-    split.device_uuid,
-    split.hour_start_at,
-    split.layout,
-    if(split.is_measured, split.all_joules, null) as measured_joules,
-    split.counter_seconds,
-    split.counter_joules,
-    split.integral_joules,
-    split.idle_joules,
-    if(split.is_measured, split.attributed_joules, null) as attributed_joules,
-    if(split.is_measured, split.unattributed_joules, null) as unattributed_joules,
-    split.gap_joules,
-    if(split.is_measured, least(split.refused_joules, split.all_joules), null) as corrected_joules,
-    if(
-        split.is_measured,
-        round(split.all_joules - coalesce(split.idle_joules, 0) - split.attributed_joules - split.unattributed_joules, 6) + 0,
-        null
-    ) as closing_error_joules,
-    split.held_idle_joules,
-    if(split.is_measured, split.reserved_joules, null) as reserved_joules,
-    split.measured_seconds,
-    if(split.measured_seconds is null, null, split.held_seconds) as held_seconds,
-    split.idle_watts,
-    split.idle_source,
-    split.power_watts_min,
-    split.power_watts_max
+    * exclude (free_joules, active_seconds, refused_joules, all_joules, is_measured) replace (
+        if(is_measured, all_joules, null) as measured_joules,
+        if(is_measured, attributed_joules, null) as attributed_joules,
+        if(is_measured, unattributed_joules, null) as unattributed_joules,
+        if(is_measured, reserved_joules, null) as reserved_joules,
+        if(measured_seconds is null, null, held_seconds) as held_seconds
+    ),
+    if(is_measured, least(refused_joules, all_joules), null) as corrected_joules,
+    if(is_measured, round(all_joules - coalesce(idle_joules, 0) - split.attributed_joules - split.unattributed_joules, 6) + 0, null)
+        as closing_error_joules
 from split

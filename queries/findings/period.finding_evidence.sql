@@ -44,14 +44,12 @@ unseen as (
 
 silent as (
     select
-        unseen.cluster,
-        unseen.cause,
-        count(*) > 2 and 2 * count(*) > any_value(capacity.node_count) as is_most
+        *,
+        count(*) over (partition by cluster, cause) as silent_count
     from unseen
     inner join capacity
         using (cluster, node_name)
-    where unseen.gpu_hours >= $findings_gpu_hours and unseen.gpu_hours >= $unseen_ratio * capacity.capacity_gpu_hours
-    group by all
+    where gpu_hours >= $findings_gpu_hours and gpu_hours >= $unseen_ratio * capacity_gpu_hours
 ),
 
 ambiguous as (
@@ -73,25 +71,20 @@ ambiguous as (
 found as (
     select
         'GR001' as code,
-        unseen.cause as detail,
-        unseen.cluster,
-        if(count(*) = 1, any_value(unseen.node_name), '') as node_name,
-        string_agg(distinct capacity.gpu_model, ', ' order by capacity.gpu_model) as gpu_model,
-        sum(unseen.gpu_hours) as gpu_hours,
+        cause as detail,
+        cluster,
+        if(count(*) = 1, any_value(node_name), '') as node_name,
+        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+        sum(gpu_hours) as gpu_hours,
         'high' as confidence,
         format(
-            '{:.1f} of {:.1f} GPU-hours ({:.0f} %) were not seen', sum(unseen.gpu_hours), sum(capacity.capacity_gpu_hours),
-            100 * sum(unseen.gpu_hours) / sum(capacity.capacity_gpu_hours)
+            '{:.1f} of {:.1f} GPU-hours ({:.0f} %) were not seen', sum(silent.gpu_hours), sum(capacity_gpu_hours),
+            100 * sum(silent.gpu_hours) / sum(capacity_gpu_hours)
         ) || if(count(*) = 1, '', format(' on {} nodes', count(*))) as evidence,
-        min(unseen.first_seen_at) as first_seen_at
-    from unseen
-    inner join capacity
-        using (cluster, node_name)
-    inner join silent
-        using (cluster, cause)
-    where unseen.gpu_hours >= $findings_gpu_hours and unseen.gpu_hours >= $unseen_ratio * capacity.capacity_gpu_hours
+        min(silent.first_seen_at) as first_seen_at
+    from silent
     -- A cluster without an exporter is one finding, and so is one of which most nodes were silent.
-    group by unseen.cluster, unseen.cause, if(unseen.cause = 'unseen' and not silent.is_most, unseen.node_name, '')
+    group by cluster, cause, if(cause = 'unseen' and (silent_count < 3 or 2 * silent_count <= node_count), silent.node_name, '')
     union all by name
     select
         'GR002' as code,

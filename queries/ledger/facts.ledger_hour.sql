@@ -10,8 +10,8 @@
 -- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum
 -- params:
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
--- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod,
---          pod_uid, hours_method, gpu_seconds
+-- columns: cluster, device_uuid, hour_start_at, gpu_instance_id, is_unsliced, activity, outage, is_reserved, stranding, namespace, pod, pod_uid,
+--          hours_method, gpu_seconds
 with step as (
     select columns('^(cluster|device_uuid|gpu_instance_id|start_at|(observed|inactive|effective|ineffective|busy|untold)_seconds)$')
     from day.sample_sum
@@ -54,7 +54,7 @@ unit as (
     where not part.is_unsliced
     union all by name
     -- What is left of a partitioned GPU: what its instances do is theirs, so of this only the time is known.
-    -- AMD's modes leave nothing: a partition without series is one that nobody shows (device-metrics-exporter 495).
+    -- AMD's modes leave nothing over: a partition without series is one without data (device-metrics-exporter 495).
     select
         gpu.* exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
         if(whole.device_uuid is null, 'inactive', 'unseen') as activity,
@@ -194,19 +194,7 @@ lost as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    hour_start_at,
-    outage,
-    is_reserved,
-    is_unsliced,
-    stranding,
-    activity,
-    namespace,
-    pod,
-    pod_uid,
-    hours_method,
+    * exclude (fit_ratio, gpu_seconds),
     sum(gpu_seconds) as gpu_seconds
 from seen
 group by all

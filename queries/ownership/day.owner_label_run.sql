@@ -97,8 +97,8 @@ explained as (
         namespace,
         pod,
         container,
-        run_start_at,
-        min(start_at) as from_at
+        run_start_at as start_at,
+        min(matched.start_at) as from_at
     from matched
     group by all
 ),
@@ -107,14 +107,7 @@ unexplained as (
     select run.* replace (least(run.end_at, explained.from_at) as end_at)
     from claimed as run
     left join explained
-        on
-            run.cluster = explained.cluster
-            and run.device_uuid = explained.device_uuid
-            and run.gpu_instance_id = explained.gpu_instance_id
-            and run.namespace = explained.namespace
-            and run.pod = explained.pod
-            and run.container = explained.container
-            and run.start_at = explained.run_start_at
+        using (cluster, device_uuid, gpu_instance_id, namespace, pod, container, start_at)
     where explained.from_at is null or explained.from_at > run.start_at
 ),
 

@@ -183,7 +183,7 @@ def test_hami_before_2_9_names_its_holders_and_not_its_device_plugin(said: Said)
 
 
 @samples("""
-    DCGM_FI_DEV_GPU_UTIL{$gpu,pod="telemetry-x1",exported_pod="p",exported_namespace="ns",exported_container="c"} 50x4 _x4
+    DCGM_FI_DEV_GPU_UTIL{$gpu,pod="telemetry-x1",namespace="ops",exported_pod="p",exported_namespace="ns",exported_container="c"} 50x4 _x4
     DCGM_FI_DEV_GPU_UTIL{$gpu,$p} _x5 50x4
     DCGM_FI_DEV_GPU_UTIL{$other,pod="telemetry-x2",namespace="ops"} 0x9
 """)
