@@ -5,17 +5,8 @@
 -- reads:  facts.device_power_hour
 -- params: since_at, until_at
 -- source: facts.device_power_hour
-<<<<<<< HEAD
 -- columns: those of facts.device_power_hour without hour_start_at, layout, idle_watts, idle_source, power_watts_min, power_watts_max; day,
 --          measured_known_count, idle_known_count
-=======
--- columns: cluster, device_uuid, day, measured_joules, counter_seconds, counter_joules, integral_joules, idle_joules, held_idle_joules,
---          measured_seconds, held_seconds, reserved_joules, gap_joules, attributed_joules, unattributed_joules, corrected_joules,
---          closing_error_joules, measured_known_count, idle_known_count
---   counter_joules        J, growth of the counter where power is known too
---   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
---   held_seconds          s of them in which somebody held it
->>>>>>> 1fd88040 (Fewer column lists; a test's labels are those of one target)
 --   measured_known_count  hours whose energy is known
 with hour as (
     select *
