@@ -60,6 +60,7 @@ _OF_SCHEDULING = (
     "kai_",
 )
 
+RESPELLED = "respelled"
 PUBLISHER_LABEL, PUBLISHER = "publisher", "gpureport"
 """On gauges of ours whose names are OpenCost's: a run that read its own words as OpenCost's would agree with itself."""
 
@@ -95,8 +96,8 @@ class Meaning:
 
     @property
     def is_respelled(self) -> bool:
-        """Whether it stands for another row's metric under the name that OpenMetrics gives a counter."""
-        return self.metric.startswith("DCGM") and self.metric.endswith("_total")
+        """Whether it stands for another row's metric under the name that OpenMetrics or OpenTelemetry gives it."""
+        return self.source == RESPELLED
 
     @property
     def is_device(self) -> bool:
@@ -245,10 +246,13 @@ def load_catalog(
 
 
 def _spellings(meaning: Meaning) -> Iterator[Meaning]:
-    """The row, and for what DCGM declares a counter the row under the name that OpenMetrics and OpenTelemetry give it."""
+    """The row, also as OpenMetrics names what DCGM declares a counter, and as OpenTelemetry does without suffixes of units."""
     yield meaning
     if meaning.kind in ("counter", "rate") and meaning.metric.startswith("DCGM"):
-        yield replace(meaning, metric=f"{meaning.metric}_total")
+        yield replace(meaning, metric=f"{meaning.metric}_total", source=RESPELLED)
+    bare = re.sub("(_(ratio|joules|celsius|hertz|bytes|seconds))?(_total)?$", "", meaning.metric)
+    if meaning.exporter == "opentelemetry-dcgm" and bare != meaning.metric:
+        yield replace(meaning, metric=bare, source=RESPELLED)
 
 
 def _boards() -> tuple[tuple[str, Board], ...]:

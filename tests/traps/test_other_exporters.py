@@ -183,9 +183,9 @@ def test_hami_before_2_9_names_its_holders_and_not_its_device_plugin(said: Said)
 
 
 @samples("""
-    DCGM_FI_DEV_GPU_UTIL{$gpu,pod="telemetry-x1",namespace="ops",exported_pod="p",exported_namespace="ns",exported_container="c"} 50x4 _x4
+    DCGM_FI_DEV_GPU_UTIL{$gpu,pod="t-x1",namespace="ops",exported_pod="p",exported_namespace="ns",exported_container="c"} 50x4 _x4
     DCGM_FI_DEV_GPU_UTIL{$gpu,$p} _x5 50x4
-    DCGM_FI_DEV_GPU_UTIL{$other,pod="telemetry-x2",namespace="ops"} 0x9
+    DCGM_FI_DEV_GPU_UTIL{$other,pod="t-x2",namespace="ops"} 0x9
 """)
 def test_honor_labels_switched_on_within_the_day_loses_no_time(said: Said) -> None:
     assert said.pods() == ["p"]
