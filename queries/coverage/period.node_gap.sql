@@ -2,12 +2,11 @@
 --
 -- A node without any device series counts with its physical devices where a label tells how many there are, else with its
 -- capacity (replicas of a shared device cannot be told apart then); with MIG slices as many as these need at least, and one where
--- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label tells how many there are, or
--- where its exporter shows a GPU only while a container has it.
+-- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label tells how many there are.
 -- Nothing is claimed on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
 --
 -- grain:  cluster, node_name, day, reason
--- reads:  facts.device_signal, facts.node_day, period.device_day
+-- reads:  facts.node_day, period.device_day
 -- params: since_at, until_at
 -- source: kube-state-metrics and looks by facts.node_day; device series by period.device_day
 -- columns:
@@ -23,17 +22,6 @@ with host as (
         count(distinct device_uuid) as device_count
     from period.device_day
     group by all
-),
-
-of_containers as (
-    select
-        cluster,
-        node_name,
-        day
-    from facts.device_signal
-    where source_metric != '' and day < $until_at and day + interval 1 day > $since_at
-    group by all
-    having bool_and(is_of_containers(source_metric))
 ),
 
 -- A node's state may have been read in several parts, each a row.
@@ -88,8 +76,7 @@ silent as (
         node.*,
         coalesce(host.device_count, 0) as seen_count,
         case
-            when host.device_count > 0
-                then coalesce(node.device_count, if(of_containers.day is null, null, node.accelerator_count)) - host.device_count
+            when host.device_count > 0 then node.device_count - host.device_count
             when node.accelerator_count = 0 then coalesce(node.device_count, 1)
             else coalesce(node.device_count, node.device_count_min, if(contains(node.accelerator_resources, '_mig_'), 1, node.accelerator_count))
         end as unseen_count,
@@ -104,8 +91,6 @@ silent as (
     anti join stranger
         using (cluster, day)
     left join host
-        using (cluster, node_name, day)
-    left join of_containers
         using (cluster, node_name, day)
     where node.accelerator_count > 0 or node.hardware_make != ''
 )
@@ -124,10 +109,7 @@ select
     round(unseen_count * (epoch_ms(to_at) - epoch_ms(from_at)) / 1000, 3) as unknown_seconds,
     case
         when seen_count > 0
-            then concat(
-                coalesce(device_count || ' devices by node label or resource slices', accelerator_count || ' by node capacity'),
-                ', ' || seen_count || ' seen'
-            )
+            then device_count || ' devices by node label or resource slices, ' || seen_count || ' seen'
         when accelerator_count > 0
             then concat(
                 accelerator_count, ' ', accelerator_resources,

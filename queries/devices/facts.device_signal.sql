@@ -6,8 +6,8 @@
 -- reads:  lake.device_signal
 -- params:
 -- source: labels and values of the device's series, read by queries/catalog/signal.csv
--- columns: cluster, device_uuid, gpu_instance_id, day, signal, source_metric, exporter, node_name, start_at, end_at, series_count,
---          sample_count, dropped, other_metrics
+-- columns: device_uuid, gpu_instance_id, signal, source_metric, exporter, node_name, start_at, end_at, series_count, sample_count,
+--          dropped, other_metrics, cluster, day
 --   source_metric  metric that served; several are listed
 --   exporter       exporter that prints it
 --   start_at       UTC, first sample that came in the day; the day's start where one came in the minutes before
@@ -16,18 +16,11 @@
 --   sample_count   instants that were kept
 --   other_metrics  metrics that carry the signal too, and were used at most where this one was silent
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    date as day,
-    signal,
-    source_metric,
-    exporter,
-    node_name,
-    start_at::timestamp as start_at,
-    end_at::timestamp as end_at,
-    series_count,
-    sample_count,
-    coalesce(dropped, map_from_entries([])) as dropped,
-    coalesce(other_metrics, []) as other_metrics
+    * exclude (date) replace (
+        start_at::timestamp as start_at,
+        end_at::timestamp as end_at,
+        coalesce(dropped, map_from_entries([])) as dropped,
+        coalesce(other_metrics, []) as other_metrics
+    ),
+    date as day
 from lake.device_signal

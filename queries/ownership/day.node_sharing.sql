@@ -5,7 +5,7 @@
 -- never devices: nothing here is multiplied by them (gpu-operator 684). A node whose label changed within the day shared on that day.
 --
 -- grain:  cluster, node_name
--- reads:  day.kube_series, day.node_snapshot, facts.device_signal, lake.device_label, lake.sample
+-- reads:  day.kube_series, day.node_snapshot, lake.device_label, lake.sample
 -- params:
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
 -- columns:
@@ -81,25 +81,12 @@ device as (
     group by cluster, device_uuid
 ),
 
--- An exporter that shows a GPU only while a container has it does not say how many there are.
-of_containers as (
-    select
-        cluster,
-        device_uuid
-    from facts.device_signal
-    where source_metric != ''
-    group by all
-    having bool_and(is_of_containers(source_metric))
-),
-
 owned as (
     select
         cluster,
         node_name,
         sum(part_count) as owned_count
     from device
-    anti join of_containers
-        using (cluster, device_uuid)
     group by cluster, node_name
 ),
 

@@ -43,7 +43,7 @@ scraped as (
         cluster,
         namespace,
         pod,
-        regexp_replace(labels['instance'], ':\d+$', '') as host
+        regexp_replace(labels['instance'], ':\d+$', '') as pod_ip
     from lake.series
     where device_uuid != '' and pod != '' and labels['instance'] != ''
 ),
@@ -99,7 +99,7 @@ judged as (
         coalesce(requested.has_asked, false) as has_asked,
         -- What requests nothing at all has no row: a DaemonSet's pod is known to, where others' requests are.
         requested.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
-        scraped.host is not null and coalesce(info.pod_ip != info.host_ip, true) as is_scraped
+        scraped.pod_ip is not null and coalesce(info.pod_ip != info.host_ip, true) as is_scraped
     from named
     left join info
         using (cluster, namespace, pod)
@@ -108,11 +108,7 @@ judged as (
     left join collected
         using (cluster)
     left join scraped
-        on
-            named.cluster = scraped.cluster
-            and named.namespace = scraped.namespace
-            and named.pod = scraped.pod
-            and info.pod_ip = scraped.host
+        using (cluster, namespace, pod, pod_ip)
 )
 
 select distinct
