@@ -217,7 +217,7 @@ joined as (
         -- Of several reasons why values were left out the most frequent.
         list_reverse_sort([
             { 'left_out_count': entry.value, 'reason': entry.key } for entry in map_entries(reported.dropped)
-            if entry.key not in ('copy', 'duplicate')
+            if entry.key not in ('copy', 'duplicate', 'coarser_unit')
         ])[1] as left_out,
         coalesce(gpu.sibling_count, 0) as sibling_count,
         coalesce(gpu.profiling_count, 0) as profiling_count,
