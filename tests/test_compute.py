@@ -76,6 +76,15 @@ def told(computed: Lake) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[st
         yield con, report_tables(con, computed, WINDOW, ReportSettings())
 
 
+def test_facts_depend_on_the_settings_that_older_facts_name():
+    """One name more, and no report adds the days of a lake that was computed before."""
+    assert {*ComputeSettings().meaning} == {
+        "saturation.memory_threshold_ratio",
+        "power.idle_watts",
+        *(f"quota {name}" for name in ("gb_per_gpu", "scales_minimums", "monitors_quotas", "k_value", "half_life_hours")),
+    }
+
+
 def test_the_facts_of_a_day_are_written(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     result = compute_day(lake, "c", DAY, ComputeSettings())

@@ -36,6 +36,8 @@ class Rules:
 
 DEFAULT_RULES = Rules()
 """Everything as it is installed."""
+REPLAYED_RULES = ("window_hours",)
+"""Rules that only a replay asks for: facts do not depend on them."""
 
 
 @dataclass(frozen=True)
