@@ -133,7 +133,9 @@ def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path
     days = ", ".join(map(str, imported.days))
     invocation.say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
     for metric, count in imported.nameless.items():
-        invocation.say(f"warning: {count:,} values of {metric} lack the labels that say what they are of: they were left out")
+        invocation.say(
+            f"warning: {count:,} values of {metric} have no label that names their GPU (UUID or the like): they were left out"
+        )
     for line in describe_unread(imported.unread):
         invocation.say(line)
 

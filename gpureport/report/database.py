@@ -80,13 +80,13 @@ def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
     A row's key is its own where a query built the table, and among hours. Other facts of several days may repeat one: all decide.
     """
     queries, found = load(), dict[str, str]()
-    compared = set(compared_tables(queries))
+    read = {*compared_tables(queries), "period.workload"}  # by a later report; by the statements of findings
     rows = con.execute(
         "select table_schema || '.' || table_name, table_type = 'BASE TABLE' from information_schema.tables "
         "where table_catalog = current_database() and table_schema in ('facts', 'period') order by 1"
     ).fetchall()
     for name, is_built in rows:
-        if has_facts or name in compared:
+        if has_facts or name in read:
             grain, columns = queries[name].grain, con.table(name).columns
             is_key = is_built or "hour_start_at" in grain
             found[name] = ", ".join(columns[: 1 + max(map(columns.index, grain))]) if is_key else "all"
