@@ -9,6 +9,7 @@ from datetime import timedelta
 import duckdb
 
 from gpureport.lake import Lake, views
+from gpureport.lake.views import make_way
 from gpureport.query import define_functions
 from gpureport.schedulers.model import Past, Rules
 from gpureport.window import Window, plain
@@ -50,5 +51,5 @@ def past_use(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, rules: 
         for cluster, end_ms, used, offered in hours:
             found[cluster].append(Past(end_ms, used, float(offered)))
     for name in made:
-        con.execute(f"drop view if exists {name}")
+        make_way(con, name)
     return found

@@ -254,3 +254,5 @@ def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):
         told = {row["quota"]: (row["replayed"], row["changed"]) for row in rows if row["figure"] == "delivered_gpu_hours"}
         found[hours] = told
     assert found == {"168": {"x": (2, 0), "y": (2, 4)}, "0": {"x": (2, 2), "y": (2, 2)}}
+    before_all_facts = ["--since", "2026-11-20", "--until", "2026-11-21T01:00:00Z", "--set", "kai.kValue=1", *lake]
+    assert main(["whatif", *before_all_facts], environ={}, now=NOW_OF_RECORDING) == 0
