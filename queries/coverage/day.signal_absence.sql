@@ -15,7 +15,6 @@
 --   unseen_seconds       s in which the device was expected and without data at all
 --   lacking_seconds      s in which the device was seen and the signal not known
 --   source_metric        metric that it was read from; several are listed; '' where none came
---   exporter             exporter that speaks for the device, '' where unknown
 --   device_series_count  label sets that carried a signal of the device, as most did
 --   sample_count         instants that were kept
 --   left_out_count       values left out for the reason that is the cause; null where the cause is another

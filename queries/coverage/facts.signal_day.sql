@@ -20,10 +20,7 @@
 --   sibling_count          fewest other signals of a device
 --   peer_count             GPUs of a model and exporter with the signal, the most
 --   other_count            GPUs of the cluster and exporter with it
---   exporter               exporter that speaks for the devices
 --   source_metrics         metrics that it was read from
---   driver_versions        drivers of the devices
---   gpu_models             models of the devices
 --   left_out_devices       devices of which values were left out for that cause
 --   dropped                reason → values left out
 select

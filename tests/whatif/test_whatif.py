@@ -256,3 +256,11 @@ def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):
     assert found == {"168": {"x": (2, 0), "y": (2, 4)}, "0": {"x": (2, 2), "y": (2, 2)}}
     before_all_facts = ["--since", "2026-11-20", "--until", "2026-11-21T01:00:00Z", "--set", "kai.kValue=1", *lake]
     assert main(["whatif", *before_all_facts], environ={}, now=NOW_OF_RECORDING) == 0
+
+
+def test_several_days_of_kube_state_metrics_are_refused(tmp_path, capsys):
+    lake = ["--lake", str(tmp_path / "lake")]
+    assert main(["simulate", "--gpus", "1", "--days", "2", "--start", "2026-11-19", *lake], {}, NOW_OF_RECORDING) == 0
+    window = ["--since", "2026-11-19", "--until", "2026-11-21", "--set", "kai.kValue=1"]
+    assert main(["whatif", *window, *lake], environ={}, now=NOW_OF_RECORDING) == 2
+    assert "a day at a time" in capsys.readouterr().err
