@@ -67,7 +67,7 @@ def what_if(config: Config, window: Window, question: Question, output: Output, 
     lake, queries = open_lake(config.lake), load()
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         quota_lake(con, lake, queries, window, [question.cluster] if question.cluster else None)
-        if con.execute("select count(distinct date) > 1 from lake.series where scope = 'cluster'").fetchall() == [(True,)]:
+        if con.execute("select count(distinct date) > 1 from lake.series where signal like 'kube_%'").fetchall() == [(True,)]:
             raise UsageError(
                 f"quotas are replayed a day at a time where kube-state-metrics was exported; {window} has several days"
             )
