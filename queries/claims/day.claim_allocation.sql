@@ -77,15 +77,7 @@ numbered as (
 
 step as (
     select
-        cluster,
-        namespace,
-        claim,
-        claim_uid,
-        driver,
-        pool,
-        device,
-        share_id,
-        request,
+        columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
         any_value(subrequest) as subrequest,
         bool_or(is_admin_access) as is_admin_access,
         bool_or(is_extended_resource) as is_extended_resource,

@@ -27,13 +27,7 @@ with reported as (
 -- One instance of a GPU may be named on the board's series too.
 exporter as (
     select
-        cluster,
-        device_uuid,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        claim,
+        columns('^(cluster|device_uuid|namespace|pod|pod_uid|container|claim)$'),
         max(driver) as driver,
         max(pool) as pool,
         if(count(distinct device) = 1, max(device), '') as device

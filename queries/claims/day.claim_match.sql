@@ -33,14 +33,7 @@ with allocatable as (
 -- As the slices said last before the allocation's end, else first after it.
 described as (
     select
-        allocation.cluster,
-        allocation.claim_uid,
-        allocation.driver,
-        allocation.pool,
-        allocation.device,
-        allocation.share_id,
-        allocation.request,
-        allocation.start_at,
+        allocation.* similar to '^(cluster|claim_uid|driver|pool|device|share_id|request|start_at)$',
         arg_max(allocatable, if(allocatable.last_at <= allocation.end_at, 1, -1) * epoch_ms(allocatable.last_at)) as found
     from day.claim_allocation as allocation
     inner join allocatable
@@ -100,12 +93,7 @@ instance as (
 -- Instances come and go, and their ids are used again: what was there while the device was allocated.
 sole as (
     select
-        allocated.cluster,
-        allocated.claim_uid,
-        allocated.device,
-        allocated.share_id,
-        allocated.request,
-        allocated.start_at,
+        allocated.* similar to '^(cluster|claim_uid|device|share_id|request|start_at)$',
         min(run.gpu_instance_id) as gpu_instance_id
     from allocated
     inner join lake.device_label as run

@@ -43,13 +43,7 @@ seen as (
 
 step as (
     select
-        cluster,
-        namespace,
-        claim,
-        claim_uid,
-        consumer_resource,
-        consumer,
-        consumer_uid,
+        columns('^(cluster|namespace|claim|claim_uid|consumer_resource|consumer|consumer_uid)$'),
         min(start_at) as first_at,
         max(last_at) as last_at,
         arg_min_null(previous_at, start_at) as previous_at,

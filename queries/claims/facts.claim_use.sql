@@ -17,20 +17,8 @@ with asked as (
 )
 
 select distinct
-    asked.cluster,
-    asked.namespace,
-    asked.pod,
-    asked.pod_uid,
-    asked.container,
-    allocated.claim,
-    allocated.claim_uid,
-    allocated.driver,
-    allocated.pool,
-    allocated.device,
-    allocated.share_id,
-    allocated.request,
-    allocated.device_uuid,
-    allocated.gpu_instance_id,
+    asked.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
+    allocated.* similar to '^(claim|claim_uid|driver|pool|device|share_id|request|device_uuid|gpu_instance_id)$',
     allocated.matched_by = 'order of instances' as is_ambiguous,
     allocated.is_admin_access,
     greatest(asked.start_at, allocated.start_at) as start_at,
@@ -48,12 +36,7 @@ where
 union all by name
 select
     label.* exclude (driver, pool, device, node_name, profile, gpu_model),
-    allocated.claim_uid,
-    allocated.driver,
-    allocated.pool,
-    allocated.device,
-    allocated.share_id,
-    allocated.request,
+    allocated.* similar to '^(claim_uid|driver|pool|device|share_id|request)$',
     false as is_ambiguous,
     false as is_admin_access,
     null as end_uncertainty_seconds

@@ -123,15 +123,7 @@ container as (
 )
 
 select
-    allocated.cluster,
-    allocated.namespace,
-    allocated.claim,
-    allocated.claim_uid,
-    allocated.driver,
-    allocated.pool,
-    allocated.device,
-    allocated.share_id,
-    allocated.request,
+    allocated.* similar to '^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$',
     hour.allocated_seconds,
     hour.reserved_seconds,
     hour.used_seconds,

@@ -7,11 +7,7 @@
 -- columns:
 --   resources  names of the resources, sorted
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
+    columns('^(cluster|namespace|pod|pod_uid|container)$'),
     list_sort(list(distinct resource)) as resources
 from day.kube_series
 where

@@ -7,13 +7,6 @@
 -- source: day.signal_absence
 -- columns: cluster, device_uuid, gpu_instance_id, day, signal, device_seconds, observed_seconds
 --   observed_seconds  s in which the signal was known
-select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    day,
-    signal,
-    device_seconds,
-    observed_seconds
+select columns('^(cluster|device_uuid|gpu_instance_id|day|signal|device_seconds|observed_seconds)$')
 from day.signal_absence
 where observed_seconds > device_seconds + 0.001

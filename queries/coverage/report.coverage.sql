@@ -28,12 +28,7 @@ with part as (
         observed_seconds,
         unseen_seconds,
         unseen_seconds + lacking_seconds as unknown_seconds,
-        device_count,
-        observed_count,
-        expected_series_count,
-        series_count,
-        source_metrics,
-        dropped
+        columns('^(device_count|observed_count|expected_series_count|series_count|source_metrics|dropped)$')
     from period.signal_day
     union all by name
     select

@@ -88,11 +88,7 @@ wanted as (
 
 step as (
     select
-        cluster,
-        source,
-        resource,
-        wanted_units,
-        cause,
+        columns('^(cluster|source|resource|wanted_units|cause)$'),
         min(start_at) as start_at,
         max(end_at) as end_at
     -- Pods come and go while what is wanted stays: a interval for each of them on every node would be many times as many.

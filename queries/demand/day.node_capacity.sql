@@ -195,11 +195,7 @@ change as (
 
 summed as (
     select
-        cluster,
-        source,
-        node_name,
-        resource,
-        changed_at,
+        columns('^(cluster|source|node_name|resource|changed_at)$'),
         sum(sign * columns(* exclude (cluster, source, node_name, resource, changed_at, sign)))
     from change
     group by all
@@ -219,12 +215,7 @@ running as (
 )
 
 select
-    running.cluster,
-    running.source,
-    running.node_name,
-    running.resource,
-    running.start_at,
-    running.end_at,
+    running.* similar to '^(cluster|source|node_name|resource|start_at|end_at)$',
     running.schedulable::double as schedulable_units,
     -- Sums of shares differ in the last places: a part of a device is not one that is whole.
     greatest(0, if(doubled.resource is null, round(running.schedulable - running.held, 9), floor(running.schedulable - running.held + 1e-9)))::double

@@ -43,11 +43,7 @@ pod_entry as (
     select
         cluster,
         observed_at::timestamp as observed_at,
-        namespace,
-        pod,
-        pod_uid,
-        node_name,
-        phase,
+        columns('^(namespace|pod|pod_uid|node_name|phase)$'),
         case
             when node_name != '' then if(phase = 'Pending', 'bound', 'placed')
             when unschedulable_reason = 'SchedulingGated' then 'gated'

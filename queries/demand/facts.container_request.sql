@@ -15,11 +15,7 @@
 --   end_at     UTC, end of its last run as far as it is known, outside it
 with run as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         min(start_at) as start_at,
         max(end_at) as end_at
     from day.container_run
@@ -48,11 +44,7 @@ entry as (
 -- A pod known from kube-state-metrics alone.
 series as (
     select
-        series.cluster,
-        series.namespace,
-        series.pod,
-        series.pod_uid,
-        series.container,
+        series.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
         name.resource,
         count(*) over (partition by series.cluster, series.pod_uid, name.resource) as container_count
     from day.kube_series as series
@@ -119,11 +111,7 @@ ways as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
+    columns('^(cluster|namespace|pod|pod_uid|container)$'),
     string_agg(distinct way, ', ' order by way) as asked_by,
     coalesce(string_agg(distinct requested, ', ' order by requested) filter (where requested != ''), '') as requested,
     coalesce(string_agg(distinct claim, ', ' order by claim) filter (where claim != ''), '') as claims,

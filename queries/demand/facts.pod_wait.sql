@@ -126,11 +126,7 @@ staged as (
 
 timed as (
     select
-        pod.cluster,
-        pod.namespace,
-        pod.pod,
-        pod.pod_uid,
-        pod.resource,
+        pod.* similar to '^(cluster|namespace|pod|pod_uid|resource)$',
         sized.requested_units,
         case
             when not ends_with(pod.resource, '.deviceclass.resource.k8s.io/devices') then gpu.gpus

@@ -118,11 +118,7 @@ spread as (
 )
 
 select
-    cluster,
-    device_uuid,
-    start_at,
-    end_at,
-    gap_joules,
+    columns('^(cluster|device_uuid|start_at|end_at|gap_joules)$'),
     if(
         is_within_gap or is_silent or is_followed or not has_counter,
         power_joules * coalesce(told_ratio, 1),

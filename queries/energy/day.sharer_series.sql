@@ -55,12 +55,7 @@ pod_of_kepler as (
 ),
 
 pod_of_one_gpu as (
-    select
-        allocated.cluster,
-        allocated.namespace,
-        allocated.pod,
-        allocated.pod_uid,
-        allocated.hour_start_at
+    select allocated.* similar to '^(cluster|namespace|pod|pod_uid|hour_start_at)$'
     from day.allocated_interval as allocated
     semi join pod_of_kepler
         using (cluster, namespace, pod)

@@ -151,12 +151,7 @@ whole as (
 )
 
 select
-    cluster,
-    hour_start_at,
-    namespace,
-    is_held,
-    node_name,
-    gpu_model,
+    columns('^(cluster|hour_start_at|namespace|is_held|node_name|gpu_model)$'),
     case count(distinct energy_method) filter (where energy_joules is not null)
         when 0 then null
         when 1 then min(energy_method) filter (where energy_joules is not null)

@@ -72,15 +72,7 @@ reported as (
     inner join day.power_util as util on allocated.holder_number = util.holder_number
     union all by name
     select
-        allocated.cluster,
-        allocated.namespace,
-        allocated.pod,
-        allocated.pod_uid,
-        allocated.container,
-        allocated.device_uuid,
-        allocated.gpu_instance_id,
-        allocated.hour_start_at,
-        allocated.idle_watts,
+        allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|hour_start_at|idle_watts)$',
         coalesce(allocated.idle_source, 'unknown') as idle_source,
         allocated.hours_method,
         allocated.observed_seconds,

@@ -30,11 +30,7 @@ with reserved as (
 )
 
 select
-    cluster,
-    device_uuid,
-    namespace,
-    claim_uid,
-    hour_start_at,
+    columns('^(cluster|device_uuid|namespace|claim_uid|hour_start_at)$'),
     sum(measured_joules * hours_ratio) as reserved_joules,
     sum(observed_seconds) as reserved_seconds
 from reserved

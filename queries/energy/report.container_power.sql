@@ -109,13 +109,7 @@ judged as (
 )
 
 select
-    figure.cluster,
-    figure.namespace,
-    figure.pod,
-    figure.pod_uid,
-    figure.container,
-    figure.device_uuid,
-    figure.gpu_instance_id,
+    figure.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
     if(judged.above_reason is null, judged.active_joules, null) as active_joules,
     if(judged.above_reason is null, judged.held_joules, null) as held_joules,
     judged.idle_joules,

@@ -136,12 +136,7 @@ judged as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    make,
+    columns('^(cluster|namespace|pod|pod_uid|container|make)$'),
     gpu_model as model,
     device_uuid as id,
     gpu_instance_id,

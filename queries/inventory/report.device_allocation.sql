@@ -139,11 +139,7 @@ unfound_request as (
 
 unfound as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         name as device,
         string_agg(distinct claim, ', ' order by claim) as claims,
         bool_and(is_admin_access) as is_admin_access,

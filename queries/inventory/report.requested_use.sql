@@ -28,12 +28,7 @@ with request as (
 
 matched as (
     select
-        use.cluster,
-        use.namespace,
-        use.pod,
-        use.pod_uid,
-        use.container,
-        use.device_uuid,
+        use.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid)$',
         request.asked_as,
         if(request.container = '', 'pod', 'container') as requested_by,
         request.problem,

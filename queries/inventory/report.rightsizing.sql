@@ -21,17 +21,7 @@
 --   memory_used_bytes_max       largest memory in use
 --   memory_used_ratio_max       the same, of what it and the free memory come to
 select
-    cluster,
-    namespace,
-    workload_kind,
-    workload,
-    container,
-    gpu_model,
-    pod,
-    pod_uid,
-    node_name,
-    device_uuid,
-    pod_count,
+    columns('^(cluster|namespace|workload_kind|workload|container|gpu_model|pod|pod_uid|node_name|device_uuid|pod_count)$'),
     case
         when not is_known then 'unknown'
         when held_gpu_hours < $fit_hours_min then 'too short'

@@ -174,11 +174,7 @@ judged as (
 
 cell as (
     select
-        cluster,
-        wanted_model,
-        size,
-        gpu_model,
-        reason,
+        columns('^(cluster|wanted_model|size|gpu_model|reason)$'),
         sum(free_amount) filter (where is_now) as now_free_gpus,
         sum(free_amount) filter (where not is_now) as free_gpu_hours
     from judged

@@ -147,14 +147,7 @@ sized as (
 )
 
 select
-    sized.cluster,
-    sized.namespace,
-    sized.pod,
-    sized.pod_uid,
-    sized.container,
-    sized.device_type,
-    sized.asked_as,
-    sized.device_count,
+    sized.* similar to '^(cluster|namespace|pod|pod_uid|container|device_type|asked_as|device_count)$',
     sized.all_core_percent as gpu_core_percent,
     sized.memory_bytes as gpu_memory_bytes,
     sized.all_ratio_percent as gpu_memory_ratio_percent,

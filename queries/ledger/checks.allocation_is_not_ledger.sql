@@ -20,11 +20,7 @@ with part as (
     from facts.power_day
     union all by name
     select
-        ledger.cluster,
-        ledger.namespace,
-        ledger.pod,
-        ledger.pod_uid,
-        ledger.day,
+        ledger.* similar to '^(cluster|namespace|pod|pod_uid|day)$',
         0 as allocated_seconds,
         ledger.gpu_seconds as ledger_seconds
     from facts.ledger_day as ledger

@@ -109,13 +109,7 @@ taken as (
     from holder
     union all by name
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at|namespace|pod|pod_uid)$'),
         true as is_reserved,
         sum(coalesce(share_ratio / all_share_ratio, 1 / claim_count)) as hours_ratio,
         case

@@ -64,13 +64,7 @@ best as (
 
 step as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
         source,

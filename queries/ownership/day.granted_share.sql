@@ -34,13 +34,7 @@ group by
     use.claim_uid, use.share_id, use.request
 union all by name
 select
-    use.cluster,
-    use.device_uuid,
-    use.gpu_instance_id,
-    use.namespace,
-    use.pod,
-    use.pod_uid,
-    use.container,
+    use.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$',
     use.pod_uid as grant_key,
     max(least(100, greatest(part.core_percent, part.memory_ratio_percent)))
     filter (where coalesce(part.core_percent, part.memory_ratio_percent) is not null) / 100 as share_ratio,

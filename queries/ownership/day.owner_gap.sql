@@ -35,12 +35,7 @@ absence as (
 
 -- Who else was named on the device meanwhile.
 replaced as (
-    select distinct
-        absence.cluster,
-        absence.device_uuid,
-        absence.gpu_instance_id,
-        absence.start_at,
-        absence.end_at
+    select distinct absence.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$'
     from absence
     inner join day.owner_label_run as other
         using (cluster, device_uuid, gpu_instance_id)
@@ -93,12 +88,7 @@ named_on_node as (
 ),
 
 silence as (
-    select
-        absence.cluster,
-        absence.device_uuid,
-        absence.gpu_instance_id,
-        absence.start_at,
-        absence.end_at
+    select absence.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$'
     from absence
     inner join node
         using (cluster, device_uuid)
@@ -169,13 +159,7 @@ seen as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    namespace,
-    pod,
-    pod_uid,
-    container,
+    columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     any_value(source) as source,

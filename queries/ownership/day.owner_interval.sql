@@ -24,13 +24,7 @@ with labelled as (
 ),
 
 authoritative as (
-    select distinct
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        start_at,
-        end_at
+    select distinct columns('^(cluster|namespace|pod|pod_uid|start_at|end_at)$')
     from day.authoritative_use
 ),
 

@@ -91,12 +91,7 @@ cut as (
 -- Before the first pod that is known by the name: as the labels say.
 explained as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        container,
+        columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|container)$'),
         run_start_at as start_at,
         min(matched.start_at) as from_at
     from matched

@@ -159,11 +159,7 @@ capacity as (
 
 given_out as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at,
-        end_at,
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$'),
         coalesce(max(given_ratio) filter (where key = ''), 0) as whole_ratio,
         whole_ratio + coalesce(max(given_ratio) filter (where key != ''), 0) as granted_ratio,
         bool_or(key = '' and part_ratio = 0 and share_id = '') as has_some_part,
@@ -174,11 +170,7 @@ given_out as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    start_at,
-    end_at,
+    columns('^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$'),
     granted_ratio::double as granted_ratio,
     grants
 from given_out

@@ -28,14 +28,7 @@ with hinted as (
 -- Runs during which somebody else held the same device.
 shared as (
     select
-        run.cluster,
-        run.device_uuid,
-        run.gpu_instance_id,
-        run.namespace,
-        run.pod,
-        run.pod_uid,
-        run.container,
-        run.start_at,
+        run.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at)$',
         bool_or(run.is_absence != other.is_absence) as is_alternating,
         bool_or(list_has_any(run.claims, other.claims)) as is_one_claim
     from hinted as run
@@ -152,13 +145,7 @@ certain as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    namespace,
-    pod,
-    pod_uid,
-    container,
+    columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     string_agg(distinct source, ', ' order by source) as source,

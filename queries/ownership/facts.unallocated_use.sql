@@ -14,11 +14,7 @@
 --   given_devices  UUIDs of those, sorted
 with met as (
     select
-        run.cluster,
-        run.device_uuid,
-        run.gpu_instance_id,
-        run.namespace,
-        run.pod,
+        run.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod)$',
         authoritative.pod_uid,
         run.container,
         run.start_at as run_start_at,

@@ -39,11 +39,7 @@ hour as (
 
 longest as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        start_at,
-        end_at,
+        columns('^(cluster|device_uuid|hour_start_at|start_at|end_at)$'),
         coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), 0) as board_seconds,
         max(observed_seconds) as longest_seconds
     from step

@@ -124,13 +124,7 @@ named as (
 
 hour as (
     select
-        named.cluster,
-        named.namespace,
-        named.pod,
-        named.pod_uid,
-        named.container,
-        named.device_uuid,
-        named.gpu_instance_id,
+        named.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
         line_hour.hour_start_at,
         coalesce(any_value(scope) filter (where signal = 'gpu_util_ratio'), '') as gpu_util_scope,
         coalesce(any_value(metric) filter (where signal = 'gpu_util_ratio'), '') as gpu_util_metric,

@@ -144,12 +144,7 @@ judged as (
 
 fitting as (
     select
-        judged.cluster,
-        judged.namespace,
-        judged.workload_kind,
-        judged.workload,
-        judged.container,
-        judged.gpu_model,
+        judged.* similar to '^(cluster|namespace|workload_kind|workload|container|gpu_model)$',
         arg_max(
             { 'name': profile.profile, 'sm_part': profile.sm_part, 'instance_count': profile.instance_count },
             (profile.instance_count, -profile.sm_part, -profile.memory_part)
@@ -166,12 +161,7 @@ fitting as (
 
 smaller as (
     select
-        judged.cluster,
-        judged.namespace,
-        judged.workload_kind,
-        judged.workload,
-        judged.container,
-        judged.gpu_model,
+        judged.* similar to '^(cluster|namespace|workload_kind|workload|container|gpu_model)$',
         arg_min(other.gpu_model, (other.spec.teraflops, other.spec.memory_bytes, other.gpu_model)) as smaller_model
     from judged
     inner join there as own

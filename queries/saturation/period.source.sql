@@ -73,11 +73,7 @@ of_board as (
 
 reading as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
-        is_own,
+        columns('^(cluster|device_uuid|gpu_instance_id|day|is_own)$'),
         list_sort(list(metric_number)) as metrics
     from (
         select
@@ -154,11 +150,7 @@ subject as (
     union all by name
     select
         'container' as subject,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         '' as device_uuid,
         '' as gpu_instance_id,
         list_sort(list_distinct(flatten(list(sets)))) as sets

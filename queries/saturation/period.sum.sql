@@ -195,11 +195,7 @@ summed as (
         union all by name
         select
             'container' as subject,
-            cluster,
-            namespace,
-            pod,
-            pod_uid,
-            container,
+            columns('^(cluster|namespace|pod|pod_uid|container)$'),
             '' as device_uuid,
             '' as gpu_instance_id,
             sum(columns('_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$')) as "\0",

@@ -104,20 +104,11 @@ found as (
 )
 
 select
-    total.cluster,
-    total.namespace,
-    total.pod,
-    total.pod_uid,
-    total.container,
-    total.observed_seconds,
+    total.* similar to '^(cluster|namespace|pod|pod_uid|container|observed_seconds)$',
     total.observed_seconds / nullif(total.lifetime_seconds, 0) as coverage_ratio,
     total.* similar to '(gpu_usage|gpu_util_ratio|memory_used_ratio|dram_active|sm_active|sm_occupancy|tensor_active)_avg',
     part.* exclude (cluster, namespace, pod, pod_uid, container, device_reasons),
-    total.gpu_device,
-    total.gpu_model,
-    total.node_name,
-    total.sharing_mode,
-    total.sharing_evidence,
+    total.* similar to '^(gpu_device|gpu_model|node_name|sharing_mode|sharing_evidence)$',
     'device' as scope,
     if(total.sharing_mode = 'mig', 'board', 'device') as throttle_scope,
     if(total.sharing_mode = 'mig', 'instance', 'device') as memory_scope,
