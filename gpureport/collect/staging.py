@@ -19,7 +19,7 @@ from gpureport.catalog import Catalog
 from gpureport.errors import LakeError
 from gpureport.lake import Change
 from gpureport.series import Labels, SeriesBatch
-from gpureport.shape import Reading, Tally, device_uuid, exporters, reading_of, shape
+from gpureport.shape import Reading, Tally, device_uuid, reading_of, shape, told_by
 from gpureport.shape.known import series_id
 from gpureport.sources.provenance import add_tallies
 from gpureport.window import DAY_MS, Window
@@ -143,9 +143,9 @@ class DayWriter:
 
     def write(self, day: date) -> Mapping[str, Tally]:
         """Stage a day's tables; once more where its values show that a metric was read in the wrong unit (DCGM 4.6)."""
-        assumed = Reading(exporters([labels for source in self._sources for labels in source.labels(day)]))
+        assumed = told_by(labels for source in self._sources for labels in source.labels(day))
         tallies = self._shaped(day, assumed)
-        reading = reading_of(tallies, assumed.exporters)
+        reading = reading_of(tallies, assumed)
         return tallies if reading == assumed else self._shaped(day, reading)
 
     def _shaped(self, day: date, reading: Reading) -> Mapping[str, Tally]:

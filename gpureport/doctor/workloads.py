@@ -15,7 +15,7 @@ from gpureport.doctor.findings import Finding
 from gpureport.series import Labels
 from gpureport.shape import names
 from gpureport.shape.identity import Identity, identify
-from gpureport.shape.reading import Reading, exporters
+from gpureport.shape.reading import told_by
 
 NAMING = ("dcgm-exporter", "device-metrics-exporter", "xpum", "gke-device-plugin", "cadvisor")
 """Exporters that can name the workload on a device's series; the others never do."""
@@ -49,7 +49,7 @@ class Habits:
 
 def habits(labels: Sequence[Labels], catalog: Catalog) -> Habits:
     """Read the label sets; those that name no device are left out."""
-    reading = Reading(exporters(labels))
+    reading = told_by(labels)
     read = (identify(each, catalog, reading) for each in labels)
     return Habits(tuple(each for each in read if each is not None))
 

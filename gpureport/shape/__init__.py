@@ -23,11 +23,11 @@ from gpureport.shape.owners import Seen, label_runs, owner_runs
 from gpureport.shape.physics import believed
 from gpureport.shape.plausible import drop_contradictions
 from gpureport.shape.prepare import Prepared, Tally, prepare
-from gpureport.shape.reading import PLAIN, Reading, exporters, place, units_told_by
+from gpureport.shape.reading import PLAIN, Reading, place, told_by, units_told_by
 from gpureport.shape.wide import DeviceRows, device_rows
 from gpureport.window import Window
 
-__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "exporters", "place", "reading_of", "shape"]
+__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "place", "reading_of", "shape", "told_by"]
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
     )
 
 
-def reading_of(tallies: Mapping[str, Tally], pods: frozenset[str]) -> Reading:
+def reading_of(tallies: Mapping[str, Tally], pods: Reading) -> Reading:
     """How the day must be read, by what a first shaping of all its series showed."""
-    return Reading(pods, units_told_by({metric: tally.unit for metric, tally in tallies.items()}))
+    return replace(pods, units=units_told_by({metric: tally.unit for metric, tally in tallies.items()}))
 
 
 def _device_rows(signals: DeviceSignals, window: Window) -> DeviceRows | None:

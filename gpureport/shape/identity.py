@@ -115,7 +115,9 @@ def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
         namespace, container = labels.get("exported_namespace", ""), labels.get("exported_container", "")
         return Workload(namespace, pod, first(labels, names.POD_UID), container)
     pod = first(labels, names.POD)
-    if not pod or place(labels) in reading.exporters or names.is_exporter(labels, pod):
+    if not pod or place(labels) in reading.exporters:
+        return NOBODY
+    if pod not in reading.requesting and names.is_exporter(labels, pod, labels.get("job", "") in reading.honoring):
         return NOBODY
     return Workload(first(labels, names.NAMESPACE), pod, first(labels, names.POD_UID), first(labels, names.CONTAINER))
 

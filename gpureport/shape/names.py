@@ -111,11 +111,14 @@ def scraped_host(labels: Labels) -> str:
     return _PORT.sub("", labels.get("instance", ""))
 
 
-def is_exporter(labels: Labels, pod: str) -> bool:
-    """Whether the pod named is the exporter's own: target labels that won over the exporter's (dcgm-exporter 27, 85, 144)."""
+def is_exporter(labels: Labels, pod: str, is_honored: bool = False) -> bool:
+    """Whether the pod named is the exporter's own: target labels that won over the exporter's (dcgm-exporter 27, 85, 144).
+
+    A name like the job's is no sign of it where the job's labels are honored.
+    """
     container = first(labels, CONTAINER)
     if _EXPORTER.search(pod) or _EXPORTER.search(container) or pod in (labels.get("Hostname"), labels.get("hostname")):
         return True
     # A PodMonitor's job is its namespace and name; what goes on otherwise than generated names do is a workload's.
     names = labels.get("service"), labels.get("job", "").rpartition("/")[2]
-    return any(name and pod.startswith(name) and _GENERATED.fullmatch(pod, len(name)) for name in names)
+    return not is_honored and any(name and pod.startswith(name) and _GENERATED.fullmatch(pod, len(name)) for name in names)

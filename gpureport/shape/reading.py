@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from gpureport.series import Labels
+from gpureport.series import METRIC_LABEL, Labels
+from gpureport.shape.names import DEVICE_LABELS, first
 from gpureport.shape.spans import Values
 
 Unit = Literal["ratio", "percent", "unclear"]
+
+REQUESTS = ("kube_pod_container_resource_requests", "kube_pod_resourceclaim_info")
+NOT_EXTENDED = "cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods"
 
 LARGEST_PERCENT = 100.0
 """Larger values are garbage in either unit (DCGM 199) and tell nothing of it."""
@@ -23,6 +28,10 @@ class Reading:
 
     exporters: frozenset[str] = frozenset()
     """Places of exporters' pods: what ``pod`` is in where target labels won and the workload is in ``exported_pod``."""
+    requesting: frozenset[str] = frozenset()
+    """Pods that request an extended resource, and so are no exporters."""
+    honoring: frozenset[str] = frozenset()
+    """Jobs in which devices' series may have no pod: a target's label would be on all, so what is there is a workload."""
     units: Mapping[str, Unit] = field(default_factory=dict)
     """Units of the metrics whose names do not tell; those that are not named are ratios."""
 
@@ -66,9 +75,19 @@ def units_told_by(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
     return {metric: found.unit for metric, found in sorted(evidence.items()) if found.unit != "ratio"}
 
 
-def exporters(labels: Iterable[Labels]) -> frozenset[str]:
-    """The places of the pods beside whose name a series has a workload in ``exported_pod``."""
-    return frozenset(place(each) for each in labels if each.get("exported_pod") and each.get("pod"))
+def told_by(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
+    """What all series of a day tell of pods: those beside whose name one has a workload in ``exported_pod`` are exporters."""
+    exporters, requesting, honoring = set(before.exporters), set(before.requesting), set(before.honoring)
+    for each in labels:
+        pod, exported = each.get("pod", ""), each.get("exported_pod", "")
+        if pod and exported:
+            exporters.add(place(each))
+        if each.get(METRIC_LABEL) in REQUESTS:
+            if not re.fullmatch(NOT_EXTENDED, each.get("resource", "")):
+                requesting |= {pod, exported} - {""}
+        elif not pod and each.get("job") and first(each, DEVICE_LABELS):
+            honoring.add(each["job"])
+    return Reading(frozenset(exporters), requesting=frozenset(requesting), honoring=frozenset(honoring))
 
 
 def place(labels: Labels) -> str:

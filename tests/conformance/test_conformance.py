@@ -12,7 +12,7 @@ from documents.conformance import CORPUS, series_of
 
 from gpureport.catalog import load_catalog
 from gpureport.series import SeriesBatch
-from gpureport.shape import Reading, exporters, reading_of, shape
+from gpureport.shape import reading_of, shape, told_by
 from gpureport.window import Window
 
 DAY = Window.of_day(date(2026, 11, 20))
@@ -38,8 +38,8 @@ def found(folder: Path) -> Facts:
         times_ms=np.tile(SCRAPES, len(series)),
         values=np.repeat([value for _, value in series], SCRAPES.size),
     )
-    first = shape(batch, CATALOG, DAY, reading=Reading(exporters(batch.labels)))
-    shaped = shape(batch, CATALOG, DAY, reading=reading_of(first.tallies, exporters(batch.labels)))
+    first = shape(batch, CATALOG, DAY, reading=told_by(batch.labels))
+    shaped = shape(batch, CATALOG, DAY, reading=reading_of(first.tallies, told_by(batch.labels)))
     signals = [name for name in shaped.device_sample.column_names[7:] if not name.startswith(("xid_event", "is_"))]
     facts: Facts = set()
     for row in shaped.device_sample.to_pylist():

@@ -10,7 +10,7 @@ import pytest
 
 from gpureport.catalog import load_catalog
 from gpureport.series import SeriesBatch
-from gpureport.shape import Reading, Shaped, exporters, reading_of, shape
+from gpureport.shape import PLAIN, Reading, Shaped, reading_of, shape, told_by
 from gpureport.shape.identity import NOBODY, DeviceKey, identify
 from gpureport.window import Window
 
@@ -32,7 +32,7 @@ def shaped(*series: tuple[dict[str, str], list[float]], step_seconds: int = 60, 
         times_ms=np.concatenate([NOON_MS + 1000 * step_seconds * np.arange(length) for length in lengths]).astype(np.int64),
         values=np.array([value for _, values in series for value in values], np.float64),
     )
-    return shape(batch, CATALOG, DAY, reading=reading or Reading(exporters(batch.labels)))
+    return shape(batch, CATALOG, DAY, reading=reading or told_by(batch.labels))
 
 
 def dcgm(metric: str, **labels: str) -> dict[str, str]:
@@ -205,7 +205,7 @@ def test_a_share_that_may_be_percent_is_decided_by_the_day(
     values: list[float], read: list[float], dropped: dict[str, int]
 ) -> None:
     series = (dcgm("DEV_GPU_UTIL_RATIO"), values)
-    found = shaped(series, reading=reading_of(shaped(series).tallies, frozenset()))
+    found = shaped(series, reading=reading_of(shaped(series).tallies, PLAIN))
     told = [value for value in found.device_sample["gpu_util_ratio"].to_pylist() if value is not None]
     assert told == pytest.approx(read)
     assert signals(found)["GPU-1", "", "gpu_util_ratio"]["dropped"] == dropped

@@ -176,6 +176,31 @@ def test_a_pod_monitors_job_names_the_exporter_behind_its_namespace(said: Said) 
     assert said.pods() == []
 
 
+@samples(
+    """
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$train} 50x9
+    DCGM_FI_DEV_GPU_UTIL{$other,$train} 50x9
+    kube_pod_container_resource_requests{namespace="ns",pod="train-x7k2p",container="c",resource="nvidia_com_gpu",job="ksm"} 2x9
+    """.replace("$gpu", 'UUID="GPU-a",gpu="0",Hostname="n1"')
+    .replace("$other", 'UUID="GPU-b",gpu="1",Hostname="n1"')
+    .replace("$train", 'namespace="ns",pod="train-x7k2p",container="c",job="train",instance="10.0.0.1:9400"'),
+    is_alone=True,
+)
+def test_a_pod_that_requests_gpus_is_no_exporter_though_it_is_named_like_the_job(said: Said) -> None:
+    assert said.pods() == ["train-x7k2p"] * 2
+
+
+@samples(
+    """
+    DCGM_FI_DEV_GPU_UTIL{$gpu,namespace="ns",pod="train-x7k2p",container="c",job="train",instance="10.0.0.1:9400"} 50x9
+    DCGM_FI_DEV_GPU_UTIL{$other,job="train",instance="10.0.0.2:9400"} 0x9
+    """.replace("$gpu", 'UUID="GPU-a",gpu="0",Hostname="n1"').replace("$other", 'UUID="GPU-b",gpu="0",Hostname="n2"'),
+    is_alone=True,
+)
+def test_a_pod_label_that_not_all_of_a_jobs_devices_have_is_no_targets(said: Said) -> None:
+    assert said.pods() == ["train-x7k2p"]
+
+
 @samples('DCGM_FI_DEV_GPU_UTIL{$gpu,namespace="ns",pod="gpu-exporter-bench-0",container="train"} 80x9')
 def test_a_workload_with_exporter_in_its_name_is_a_workload(said: Said) -> None:
     assert said.pods() == ["gpu-exporter-bench-0"]

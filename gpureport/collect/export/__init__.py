@@ -95,7 +95,7 @@ class _Export:
 
     def by(self, plan: Plan, day: date) -> Exported:
         """Fetch a plan's groups, put the day in place; _SplitDeviceError, and nothing changed, where a device was in two."""
-        fetch = _Fetch(self.settings, self.server, day, Reading(plan.exporters))
+        fetch = _Fetch(self.settings, self.server, day, plan.reading)
         held = held_sample_count(self.lake, self.settings.cluster, day) if self.only_if_grown else -1
         workers = Processes(self.settings.prometheus.max_concurrency)
         groups = list(enumerate(plan.groups))
@@ -189,7 +189,7 @@ class _Fetch:
 def _read_right(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_Done]]) -> list[_Done]:
     """Every group's outcome; once more where the whole day shows that a metric was read in the wrong unit (DCGM 4.6)."""
     done = all_groups(fetch)
-    reading = reading_of(add_tallies(each.tallies for each in done), fetch.reading.exporters)
+    reading = reading_of(add_tallies(each.tallies for each in done), fetch.reading)
     return done if reading == fetch.reading else all_groups(replace(fetch, reading=reading))
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from itertools import product
+from itertools import chain, product
 
 from gpureport.catalog import ACCELERATOR_METRICS, Catalog
 from gpureport.collect.export.settings import ExportSettings, window_asked
 from gpureport.errors import SourceError
 from gpureport.series import METRIC_LABEL, Labels
-from gpureport.shape import DEVICE_LABELS, device_uuid, exporters, place
+from gpureport.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, place, told_by
+from gpureport.shape.reading import NOT_EXTENDED, REQUESTS
 from gpureport.sources.prometheus import (
     HOST_LABELS,
     Connection,
@@ -44,7 +45,7 @@ class Plan:
     """Groups to fetch, and what else their labels tell."""
 
     groups: list[Group]
-    exporters: frozenset[str]
+    reading: Reading
     warnings: tuple[str, ...] = ()
     unread: Mapping[str, int] = field(default_factory=dict)
 
@@ -73,7 +74,7 @@ def plan_from_glimpse(connection: Connection, server: Server, settings: ExportSe
         if seen is None:
             return None
         groups = _groups(connection, settings, seen.outline, seen.example, day)
-        return Plan(groups, _exporters(labelled, seen, settings))
+        return Plan(groups, _reading(labelled, seen, settings))
     except NoApiError:
         raise
     except SourceError:
@@ -85,19 +86,19 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
 
     NoSeriesError where there are none of the catalog's on the day.
     """
-    outline, pods, said = Outline(device_labels(settings.catalog)), set[str](), list[str]()
+    outline, reading, said = Outline(device_labels(settings.catalog)), PLAIN, list[str]()
     example: Labels | None = None
     for series, warnings in _listed(connection, settings, settings.catalog.asked, day):
         example = example or next(iter(series), None)
         outline.add(series, _device_of(settings.catalog))
-        pods |= exporters(series)
+        reading = told_by(series, reading)
         said += [warning for warning in warnings if warning not in said]
     if example is None:
         raise NoSeriesError(
             f"{connection.url} holds no series of the catalog for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )
-    return Plan(_groups(connection, settings, outline, example, day), frozenset(pods), tuple(said))
+    return Plan(_groups(connection, settings, outline, example, day), reading, tuple(said))
 
 
 def _listed(
@@ -146,11 +147,22 @@ def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
     return device_of
 
 
-def _exporters(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> frozenset[str]:
-    """As ``exporters`` tells it of all series."""
-    if "exported_pod" not in seen.names:
-        return frozenset()
-    bearing = [one_of(METRIC_LABEL, seen.metrics), *settings.scope, Matcher("exported_pod", "!=", "")]
-    namespaces, containers, pods = (labelled.values(name, bearing) for name in ("namespace", "container", "pod"))
-    targets = product(namespaces or [""], containers or [""], pods)
-    return frozenset(place(dict(zip(("namespace", "container", "pod"), each, strict=True))) for each in targets)
+def _reading(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> Reading:
+    """As ``told_by`` tells it of all series."""
+    if "pod" not in seen.names:
+        return PLAIN
+    every = [one_of(METRIC_LABEL, seen.metrics), *settings.scope]
+    requests = [one_of(METRIC_LABEL, REQUESTS), *settings.scope, Matcher("resource", "!~", NOT_EXTENDED)]
+    own = [[*every, Matcher("pod", "=", ""), Matcher(label, "!=", "")] for label in DEVICE_LABELS if label in seen.names]
+    asking = [labelled.values("pod", requests)]
+    targets: Iterable[tuple[str, ...]] = ()
+    if "exported_pod" in seen.names:
+        bearing = [*every, Matcher("exported_pod", "!=", "")]
+        namespaces, containers, pods = (labelled.values(name, bearing) for name in ("namespace", "container", "pod"))
+        targets = product(namespaces or [""], containers or [""], pods)
+        asking.append(labelled.values("exported_pod", requests))
+    return Reading(
+        frozenset(place(dict(zip(("namespace", "container", "pod"), each, strict=True))) for each in targets),
+        requesting=frozenset(chain(*asking)),
+        honoring=frozenset(chain(*(labelled.values("job", each) for each in own))),
+    )
