@@ -10,29 +10,27 @@
 -- params: memory_threshold_ratio
 -- source: DCGM fields by queries/catalog/signal.csv; NVML clock event reasons for the bits (0x1, 0x2 and 0x100 are no throttling)
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at, is_whole_hour, observed_seconds, inactive_seconds,
---          effective_seconds, ineffective_seconds, busy_seconds, untold_seconds, sample_count, power_seen_seconds, power_joules,
---          power_watts_max, power_limit_watts_max, energy_seen_seconds, energy_joules, energy_sample_count, energy_gap_joules,
---          counter_integral_joules, counter_active_seconds, counter_active_joules, counter_unknown_seconds, begun_joules, powered_seconds,
---          powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds, active_watts_max, power_watts_min,
---          gpu_util_seen_seconds, gpu_util_ratio_seconds, mem_copy_util_seen_seconds, mem_copy_util_ratio_seconds, fb_used_seen_seconds,
---          fb_used_byte_seconds, fb_used_bytes_max, fb_total_bytes_max, memory_seen_seconds, memory_used_ratio_seconds,
---          memory_used_ratio_max, memory_pressure_seconds, gpu_temp_seen_seconds, gpu_temp_celsius_seconds, gpu_temp_celsius_max,
---          memory_temp_seen_seconds, memory_temp_celsius_seconds, memory_temp_celsius_max, sm_clock_seen_seconds, sm_clock_hertz_seconds,
---          sm_clock_hertz_max, memory_clock_seen_seconds, memory_clock_hertz_seconds, memory_clock_hertz_max, gr_engine_active_seen_seconds,
---          gr_engine_active_ratio_seconds, sm_active_seen_seconds, sm_active_ratio_seconds, sm_active_ratio_max, sm_occupancy_seen_seconds,
---          sm_occupancy_ratio_seconds, tensor_active_seen_seconds, tensor_active_ratio_seconds, fp64_active_seen_seconds,
---          fp64_active_ratio_seconds, fp32_active_seen_seconds, fp32_active_ratio_seconds, fp16_active_seen_seconds,
---          fp16_active_ratio_seconds, dram_active_seen_seconds, dram_active_ratio_seconds, dram_active_ratio_max, pcie_tx_seen_seconds,
---          pcie_tx_bytes, pcie_rx_seen_seconds, pcie_rx_bytes, nvlink_tx_seen_seconds, nvlink_tx_bytes, nvlink_rx_seen_seconds,
---          nvlink_rx_bytes, throttle_seen_seconds, sw_power_cap_seen_seconds, sw_power_cap_seconds, hw_slowdown_seconds,
---          sync_boost_seen_seconds, sync_boost_seconds, sw_thermal_seen_seconds, sw_thermal_seconds, hw_thermal_seen_seconds,
---          hw_thermal_seconds, hw_power_brake_seen_seconds, hw_power_brake_seconds, any_throttle_seconds, power_violation_seen_seconds,
---          power_violation_seconds, power_violation_sample_count, power_violation_gap_seconds, thermal_violation_seen_seconds,
---          thermal_violation_seconds, thermal_violation_sample_count, thermal_violation_gap_seconds, sync_boost_violation_seen_seconds,
---          sync_boost_violation_seconds, sync_boost_violation_sample_count, sync_boost_violation_gap_seconds,
---          board_limit_violation_seen_seconds, board_limit_violation_seconds, board_limit_violation_sample_count,
---          board_limit_violation_gap_seconds, pcie_replay_seen_seconds, pcie_replay_count, pcie_replay_sample_count, pcie_replay_gap_count,
---          xid_seen_seconds
+--          effective_seconds, ineffective_seconds, busy_seconds, untold_seconds, sample_count, power_seen_seconds, fb_used_seen_seconds,
+--          xid_seen_seconds, memory_seen_seconds, throttle_seen_seconds, sm_clock_seen_seconds, memory_clock_seen_seconds, gpu_temp_seen_seconds,
+--          memory_temp_seen_seconds, pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds,
+--          gpu_util_seen_seconds, mem_copy_util_seen_seconds, gr_engine_active_seen_seconds, sm_active_seen_seconds, sm_occupancy_seen_seconds,
+--          tensor_active_seen_seconds, fp64_active_seen_seconds, fp32_active_seen_seconds, fp16_active_seen_seconds, dram_active_seen_seconds,
+--          gpu_util_ratio_seconds, mem_copy_util_ratio_seconds, gr_engine_active_ratio_seconds, sm_active_ratio_seconds, sm_occupancy_ratio_seconds,
+--          tensor_active_ratio_seconds, fp64_active_ratio_seconds, fp32_active_ratio_seconds, fp16_active_ratio_seconds, dram_active_ratio_seconds,
+--          sm_clock_hertz_seconds, memory_clock_hertz_seconds, gpu_temp_celsius_seconds, memory_temp_celsius_seconds, memory_used_ratio_seconds,
+--          pcie_tx_bytes, pcie_rx_bytes, nvlink_tx_bytes, nvlink_rx_bytes, fb_used_byte_seconds, power_joules, energy_seen_seconds,
+--          power_violation_seen_seconds, thermal_violation_seen_seconds, sync_boost_violation_seen_seconds, board_limit_violation_seen_seconds,
+--          pcie_replay_seen_seconds, energy_joules, power_violation_seconds, thermal_violation_seconds, sync_boost_violation_seconds,
+--          board_limit_violation_seconds, pcie_replay_count, energy_sample_count, power_violation_sample_count, thermal_violation_sample_count,
+--          sync_boost_violation_sample_count, board_limit_violation_sample_count, pcie_replay_sample_count, energy_gap_joules,
+--          power_violation_gap_seconds, thermal_violation_gap_seconds, sync_boost_violation_gap_seconds, board_limit_violation_gap_seconds,
+--          pcie_replay_gap_count, power_watts_max, power_limit_watts_max, fb_used_bytes_max, sm_clock_hertz_max, memory_clock_hertz_max,
+--          gpu_temp_celsius_max, memory_temp_celsius_max, sm_active_ratio_max, dram_active_ratio_max, memory_used_ratio_max, fb_total_bytes_max,
+--          power_watts_min, memory_pressure_seconds, any_throttle_seconds, hw_slowdown_seconds, sw_power_cap_seen_seconds, sync_boost_seen_seconds,
+--          sw_thermal_seen_seconds, hw_thermal_seen_seconds, hw_power_brake_seen_seconds, sw_power_cap_seconds, sync_boost_seconds,
+--          sw_thermal_seconds, hw_thermal_seconds, hw_power_brake_seconds, counter_integral_joules, counter_active_seconds, counter_active_joules,
+--          counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules,
+--          powered_unknown_seconds, active_watts_max
 --   end_at                   UTC, end of the last row's interval, outside it; the hour's where nothing is cut
 --   is_whole_hour            the hour has no change of owners
 --   counter_integral_joules  J, power over energy_seen_seconds
@@ -67,7 +65,7 @@ timed as (
                 then fb_used_bytes / (fb_used_bytes + fb_free_bytes)
         end as memory_used_ratio,
         -- A negative mask is no mask.
-        case when throttle_reasons >= 0 then throttle_reasons end as reasons,
+        case when throttle_reasons >= 0 then throttle_reasons end as throttle_mask,
         -- 0: not active, 1: and half of the SMs at work, 2: and fewer, 3: and not known how many.
         case is_active(
             gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio, pcie_tx_bytes_per_second, pcie_rx_bytes_per_second
@@ -113,6 +111,7 @@ placed as (
     from reached
 )
 
+-- A sum of each signal that a pattern names, named after the signal.
 select
     any_value(cluster) as cluster,
     device_uuid,
@@ -128,14 +127,39 @@ select
     sum(case when activity = 3 then held_ms end) / 1000 as busy_seconds,
     sum(case when activity is null then held_ms end) / 1000 as untold_seconds,
     count(*) - sum(is_carried::integer)::bigint as sample_count,
-    sum(case when power_watts is not null then held_ms end) / 1000 as power_seen_seconds,
+    sum(case when columns('^(power|throttle|xid)_(?:watts|mask|code)$|^(fb_used)_bytes$|^(memory)_used_ratio$') is not null then held_ms end) / 1000
+        as "\1\2\3_seen_seconds",
+    sum(case when columns('^((?:gpu|memory)_temp|(?:sm|memory)_clock|(?:pcie|nvlink)_[tr]x)_(?:celsius|hertz|bytes_per_second)$') is not null then held_ms end)
+    / 1000 as "\1_seen_seconds",
+    sum(case when columns('^((?:gpu|mem_copy)_util|(?:gr_engine|sm|tensor|fp\d\d|dram)_active|sm_occupancy)_ratio$') is not null then held_ms end) / 1000
+        as "\1_seen_seconds",
+    sum(columns('^((?:gpu|mem_copy)_util|(?:gr_engine|sm|tensor|fp\d\d|dram)_active|sm_occupancy)_ratio$') * held_ms) / 1000 as "\0_seconds",
+    sum(columns('^memory_used_ratio$|_(celsius|hertz)$') * held_seconds) as "\0_seconds",
+    sum(columns('^((?:pcie|nvlink)_[tr]x_bytes)_per_second$') * held_seconds) as "\1",
+    sum(fb_used_bytes * held_seconds) as fb_used_byte_seconds,
     sum(power_watts * held_ms) / 1000 as power_joules,
-    max(power_watts)::double as power_watts_max,
-    max(power_limit_watts)::double as power_limit_watts_max,
-    sum(case when energy_joules_increase is not null then held_ms end) / 1000 as energy_seen_seconds,
-    sum(energy_joules_increase)::double as energy_joules,
-    nullif(count(energy_joules), 0) as energy_sample_count,
-    sum(energy_joules_gap_increase) as energy_gap_joules,
+    -- Counters: growth to the next sample, samples, and growth over gaps and resets.
+    sum(case when columns('^(\w+)_(joules|seconds|count)_increase$') is not null then held_ms end) / 1000 as "\1_seen_seconds",
+    sum(columns('^(\w+_(?:joules|seconds|count))_increase$'))::double as "\1",
+    nullif(count(columns('^(energy|\w+_violation|pcie_replay)_(joules|seconds|count)$')), 0) as "\1_sample_count",
+    sum(columns('^(\w+)_(joules|seconds|count)_gap_increase$')) as "\1_gap_\2",
+    max(columns('^(power|power_limit)_watts$|^(fb_used_bytes|memory_used_ratio)$|_(celsius|hertz)$|^(sm|dram)_active_ratio$'))::double as "\0_max",
+    max(coalesce(fb_total_bytes, fb_used_bytes + fb_free_bytes + fb_reserved_bytes)) as fb_total_bytes_max,
+    min(power_watts)::double as power_watts_min,
+    sum(held_ms * (memory_used_ratio >= $memory_threshold_ratio)::integer) / 1000 as memory_pressure_seconds,
+    sum(held_ms * (throttle_mask & 252 != 0)::integer) / 1000 as any_throttle_seconds,
+    sum(held_ms * (throttle_mask & 8 != 0)::integer) / 1000 as hw_slowdown_seconds,
+    -- By its own counter where there is one, else by the bits.
+    coalesce(
+        sum(case when columns('^(sw_power_cap|sync_boost|sw_thermal|hw_thermal|hw_power_brake)_active_ratio$') is not null then held_ms end),
+        sum(case when throttle_mask is not null then held_ms end)
+    ) / 1000 as "\1_seen_seconds",
+    coalesce(sum(sw_power_cap_active_ratio * held_ms), sum(held_ms * (throttle_mask & 4 != 0)::integer)) / 1000 as sw_power_cap_seconds,
+    coalesce(sum(sync_boost_active_ratio * held_ms), sum(held_ms * (throttle_mask & 16 != 0)::integer)) / 1000 as sync_boost_seconds,
+    coalesce(sum(sw_thermal_active_ratio * held_ms), sum(held_ms * (throttle_mask & 32 != 0)::integer)) / 1000 as sw_thermal_seconds,
+    coalesce(sum(hw_thermal_active_ratio * held_ms), sum(held_ms * (throttle_mask & 64 != 0)::integer)) / 1000 as hw_thermal_seconds,
+    coalesce(sum(hw_power_brake_active_ratio * held_ms), sum(held_ms * (throttle_mask & 128 != 0)::integer)) / 1000 as hw_power_brake_seconds,
+    -- Of energy: by the counter where it tells, or should, else by power.
     sum(case when energy_joules_increase is not null then power_watts * held_ms end)::double / 1000 as counter_integral_joules,
     sum(case when activity is distinct from 0 and energy_joules_increase is not null then held_ms end) / 1000 as counter_active_seconds,
     sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
@@ -151,120 +175,6 @@ select
     sum(case when activity is distinct from 0 and power_only_watts is not null then held_ms end) / 1000 as powered_active_seconds,
     sum(case when activity is distinct from 0 then power_only_watts * held_ms end)::double / 1000 as powered_active_joules,
     sum(case when activity is null and power_only_watts is not null then held_ms end) / 1000 as powered_unknown_seconds,
-    max(case when activity is distinct from 0 then power_watts end)::double as active_watts_max,
-    min(power_watts)::double as power_watts_min,
-    sum(case when gpu_util_ratio is not null then held_ms end) / 1000 as gpu_util_seen_seconds,
-    sum(gpu_util_ratio * held_ms) / 1000 as gpu_util_ratio_seconds,
-    sum(case when mem_copy_util_ratio is not null then held_ms end) / 1000 as mem_copy_util_seen_seconds,
-    sum(mem_copy_util_ratio * held_ms) / 1000 as mem_copy_util_ratio_seconds,
-    sum(case when fb_used_bytes is not null then held_ms end) / 1000 as fb_used_seen_seconds,
-    sum(fb_used_bytes * held_seconds) as fb_used_byte_seconds,
-    max(fb_used_bytes) as fb_used_bytes_max,
-    max(coalesce(fb_total_bytes, fb_used_bytes + fb_free_bytes + fb_reserved_bytes)) as fb_total_bytes_max,
-    sum(case when memory_used_ratio is not null then held_ms end) / 1000 as memory_seen_seconds,
-    sum(memory_used_ratio * held_seconds) as memory_used_ratio_seconds,
-    max(memory_used_ratio) as memory_used_ratio_max,
-    if(
-        count(memory_used_ratio) > 0,
-        coalesce(sum(case when memory_used_ratio >= $memory_threshold_ratio then held_ms end), 0),
-        null
-    ) / 1000 as memory_pressure_seconds,
-    sum(case when gpu_temp_celsius is not null then held_ms end) / 1000 as gpu_temp_seen_seconds,
-    sum(gpu_temp_celsius * held_seconds) as gpu_temp_celsius_seconds,
-    max(gpu_temp_celsius) as gpu_temp_celsius_max,
-    sum(case when memory_temp_celsius is not null then held_ms end) / 1000 as memory_temp_seen_seconds,
-    sum(memory_temp_celsius * held_seconds) as memory_temp_celsius_seconds,
-    max(memory_temp_celsius) as memory_temp_celsius_max,
-    sum(case when sm_clock_hertz is not null then held_ms end) / 1000 as sm_clock_seen_seconds,
-    sum(sm_clock_hertz * held_seconds) as sm_clock_hertz_seconds,
-    max(sm_clock_hertz) as sm_clock_hertz_max,
-    sum(case when memory_clock_hertz is not null then held_ms end) / 1000 as memory_clock_seen_seconds,
-    sum(memory_clock_hertz * held_seconds) as memory_clock_hertz_seconds,
-    max(memory_clock_hertz) as memory_clock_hertz_max,
-    sum(case when gr_engine_active_ratio is not null then held_ms end) / 1000 as gr_engine_active_seen_seconds,
-    sum(gr_engine_active_ratio * held_ms) / 1000 as gr_engine_active_ratio_seconds,
-    sum(case when sm_active_ratio is not null then held_ms end) / 1000 as sm_active_seen_seconds,
-    sum(sm_active_ratio * held_ms) / 1000 as sm_active_ratio_seconds,
-    max(sm_active_ratio)::double as sm_active_ratio_max,
-    sum(case when sm_occupancy_ratio is not null then held_ms end) / 1000 as sm_occupancy_seen_seconds,
-    sum(sm_occupancy_ratio * held_ms) / 1000 as sm_occupancy_ratio_seconds,
-    sum(case when tensor_active_ratio is not null then held_ms end) / 1000 as tensor_active_seen_seconds,
-    sum(tensor_active_ratio * held_ms) / 1000 as tensor_active_ratio_seconds,
-    sum(case when fp64_active_ratio is not null then held_ms end) / 1000 as fp64_active_seen_seconds,
-    sum(fp64_active_ratio * held_ms) / 1000 as fp64_active_ratio_seconds,
-    sum(case when fp32_active_ratio is not null then held_ms end) / 1000 as fp32_active_seen_seconds,
-    sum(fp32_active_ratio * held_ms) / 1000 as fp32_active_ratio_seconds,
-    sum(case when fp16_active_ratio is not null then held_ms end) / 1000 as fp16_active_seen_seconds,
-    sum(fp16_active_ratio * held_ms) / 1000 as fp16_active_ratio_seconds,
-    sum(case when dram_active_ratio is not null then held_ms end) / 1000 as dram_active_seen_seconds,
-    sum(dram_active_ratio * held_ms) / 1000 as dram_active_ratio_seconds,
-    max(dram_active_ratio)::double as dram_active_ratio_max,
-    sum(case when pcie_tx_bytes_per_second is not null then held_ms end) / 1000 as pcie_tx_seen_seconds,
-    sum(pcie_tx_bytes_per_second * held_seconds) as pcie_tx_bytes,
-    sum(case when pcie_rx_bytes_per_second is not null then held_ms end) / 1000 as pcie_rx_seen_seconds,
-    sum(pcie_rx_bytes_per_second * held_seconds) as pcie_rx_bytes,
-    sum(case when nvlink_tx_bytes_per_second is not null then held_ms end) / 1000 as nvlink_tx_seen_seconds,
-    sum(nvlink_tx_bytes_per_second * held_seconds) as nvlink_tx_bytes,
-    sum(case when nvlink_rx_bytes_per_second is not null then held_ms end) / 1000 as nvlink_rx_seen_seconds,
-    sum(nvlink_rx_bytes_per_second * held_seconds) as nvlink_rx_bytes,
-    sum(case when reasons is not null then held_ms end) / 1000 as throttle_seen_seconds,
-    coalesce(
-        sum(case when sw_power_cap_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
-    ) / 1000 as sw_power_cap_seen_seconds,
-    coalesce(
-        sum(sw_power_cap_active_ratio * held_ms),
-        if(count(reasons) > 0, coalesce(sum(case when reasons & 4 != 0 then held_ms end), 0), null)
-    ) / 1000 as sw_power_cap_seconds,
-    if(count(reasons) > 0, coalesce(sum(case when reasons & 8 != 0 then held_ms end), 0), null) / 1000 as hw_slowdown_seconds,
-    coalesce(
-        sum(case when sync_boost_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
-    ) / 1000 as sync_boost_seen_seconds,
-    coalesce(
-        sum(sync_boost_active_ratio * held_ms),
-        if(count(reasons) > 0, coalesce(sum(case when reasons & 16 != 0 then held_ms end), 0), null)
-    ) / 1000 as sync_boost_seconds,
-    coalesce(
-        sum(case when sw_thermal_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
-    ) / 1000 as sw_thermal_seen_seconds,
-    coalesce(
-        sum(sw_thermal_active_ratio * held_ms),
-        if(count(reasons) > 0, coalesce(sum(case when reasons & 32 != 0 then held_ms end), 0), null)
-    ) / 1000 as sw_thermal_seconds,
-    coalesce(
-        sum(case when hw_thermal_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
-    ) / 1000 as hw_thermal_seen_seconds,
-    coalesce(
-        sum(hw_thermal_active_ratio * held_ms),
-        if(count(reasons) > 0, coalesce(sum(case when reasons & 64 != 0 then held_ms end), 0), null)
-    ) / 1000 as hw_thermal_seconds,
-    coalesce(
-        sum(case when hw_power_brake_active_ratio is not null then held_ms end), sum(case when reasons is not null then held_ms end)
-    ) / 1000 as hw_power_brake_seen_seconds,
-    coalesce(
-        sum(hw_power_brake_active_ratio * held_ms),
-        if(count(reasons) > 0, coalesce(sum(case when reasons & 128 != 0 then held_ms end), 0), null)
-    ) / 1000 as hw_power_brake_seconds,
-    if(count(reasons) > 0, coalesce(sum(case when reasons & 252 != 0 then held_ms end), 0), null) / 1000 as any_throttle_seconds,
-    sum(case when power_violation_seconds_increase is not null then held_ms end) / 1000 as power_violation_seen_seconds,
-    sum(power_violation_seconds_increase) as power_violation_seconds,
-    nullif(count(power_violation_seconds), 0) as power_violation_sample_count,
-    sum(power_violation_seconds_gap_increase) as power_violation_gap_seconds,
-    sum(case when thermal_violation_seconds_increase is not null then held_ms end) / 1000 as thermal_violation_seen_seconds,
-    sum(thermal_violation_seconds_increase) as thermal_violation_seconds,
-    nullif(count(thermal_violation_seconds), 0) as thermal_violation_sample_count,
-    sum(thermal_violation_seconds_gap_increase) as thermal_violation_gap_seconds,
-    sum(case when sync_boost_violation_seconds_increase is not null then held_ms end) / 1000 as sync_boost_violation_seen_seconds,
-    sum(sync_boost_violation_seconds_increase) as sync_boost_violation_seconds,
-    nullif(count(sync_boost_violation_seconds), 0) as sync_boost_violation_sample_count,
-    sum(sync_boost_violation_seconds_gap_increase) as sync_boost_violation_gap_seconds,
-    sum(case when board_limit_violation_seconds_increase is not null then held_ms end) / 1000 as board_limit_violation_seen_seconds,
-    sum(board_limit_violation_seconds_increase) as board_limit_violation_seconds,
-    nullif(count(board_limit_violation_seconds), 0) as board_limit_violation_sample_count,
-    sum(board_limit_violation_seconds_gap_increase) as board_limit_violation_gap_seconds,
-    sum(case when pcie_replay_count_increase is not null then held_ms end) / 1000 as pcie_replay_seen_seconds,
-    sum(pcie_replay_count_increase) as pcie_replay_count,
-    nullif(count(pcie_replay_count), 0) as pcie_replay_sample_count,
-    sum(pcie_replay_count_gap_increase) as pcie_replay_gap_count,
-    sum(case when xid_code is not null then held_ms end) / 1000 as xid_seen_seconds
+    max(case when activity is distinct from 0 then power_watts end)::double as active_watts_max
 from placed
 group by device_uuid, gpu_instance_id, start_at
