@@ -46,6 +46,9 @@ class Thresholds(Section):
         le=1,
         description="share of a GPU's time in which it may be active while no pod is named, because labels lag behind their pod",
     )
+    counter_difference_ratio: Ratio = Field(
+        0.2, description="share by which a GPU's energy counter and its power over the same time may differ"
+    )
     busy_ratio: Ratio = Field(
         0.8, description="mean engine activity or GPU utilization at which low SM activity counts as ineffective"
     )

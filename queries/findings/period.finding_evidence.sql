@@ -1,9 +1,9 @@
 -- Findings: weak evidence, such as nodes without data, unnamed holders, signals that cannot be right, effectiveness not measured.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.ownership, period.capacity, period.ledger, period.signal_day
--- params: findings_gpu_hours, since_at, unseen_ratio, until_at
--- source: period.ledger, period.capacity, period.signal_day, facts.ownership
+-- reads:  facts.device_power_day, facts.ownership, period.capacity, period.ledger, period.signal_day
+-- params: counter_difference_ratio, findings_gpu_hours, observed_seconds_min, since_at, unseen_ratio, until_at
+-- source: period.ledger, period.capacity, period.signal_day, facts.ownership, facts.device_power_day
 with capacity as (
     select
         cluster,
@@ -68,6 +68,30 @@ ambiguous as (
     group by cluster, namespace, pod, pod_uid
 ),
 
+place as (
+    select distinct
+        cluster,
+        device_uuid,
+        gpu_model
+    from period.capacity
+),
+
+disputed as (
+    select
+        power.cluster,
+        power.device_uuid,
+        place.gpu_model,
+        sum(power.counter_joules) / nullif(sum(power.integral_joules), 0) as counter_ratio
+    from facts.device_power_day as power
+    inner join place
+        using (cluster, device_uuid)
+    group by all
+    having
+        sum(power.counter_seconds) >= $observed_seconds_min
+        and abs(sum(power.counter_joules) - sum(power.integral_joules))
+        > $counter_difference_ratio * greatest(sum(power.counter_joules), sum(power.integral_joules))
+),
+
 found as (
     select
         'GR001' as code,
@@ -122,6 +146,20 @@ found as (
     from period.signal_day
     where cause in ('dead', 'out_of_range', 'over_total', 'ambiguous_unit')
     group by cluster, signal
+    union all by name
+    select
+        'GR004' as code,
+        gpu_model as detail,
+        cluster,
+        gpu_model,
+        'medium' as confidence,
+        format(
+            'the energy counter grew by {:.2f}{} times the energy of the measured power on {} GPU{}', min(counter_ratio),
+            if(count(*) = 1, '', format(' to {:.2f}', max(counter_ratio))), count(*), if(count(*) = 1, '', 's')
+        ) as evidence,
+        $since_at::timestamp as first_seen_at
+    from disputed
+    group by cluster, gpu_model
     union all by name
     select
         'GR005' as code,

@@ -269,3 +269,21 @@ def test_power_of_a_megawatt_is_none(said: Said) -> None:
 @samples("DCGM_FI_DEV_POWER_VIOLATION{$gpu,$p} 1000000000000+6000000000x9 0 1066000000000+6000000000x9")
 def test_a_violation_counter_that_reads_0_once_is_no_violation(said: Said) -> None:
     assert said.container()["power_violation_ratio"] == about(0.1)
+
+
+@samples(
+    """
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x59
+    DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$gpu,$p} 0+36000000x59
+    DCGM_FI_DEV_POWER_USAGE{$other,$p} 300x59
+    DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{$other,$p} 0+9000000x59
+    """.replace("$gpu", 'UUID="GPU-a",Hostname="n1",modelName="NVIDIA H100 80GB HBM3"').replace(
+        "$other", 'UUID="GPU-b",Hostname="n1"'
+    ),
+    is_alone=True,
+)
+def test_a_counter_of_twice_or_half_the_power_is_a_finding_and_its_energy_the_counters(said: Said) -> None:
+    # 59 steps of 60 s: 600 W x 3,540 s and 150 W x 3,540 s, where 300 W were measured.
+    assert [said.device(uuid)["energy_joules"] for uuid in ("GPU-a", "GPU-b")] == [about(2_124_000), about(531_000)]
+    found = {row["gpu_model"]: row["evidence"] for row in said.rows("report.finding") if row["code"] == "GR004"}
+    assert [text.partition(" times")[0].rpartition(" ")[2] for _, text in sorted(found.items())] == ["0.50", "2.00"]
