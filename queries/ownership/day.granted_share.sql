@@ -1,15 +1,71 @@
 -- Share of a GPU or MIG instance that each container was given, where Kubernetes says so: a row per grant.
 --
 -- Of a resource claim the part that it takes (day.claim_share), all of a device that it has whole; of Koordinator's grants the larger of
--- computing power and memory. A grant is a claim's or a pod's: containers of one grant have it together. Replicas of a shared device
--- name no part, and are no rows.
+-- computing power and memory; of HAMi's and Volcano's the same, memory by the limit that HAMi shows, of the limits' sum where the GPU's is
+-- unknown. A grant is a claim's, a pod's or HAMi's container's: containers of one grant have it together. Replicas of a shared device name
+-- no part, and are no rows.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, grant_key
--- reads:  day.authoritative_use, day.device_grant, facts.claim_device, facts.claim_use
+-- reads:  day.authoritative_use, day.device_grant, facts.claim_device, facts.claim_use, facts.container_request, facts.ownership,
+--          lake.device_sample, lake.sample, lake.series
 -- params:
--- source: facts.claim_device, facts.claim_use; day.device_grant, day.authoritative_use
+-- source: facts.claim_device, facts.claim_use; day.device_grant, day.authoritative_use; hami_vgpu_memory_limit_bytes, requests of gpucores and gpumem
 -- columns:
---   grant_key    the claim's uid, share and request, or the pod's uid
+--   grant_key    the claim's uid, share and request, the pod's uid, or namespace, pod and container
+with limited as (
+    select
+        series.* similar to '^(cluster|device_uuid|namespace|pod|container)$',
+        max(sample.value) as memory_bytes
+    from lake.series
+    inner join lake.sample
+        using (cluster, series_id)
+    where series.scope = 'pod' and series.signal = 'fb_total_bytes' and series.device_uuid != ''
+    group by all
+),
+
+requested as (
+    select
+        *,
+        try_cast(regexp_extract(requested, '(gpu|vgpu-)cores=(\d+)', 2) as double) / 100 as core_ratio,
+        try_cast(regexp_extract(requested, '(gpumem|vgpu-memory)-percentage=(\d+)', 2) as double) / 100 as memory_ratio,
+        try_cast(regexp_extract(requested, '(gpumem|vgpu-memory)=(\d+)', 2) as double) * 1024 * 1024 as memory_bytes
+    from facts.container_request
+    where regexp_matches(requested, 'gpu(cores|mem|-cores|-memory)')
+),
+
+hami as (
+    select
+        owner.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$',
+        max(greatest(requested.core_ratio, requested.memory_ratio)) as share_ratio,
+        max(coalesce(limited.memory_bytes, requested.memory_bytes)) as memory_bytes,
+        min(owner.start_at) as start_at,
+        max(owner.end_at) as end_at
+    from facts.ownership as owner
+    left join limited
+        using (cluster, device_uuid, namespace, pod, container)
+    left join requested
+        on
+            owner.cluster = requested.cluster
+            and owner.namespace = requested.namespace
+            and owner.pod = requested.pod
+            and owner.container = requested.container
+            and (owner.pod_uid = requested.pod_uid or owner.pod_uid = '')
+    where owner.gpu_instance_id = '' and (limited.pod is not null or requested.pod is not null)
+    group by all
+),
+
+memory as (
+    select
+        cluster,
+        device_uuid,
+        max(fb_total_bytes)::double as total_bytes
+    from lake.device_sample
+    semi join hami
+        using (cluster, device_uuid)
+    where gpu_instance_id = ''
+    group by all
+)
+
 select
     use.cluster,
     use.device_uuid,
@@ -47,3 +103,14 @@ where
     use.device_uuid = part.device_id
     and use.source = 'koordinator' and use.gpu_instance_id = '' and part.device_type = 'gpu'
 group by use.cluster, use.device_uuid, use.gpu_instance_id, use.namespace, use.pod, use.pod_uid, use.container
+union all by name
+select
+    hami.* exclude (share_ratio, memory_bytes),
+    concat_ws('/', hami.namespace, hami.pod, hami.container) as grant_key,
+    nullif(least(1, greatest(
+        hami.share_ratio,
+        hami.memory_bytes / coalesce(memory.total_bytes, sum(hami.memory_bytes) over (partition by hami.cluster, hami.device_uuid))
+    )), 0) as share_ratio
+from hami
+left join memory
+    using (cluster, device_uuid)
