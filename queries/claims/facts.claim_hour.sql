@@ -38,7 +38,7 @@ change as (
             || generate_series(first_hour_at + interval 1 hour, end_at, interval 1 hour)
         ) as cut_at
     from allocation
-    union
+    union by name
     select
         cluster,
         driver,
@@ -46,7 +46,7 @@ change as (
         device,
         unnest([start_at, end_at]) as cut_at
     from facts.claim_use
-    union
+    union by name
     select
         allocation.cluster,
         allocation.driver,

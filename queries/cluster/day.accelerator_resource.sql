@@ -27,12 +27,12 @@ written as (
         resource as written_as
     from day.kube_series
     where resource != ''
-    union
+    union by name
     select
         cluster,
         unnest(map_keys(allocatable)) as written_as
     from lake.node
-    union
+    union by name
     select
         cluster,
         unnest(names) as written_as

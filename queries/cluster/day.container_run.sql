@@ -26,7 +26,7 @@ reported as (
         pod_uid
     from lake.pod_device
     where pod_uid != ''
-    union
+    union by name
     select distinct
         pod.cluster,
         pod.pod_uid

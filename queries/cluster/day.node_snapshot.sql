@@ -140,7 +140,7 @@ named as (
         node_name,
         day
     from listed
-    union
+    union by name
     select
         cluster,
         node_name,

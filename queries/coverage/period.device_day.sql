@@ -53,7 +53,7 @@ known as (
         cluster,
         day
     from due
-    union
+    union by name
     select
         cluster,
         day

@@ -114,13 +114,13 @@ edge as (
         claim_uid,
         unnest([turn.first, turn.last + 1]) as look_number
     from claim_turn
-    union
+    union by name
     select
         cluster,
         claim_uid,
         unnest([turn.first, turn.last + 1]) as look_number
     from device_turn
-    union
+    union by name
     select
         claim_turn.cluster,
         claim_turn.claim_uid,

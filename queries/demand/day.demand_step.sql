@@ -76,7 +76,7 @@ resource as (
         resource,
         is_opencosts
     from request
-    union
+    union by name
     select
         cluster,
         source,

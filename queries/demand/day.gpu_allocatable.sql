@@ -30,7 +30,7 @@ unit as (
         if(starts_with(resource, 'koordinator.sh/'), resource, '') as name
     from day.accelerator_resource
     where unit_gpus > 0
-    union
+    union by name
     select distinct
         cluster,
         device_class || '.deviceclass.resource.k8s.io/devices' as resource,

@@ -43,7 +43,7 @@ bound as (
         is_opencosts,
         unnest([start_at, end_at]) as changed_at
     from allocatable
-    union
+    union by name
     select
         allocatable.cluster,
         allocatable.node_name,

@@ -22,7 +22,7 @@ wanted as (
         *,
         '' as layout
     from device
-    union
+    union by name
     select
         device_layout.cluster,
         device_layout.device_uuid,

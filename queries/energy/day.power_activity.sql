@@ -68,7 +68,7 @@ named as (
     inner join holder
         using (cluster, device_uuid, start_at)
     where share = 'activity'
-    union
+    union by name
     select
         piece_number,
         gpu_instance_id

@@ -119,7 +119,7 @@ select by_utilisation.*
 from by_utilisation
 anti join kepler_serves
     using (cluster, device_uuid, gpu_instance_id, start_at)
-union all
+union all by name
 select by_kepler.*
 from by_kepler
 semi join kepler_serves

@@ -34,7 +34,7 @@ select
     weight
 from reading
 where is_alone
-union all
+union all by name
 -- Copies of one instant are one.
 select
     holder_number,

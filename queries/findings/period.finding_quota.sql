@@ -22,7 +22,7 @@ governed as (
         namespace
     from facts.quota_pod_hour
     where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
-    union all
+    union all by name
     select
         cluster,
         'kueue' as system,

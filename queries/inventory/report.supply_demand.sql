@@ -81,7 +81,7 @@ timed as (
         unnest(generate_series(date_trunc('hour', start_at), end_at - interval 1 millisecond, interval 1 hour)) as hour_start_at,
         overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour) / 3600000 as amount
     from reported
-    union all
+    union all by name
     select
         *,
         'infinity'::timestamp as hour_start_at,

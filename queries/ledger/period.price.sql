@@ -15,7 +15,7 @@ with wanted as (
         coalesce(gpu_model, '') as gpu_model,
         day
     from period.ledger
-    union
+    union by name
     select
         coalesce(gpu_model, '') as gpu_model,
         local_time(hour_start_at, $timezone)::date as day
@@ -28,7 +28,7 @@ given as (
         dated.key::date as start_day,
         dated.value::double as cost
     from json_each($prices::json, '$.gpu_hour') as model, json_each(model.value) as dated
-    union all
+    union all by name
     select
         'kWh' as gpu_model,
         key::date as start_day,

@@ -95,7 +95,7 @@ node as (
         cluster,
         node_name
     from labelled
-    union
+    union by name
     select
         cluster,
         node_name

@@ -144,7 +144,7 @@ seen as (
         sample.gpu_instance_id in (allocated.gpu_instance_id, '')
         and sample.seen_at < allocated.end_at
         and held_until(sample.seen_at, sample.held_seconds) > allocated.start_at
-    union
+    union by name
     select
         allocated.* exclude (start_at, end_at),
         allocated.start_at as absent_from_at,

@@ -122,7 +122,7 @@ found as (
         known_until_at
     from cut
     where start_at < end_at
-    union all
+    union all by name
     select
         *,
         'labels' as source,

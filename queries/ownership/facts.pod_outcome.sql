@@ -17,7 +17,7 @@ with holder as (
         pod,
         pod_uid
     from facts.ownership
-    union
+    union by name
     select
         cluster,
         namespace,

@@ -140,7 +140,7 @@ told as (
     inner join day.quota_watch as watch
         using (cluster)
     where watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
-    union
+    union by name
     select
         cluster,
         system,

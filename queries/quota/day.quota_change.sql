@@ -47,7 +47,7 @@ reported as (
     from subject
     inner join day.quota_watch as watch
         using (cluster)
-    union
+    union by name
     select
         known.* exclude (quota),
         report.start_at,
@@ -60,7 +60,7 @@ reported as (
 step as (
     select *
     from reported
-    union
+    union by name
     select
         known.* exclude (quota),
         term.start_at,
@@ -68,7 +68,7 @@ step as (
     from day.quota_terms as term
     inner join day.quota_scope as known
         using (cluster, system, resource, flavor, quota)
-    union
+    union by name
     select
         subject.*,
         capacity.start_at,
@@ -82,12 +82,12 @@ select
     * exclude (start_at, end_at),
     unnest([start_at, end_at]) as start_at
 from step
-union
+union by name
 select
     * exclude (start_at, end_at),
     unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as start_at
 from reported
-union
+union by name
 select
     cluster,
     system,
@@ -96,7 +96,7 @@ select
     scope,
     unnest(list_filter([created_at, bound_at, ended_at], lambda instant: instant is not null)) as start_at
 from asked
-union
+union by name
 select
     waited.* exclude (request_gpus, start_at, end_at),
     free.start_at

@@ -57,7 +57,7 @@ step as (
     select * exclude (is_other_name)
     from allocatable
     where not is_other_name
-    union all
+    union all by name
     select
         allocatable.cluster,
         allocatable.node_name,
@@ -71,7 +71,7 @@ step as (
             and allocatable.node_name = device.node_name
             and not device.is_other_name
     group by all
-    union all
+    union all by name
     select
         cluster,
         node_name,

@@ -37,7 +37,7 @@ listed as (
 step as (
     select *
     from reported
-    union all
+    union all by name
     select *
     from listed
 ),

@@ -86,7 +86,7 @@ named as (
             and pod.namespace = local_queue.namespace
             and pod.local_queue = local_queue.name
             and local_queue.kind = 'localqueues.kueue.x-k8s.io'
-    union all
+    union all by name
     select
         pod.cluster,
         'volcano' as system,
@@ -103,7 +103,7 @@ named as (
             and pod.namespace = local_queue.namespace
             and pod.scheduling_group = local_queue.name
             and local_queue.kind = 'podgroups.scheduling.volcano.sh'
-    union all
+    union all by name
     select
         cluster,
         'kai' as system,

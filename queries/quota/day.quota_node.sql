@@ -56,7 +56,7 @@ step as (
         max(amount) as amount
     from reported
     group by all
-    union all
+    union all by name
     select
         cluster,
         node_name,

@@ -11,12 +11,12 @@ with requested as (
         cluster,
         placement
     from day.quota_pod
-    union
+    union by name
     select
         cluster,
         unnest(requests).placement as placement
     from day.workload_run
-    union
+    union by name
     select
         cluster,
         '' as placement

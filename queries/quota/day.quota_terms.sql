@@ -78,7 +78,7 @@ edge as (
         flavor,
         unnest([start_at, end_at]) as start_at
     from object
-    union
+    union by name
     select
         cluster,
         system,

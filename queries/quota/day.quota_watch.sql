@@ -17,7 +17,7 @@ with step as (
     inner join day.kube_series as listing
         using (cluster, series_id)
     where listing.signal = 'kube_pod_info'
-    union
+    union by name
     select
         cluster,
         if(kind = 'pods', 'pods', 'workloads') as watched,

@@ -163,7 +163,7 @@ run as (
             partition by cluster, workload_uid
             order by reserved_at
         )
-    union all
+    union all by name
     -- It waits still, or waited to its end.
     select
         ended.cluster,

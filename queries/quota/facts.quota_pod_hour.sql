@@ -27,7 +27,7 @@ state as (
             { 'what': 'held', 'from_at': bound_at, 'until_at': coalesce(ended_at, 'infinity'::timestamp), 'whose': '' }
         ]) as span
     from own
-    union all
+    union all by name
     select
         own.*,
         { 'what': label.label, 'from_at': label.start_at::timestamp, 'until_at': label.end_at::timestamp, 'whose': '' } as span
@@ -35,7 +35,7 @@ state as (
     inner join day.quota_pod_label as label
         using (cluster, quota, pod_uid)
     where own.system = 'nos'
-    union all
+    union all by name
     select
         own.*,
         { 'what': 'observed ' || label.label, 'from_at': label.start_at, 'until_at': label.end_at, 'whose': '' } as span
@@ -43,7 +43,7 @@ state as (
     inner join day.quota_label as label
         using (cluster, pod_uid)
     where own.system = 'nos'
-    union all
+    union all by name
     select
         own.*,
         {
@@ -62,7 +62,7 @@ state as (
         and observed.label != ruled.label
         and observed.start_at < ruled.end_at::timestamp
         and ruled.start_at::timestamp < observed.end_at
-    union all
+    union all by name
     select
         own.*,
         { 'what': exposed.condition, 'from_at': exposed.start_at::timestamp, 'until_at': exposed.end_at::timestamp, 'whose': by_quota } as span

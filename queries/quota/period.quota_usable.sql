@@ -38,7 +38,7 @@ part as (
         0 as outside_gpus,
         0 as held_native
     from day.quota_capacity
-    union all
+    union all by name
     select
         allocatable.*,
         outside.start_at,
@@ -49,7 +49,7 @@ part as (
     from allocatable
     inner join period.quota_outside as outside
         using (cluster, system)
-    union all
+    union all by name
     select
         cluster,
         system,
