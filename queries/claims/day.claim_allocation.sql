@@ -18,17 +18,7 @@ with snapshot as (
 -- Most allocations stay as they are for many snapshots: those that say the same first, and in turn only where others came between.
 said as (
     select
-        device.cluster,
-        device.namespace,
-        device.claim,
-        device.claim_uid,
-        device.driver,
-        device.pool,
-        device.device,
-        device.share_id,
-        device.request,
-        device.subrequest,
-        device.is_admin_access,
+        device.* similar to '^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request|subrequest|is_admin_access)$',
         claim.is_extended_resource,
         claim.owner_uid,
         claim.allocated_at::timestamp as allocated_at,

@@ -9,13 +9,7 @@
 -- source: dcgm-exporter dra_claim_name, dra_driver_name, dra_pool_name, dra_device_name; kube_pod_resourceclaim_info
 with reported as (
     select distinct
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
         labels['dra_claim_name'] as claim,
         coalesce(labels['dra_driver_name'], '') as driver,
         coalesce(labels['dra_pool_name'], '') as pool,
@@ -37,10 +31,7 @@ exporter as (
 
 sole as (
     select
-        claim.cluster,
-        claim.namespace,
-        claim.pod,
-        claim.pod_uid,
+        claim.* similar to '^(cluster|namespace|pod|pod_uid)$',
         min(claim.claim) as claim,
         min(claim.start_at) as start_at,
         max(claim.end_at) as end_at
@@ -54,10 +45,7 @@ sole as (
 named as (
     select
         run.*,
-        exporter.claim,
-        exporter.driver,
-        exporter.pool,
-        exporter.device
+        exporter.* similar to '^(claim|driver|pool|device)$'
     from day.owner_run as run
     inner join exporter
         using (cluster, device_uuid, namespace, pod, container)

@@ -110,10 +110,7 @@ sole as (
 -- Instances on which the exporter names a pod that reserved the claim.
 named as (
     select
-        allocated.cluster,
-        allocated.claim_uid,
-        allocated.device_uuid,
-        allocated.profile,
+        allocated.* similar to '^(cluster|claim_uid|device_uuid|profile)$',
         min(allocated.device) as device,
         min(instance.gpu_instance_id) as gpu_instance_id
     from allocated
@@ -166,12 +163,7 @@ made as (
 
 place as (
     select
-        allocatable.cluster,
-        allocatable.driver,
-        allocatable.pool,
-        allocatable.device,
-        allocatable.device_uuid,
-        allocatable.profile,
+        allocatable.* similar to '^(cluster|driver|pool|device|device_uuid|profile)$',
         bool_or(allocated.claim_uid is not null) as is_held
     from allocatable
     left join allocated

@@ -13,14 +13,7 @@
 --   capacity_ratios  capacity → 0..1, part of it
 with share as (
     select
-        device.cluster,
-        device.namespace,
-        device.claim_uid,
-        device.driver,
-        device.pool,
-        device.device,
-        device.share_id,
-        device.request,
+        device.* similar to '^(cluster|namespace|claim_uid|driver|pool|device|share_id|request)$',
         max(device.observed_at) as last_at,
         arg_max(device.consumed_capacity, device.observed_at) as consumed,
         arg_max(

@@ -25,10 +25,7 @@ member as (
     select
         class.cluster,
         class.device_class,
-        device.driver,
-        device.pool,
-        device.device,
-        device.node_name,
+        device.* similar to '^(driver|pool|device|node_name)$',
         len([taint for taint in device.taints if taint like '%:NoSchedule' or taint like '%:NoExecute']) > 0 as is_tainted,
         device.is_pool_complete and device.is_name_unique as is_offered,
         class.observed_at::timestamp as observed_at,

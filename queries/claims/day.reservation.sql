@@ -27,12 +27,7 @@ with allocated as (
 
 step as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        claim,
-        claim_uid,
+        columns('^(cluster|device_uuid|gpu_instance_id|namespace|claim|claim_uid)$'),
         if(count(share_ratio) = count(*), least(1, sum(share_ratio)), null) as share_ratio,
         min(start_at) as start_at,
         max(end_at) as end_at
@@ -42,10 +37,7 @@ step as (
 
 consumer as (
     select
-        step.cluster,
-        step.namespace,
-        step.claim_uid,
-        step.start_at,
+        step.* similar to '^(cluster|namespace|claim_uid|start_at)$',
         min({ 'pod': reservation.consumer, 'pod_uid': reservation.consumer_uid }) as first
     from step
     inner join facts.claim_reservation as reservation

@@ -51,11 +51,7 @@ select
         when match.share_id = '' then 'whole device'
         else coalesce(share.share_source, '')
     end as share_source,
-    match.start_at,
-    match.end_at,
-    match.start_source,
-    match.end_source,
-    match.end_uncertainty_seconds
+    match.* similar to '^(start_at|end_at|start_source|end_source|end_uncertainty_seconds)$'
 from day.claim_match as match
 left join day.claim_share as share
     using (cluster, namespace, claim_uid, driver, pool, device, share_id, request)

@@ -29,10 +29,7 @@ with allocation as (
 -- Where anything begins or ends on a device, and the hours.
 change as (
     select
-        cluster,
-        driver,
-        pool,
-        device,
+        columns('^(cluster|driver|pool|device)$'),
         unnest(
             [start_at, end_at]
             || generate_series(first_hour_at + interval 1 hour, end_at, interval 1 hour)
@@ -40,18 +37,12 @@ change as (
     from allocation
     union by name
     select
-        cluster,
-        driver,
-        pool,
-        device,
+        columns('^(cluster|driver|pool|device)$'),
         unnest([start_at, end_at]) as cut_at
     from facts.claim_use
     union by name
     select
-        allocation.cluster,
-        allocation.driver,
-        allocation.pool,
-        allocation.device,
+        allocation.* similar to '^(cluster|driver|pool|device)$',
         unnest([reservation.start_at, reservation.end_at]) as cut_at
     from allocation
     inner join facts.claim_reservation as reservation
@@ -138,15 +129,7 @@ judged as (
 )
 
 select
-    cluster,
-    namespace,
-    claim,
-    claim_uid,
-    driver,
-    pool,
-    device,
-    share_id,
-    request,
+    columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
     date_trunc('hour', cut_at) as hour_start_at,
     sum(seconds) as allocated_seconds,
     coalesce(sum(seconds) filter (where is_reserved or is_used), 0) as reserved_seconds,

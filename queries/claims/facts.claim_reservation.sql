@@ -21,13 +21,7 @@ with snapshot as (
 -- Most reservations stay for many snapshots: all looks at one first, and in turn only where some are missing.
 said as (
     select
-        consumer.cluster,
-        consumer.namespace,
-        consumer.claim,
-        consumer.claim_uid,
-        consumer.consumer_resource,
-        consumer.consumer,
-        consumer.consumer_uid,
+        consumer.* similar to '^(cluster|namespace|claim|claim_uid|consumer_resource|consumer|consumer_uid)$',
         snapshot.run_number,
         list(snapshot.look_number order by snapshot.look_number) as look_numbers
     from lake.claim_consumer as consumer

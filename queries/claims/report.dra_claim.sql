@@ -82,10 +82,7 @@ hour as (
 
 consumer as (
     select
-        allocated.cluster,
-        allocated.namespace,
-        allocated.claim,
-        allocated.claim_uid,
+        allocated.* similar to '^(cluster|namespace|claim|claim_uid)$',
         string_agg(
             distinct if(reservation.consumer_resource = 'pods', '', reservation.consumer_resource || '/') || reservation.consumer,
             ', ' order by if(reservation.consumer_resource = 'pods', '', reservation.consumer_resource || '/') || reservation.consumer

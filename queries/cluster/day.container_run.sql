@@ -67,11 +67,7 @@ seen as (
 
 run as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         max(node_name) as node_name,
         arg_max(claims, observed_at) as claims,
         arg_max(resources, observed_at) as resources,

@@ -50,11 +50,7 @@ device_look as (
 ),
 
 bad_device as (
-    select distinct
-        cluster,
-        driver,
-        pool,
-        device
+    select distinct columns('^(cluster|driver|pool|device)$')
     from device_look
     where cause is not null
 ),

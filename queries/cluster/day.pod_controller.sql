@@ -23,10 +23,7 @@ with reported as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
+    columns('^(cluster|namespace|pod|pod_uid)$'),
     if(max_by(owner_kind, rank) = '', 'Pod', max_by(owner_kind, rank)) as maker_kind,
     if(max_by(owner_kind, rank) = '', pod, max_by(owner_name, rank)) as maker
 from reported

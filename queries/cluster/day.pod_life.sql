@@ -101,10 +101,7 @@ watched as (
 
 reported as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         min(earliest_at) filter (where signal = 'kube_pod_created') as created_at,
         min(earliest_at) filter (where signal = 'kube_pod_start_time') as accepted_at,
         min(earliest_at) filter (where signal = 'kube_pod_status_scheduled_time') as bound_at,

@@ -26,10 +26,7 @@ killed as (
 
 seen as (
     select
-        pod.cluster,
-        pod.namespace,
-        pod.pod,
-        pod.pod_uid,
+        pod.* similar to '^(cluster|namespace|pod|pod_uid)$',
         min(pod.created_at)::timestamp as created_at,
         min(coalesce(pod.running_at, if(pod.phase = 'Running', pod.started_at, null)))::timestamp as started_at,
         max(pod.finished_at)::timestamp as finished_at,

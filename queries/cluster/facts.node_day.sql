@@ -75,10 +75,7 @@ allocatable as (
 -- Capacity where it is there, else what is allocatable of it; replicas of kube-state-metrics say the same.
 resource as (
     select
-        cluster,
-        day,
-        node_name,
-        resource,
+        columns('^(cluster|day|node_name|resource)$'),
         coalesce(gpu_units(resource), 0.01) = 0.01 as is_percent,
         coalesce(max(capacity), max(value))::bigint as amount,
         min(start_at) as start_at,
@@ -107,11 +104,7 @@ capacity as (
 ),
 
 labelled as (
-    select
-        cluster,
-        day,
-        node_name,
-        labels
+    select columns('^(cluster|day|node_name|labels)$')
     from listed
     where metric = 'kube_node_labels'
     union all by name

@@ -160,10 +160,7 @@ capacity_step as (
 
 step as (
     select
-        pod_step.cluster,
-        pod_step.gpu_model,
-        pod_step.measure,
-        pod_step.step,
+        pod_step.* similar to '^(cluster|gpu_model|measure|step)$',
         -- A part of the hours is not known to have been effective or not: the sum would be a lower bound that says it is a sum.
         if(pod_step.measure = 'effective' and measured.is_unmeasured, null, sum(pod_step.gpu_hours)) as gpu_hours,
         count(distinct pod_step.name) filter (where pod_step.gpu_hours != 0) as subject_count
@@ -181,10 +178,7 @@ step as (
 )
 
 select
-    cluster,
-    gpu_model,
-    measure,
-    step,
+    columns('^(cluster|gpu_model|measure|step)$'),
     list_position([
         'before', 'window_length', 'capacity_removed', 'capacity_added', 'ended', 'new', 'grew', 'shrank', 'more_effective',
         'less_effective', 'after'

@@ -81,10 +81,7 @@ gpu as (
 -- Facts of older versions have no expected devices: there those are expected that were seen.
 due as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
+        columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
         coalesce(expected.node_name, hourly.seen_node_name) as node_name,
         coalesce(expected.gpu_model, hourly.seen_gpu_model) as gpu_model,
         coalesce(expected.driver_version, hourly.seen_driver_version) as driver_version,
@@ -111,10 +108,7 @@ device as (
 -- How many GPUs had the signal, by model.
 peer as (
     select
-        reported.cluster,
-        reported.day,
-        reported.signal,
-        reported.exporter,
+        reported.* similar to '^(cluster|day|signal|exporter)$',
         device.gpu_model,
         count(distinct reported.device_uuid) as peer_count
     from reported
@@ -126,10 +120,7 @@ peer as (
 
 others as (
     select
-        cluster,
-        day,
-        signal,
-        exporter,
+        columns('^(cluster|day|signal|exporter)$'),
         sum(peer_count)::bigint as other_count
     from peer
     group by all
@@ -187,16 +178,7 @@ lack as (
 
 joined as (
     select
-        expected.cluster,
-        expected.device_uuid,
-        expected.gpu_instance_id,
-        expected.day,
-        expected.signal,
-        expected.needs,
-        expected.node_name,
-        expected.gpu_model,
-        expected.driver_version,
-        expected.has_instances,
+        expected.* similar to '^(cluster|device_uuid|gpu_instance_id|day|signal|needs|node_name|gpu_model|driver_version|has_instances)$',
         try_cast(regexp_extract(expected.driver_version, '^\d+') as integer) as driver_major,
         expected.unseen_seconds,
         expected.observed_seconds as device_seconds,

@@ -24,11 +24,7 @@
 --   left_out_devices       devices of which values were left out for that cause
 --   dropped                reason → values left out
 select
-    cluster,
-    node_name,
-    day,
-    signal,
-    cause,
+    columns('^(cluster|node_name|day|signal|cause)$'),
     count(*) as device_count,
     count(*) filter (where observed_seconds > 0) as observed_count,
     round(sum(columns('^(device|observed|unseen|lacking)_seconds$')), 3) as "\0",

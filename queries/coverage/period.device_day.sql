@@ -17,10 +17,7 @@
 --   unknown_seconds   s in which it was expected and without data
 with hourly as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
+        columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
         sum(observed_seconds) as observed_seconds,
         min(first_hour_at) as first_hour_at,
         max(last_hour_at) as last_hour_at,
@@ -117,14 +114,7 @@ retired as (
 )
 
 select
-    measured.cluster,
-    measured.device_uuid,
-    measured.gpu_instance_id,
-    measured.day,
-    measured.known_day,
-    measured.node_name,
-    measured.gpu_model,
-    measured.driver_version,
+    measured.* similar to '^(cluster|device_uuid|gpu_instance_id|day|known_day|node_name|gpu_model|driver_version)$',
     bool_or(measured.gpu_instance_id != '') over (partition by measured.cluster, measured.device_uuid, measured.day) as has_instances,
     if(measured.known_day > measured.day, null, measured.last_seen_at) as last_seen_at,
     if(measured.known_day = measured.day, measured.silent_hours, []) as silent_hours,

@@ -39,11 +39,7 @@ activity as (
 ),
 
 named as (
-    select distinct
-        gpu.cluster,
-        gpu.device_uuid,
-        gpu.day,
-        gpu.node_name
+    select distinct gpu.* similar to '^(cluster|device_uuid|day|node_name)$'
     from gpu
     inner join facts.ownership
         using (cluster, device_uuid)

@@ -34,10 +34,7 @@ with part as (
     select
         cluster,
         'workload' as signal,
-        node_name,
-        day,
-        observed_seconds,
-        unseen_seconds,
+        columns('^(node_name|day|observed_seconds|unseen_seconds)$'),
         unseen_seconds + lacking_seconds as unknown_seconds,
         1 as device_count,
         (observed_seconds > 0)::integer as observed_count
@@ -66,10 +63,7 @@ with part as (
 
 total as (
     select
-        cluster,
-        signal,
-        node_name,
-        day,
+        columns('^(cluster|signal|node_name|day)$'),
         sum(device_count)::bigint as expected_device_count,
         sum(observed_count)::bigint as observed_device_count,
         coalesce(sum(expected_series_count), 0)::bigint as expected_series_count,
@@ -127,10 +121,7 @@ of_containers as (
 lost as (
     -- The device itself had no data: so of every signal.
     select
-        part.cluster,
-        part.signal,
-        part.node_name,
-        part.day,
+        part.* similar to '^(cluster|signal|node_name|day)$',
         any_value(case
             when silent.known_day != part.day then 'not_exported'
             when of_containers.is_of_containers then 'container_series'
@@ -181,10 +172,7 @@ lost as (
     group by cluster, node_name, day, cause
     union all by name
     select
-        cluster,
-        signal,
-        node_name,
-        day,
+        columns('^(cluster|signal|node_name|day)$'),
         cause as reason,
         true as is_own,
         lacking_seconds as lost_seconds,
@@ -219,10 +207,7 @@ lost as (
 -- Of several reasons the one that costs most time; why the signal itself lacks goes first where it was never known.
 likely as (
     select
-        cluster,
-        signal,
-        node_name,
-        day,
+        columns('^(cluster|signal|node_name|day)$'),
         arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) as longest,
         arg_max({ 'reason': reason, 'evidence': evidence }, (lost_seconds, reason)) filter (where is_own) as own
     from lost
@@ -256,10 +241,7 @@ refuted as (
 )
 
 select
-    explained.cluster,
-    explained.signal,
-    explained.node_name,
-    explained.day,
+    explained.* similar to '^(cluster|signal|node_name|day)$',
     explained.observed_device_seconds / (explained.observed_device_seconds + explained.unknown_device_seconds) as coverage_ratio,
     explained.found.reason,
     concat_ws('; ', nullif(explained.found.evidence, ''), refuted.refuted) as evidence,

@@ -41,11 +41,7 @@ named as (
 -- some are missing. What a claim requests never changes.
 claim_state as (
     select
-        claim.cluster,
-        claim.namespace,
-        claim.claim,
-        claim.claim_uid,
-        claim.is_allocated,
+        claim.* similar to '^(cluster|namespace|claim|claim_uid|is_allocated)$',
         snapshot.run_number,
         any_value(claim.requests) as requests,
         list(snapshot.look_number order by snapshot.look_number) as look_numbers
@@ -65,14 +61,7 @@ claim_turn as (
 
 device_state as (
     select
-        device.cluster,
-        device.claim_uid,
-        device.request,
-        device.subrequest,
-        device.driver,
-        device.pool,
-        device.device,
-        device.share_id,
+        device.* similar to '^(cluster|claim_uid|request|subrequest|driver|pool|device|share_id)$',
         snapshot.run_number,
         list(snapshot.look_number order by snapshot.look_number) as look_numbers
     from lake.claim_device as device
@@ -225,11 +214,7 @@ used as (
 -- A pod's claims change at different times.
 pod_edge as (
     select distinct
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        device_class,
+        columns('^(cluster|namespace|pod|pod_uid|device_class)$'),
         unnest([first_number, last_number + 1]) as look_number
     from used
 ),

@@ -70,18 +70,10 @@ offer as (
 ),
 
 resource as (
-    select
-        cluster,
-        source,
-        resource,
-        is_opencosts
+    select columns('^(cluster|source|resource|is_opencosts)$')
     from request
     union by name
-    select
-        cluster,
-        source,
-        resource,
-        is_opencosts
+    select columns('^(cluster|source|resource|is_opencosts)$')
     from offer
 ),
 
@@ -160,10 +152,7 @@ change as (
 
 summed as (
     select
-        cluster,
-        source,
-        resource,
-        changed_at,
+        columns('^(cluster|source|resource|changed_at)$'),
         sum(sign * columns(* exclude (cluster, source, resource, changed_at, sign)))
     from change
     group by all

@@ -56,10 +56,7 @@ sized as (
 
 named as (
     select
-        cluster,
-        source,
-        node_name,
-        name,
+        columns('^(cluster|source|node_name|name)$'),
         sum(allocatable_units * epoch_ms(end_at - start_at)) as offered_units
     from sized
     group by cluster, source, node_name, name

@@ -37,18 +37,12 @@ allocatable as (
 
 bound as (
     select
-        cluster,
-        node_name,
-        resource,
-        is_opencosts,
+        columns('^(cluster|node_name|resource|is_opencosts)$'),
         unnest([start_at, end_at]) as changed_at
     from allocatable
     union by name
     select
-        allocatable.cluster,
-        allocatable.node_name,
-        allocatable.resource,
-        allocatable.is_opencosts,
+        allocatable.* similar to '^(cluster|node_name|resource|is_opencosts)$',
         unnest([reported.start_at, reported.end_at]) as changed_at
     from allocatable
     inner join reported

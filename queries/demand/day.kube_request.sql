@@ -34,10 +34,7 @@ with reported as (
 
 container as (
     select
-        reported.cluster,
-        reported.namespace,
-        reported.pod,
-        reported.pod_uid,
+        reported.* similar to '^(cluster|namespace|pod|pod_uid)$',
         name.resource,
         name.is_opencosts,
         reported.signal = 'kube_pod_init_container_resource_requests' as is_init,

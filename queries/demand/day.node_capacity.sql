@@ -50,11 +50,7 @@ extended_class as (
 
 -- Devices that Koordinator allocates in parts beside the device plugin's name for them.
 doubled as (
-    select distinct
-        offered.cluster,
-        offered.source,
-        offered.node_name,
-        offered.resource
+    select distinct offered.* similar to '^(cluster|source|node_name|resource)$'
     from offered
     inner join day.accelerator_resource as name
         using (cluster, resource)
@@ -154,20 +150,14 @@ watch as (
 
 change as (
     select
-        cluster,
-        source,
-        node_name,
-        resource,
+        columns('^(cluster|source|node_name|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         effective_units as held,
         (effective_units is null and resource = 'gpu')::bigint as unsized
     from held
     union all by name
     select
-        cluster,
-        source,
-        node_name,
-        resource,
+        columns('^(cluster|source|node_name|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         if(state = 'schedulable', allocatable_units, 0) as schedulable,
         allocatable_units as allocatable,
@@ -203,10 +193,7 @@ summed as (
 
 running as (
     select
-        cluster,
-        source,
-        node_name,
-        resource,
+        columns('^(cluster|source|node_name|resource)$'),
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
         coalesce(sum(columns(* exclude (cluster, source, node_name, resource, changed_at))) over in_order, 0)

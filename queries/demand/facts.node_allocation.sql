@@ -57,12 +57,7 @@ reported as (
         node_name,
         source,
         'allocated' as state,
-        is_claim,
-        namespace,
-        pod,
-        pod_uid,
-        start_at,
-        end_at,
+        columns('^(is_claim|namespace|pod|pod_uid|start_at|end_at)$'),
         effective_units as gpu_count
     from day.gpu_request
     semi join best_of_requests

@@ -42,10 +42,7 @@ with request as (
 
 pod as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_min(resource, (
             case
                 when resource similar to 'koordinator.sh/(gpu|gpu-core)' then 1

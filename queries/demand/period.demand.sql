@@ -23,11 +23,7 @@ with hour as (
 ),
 
 chosen as (
-    select
-        cluster,
-        resource,
-        hour_start_at,
-        source
+    select columns('^(cluster|resource|hour_start_at|source)$')
     from hour
     group by cluster, resource, hour_start_at, source, is_preferred
     qualify row_number() over (

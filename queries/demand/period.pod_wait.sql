@@ -58,11 +58,7 @@ select
         when requested_gpus <= 8 then '5-8'
         else 'more'
     end as size,
-    created_at,
-    is_placed,
-    is_started,
-    is_waiting,
-    is_refused,
+    columns('^(created_at|is_placed|is_started|is_waiting|is_refused)$'),
     coalesce(wanted_model, 'unknown') as wanted_model,
     coalesce(refusal, '') as refusal,
     source,

@@ -9,11 +9,7 @@
 --   is_virtual  a copy per holder is exported (KUBERNETES_VIRTUAL_GPUS): whoever holds the device is named
 with hint as (
     select
-        cluster,
-        device_uuid,
-        namespace,
-        pod,
-        container,
+        columns('^(cluster|device_uuid|namespace|pod|container)$'),
         labels['dra_claim_namespace'] || '/' || labels['dra_claim_name'] as claim,
         labels['vgpu'] is not null as is_virtual
     from lake.series

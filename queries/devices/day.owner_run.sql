@@ -14,13 +14,7 @@ with run as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    namespace,
-    pod,
-    pod_uid,
-    container,
+    columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
     min(start_at) as start_at,
     max(end_at) as end_at
 -- A run opens a new interval unless it starts within what the same workload's earlier runs reached.

@@ -10,11 +10,6 @@
 -- source: facts.device_power_hour
 -- columns: cluster, device_uuid, hour_start_at, counter_joules, integral_joules
 --   counter_joules  J, growth of the energy counter
-select
-    cluster,
-    device_uuid,
-    hour_start_at,
-    counter_joules,
-    integral_joules
+select columns('^(cluster|device_uuid|hour_start_at|counter_joules|integral_joules)$')
 from facts.device_power_hour
 where abs(counter_joules - integral_joules) > 0.01 * greatest(counter_joules, integral_joules)

@@ -8,15 +8,7 @@
 -- columns: cluster, device_uuid, hour_start_at, measured_joules, idle_joules, attributed_joules, unattributed_joules, closing_error_joules
 --   measured_joules  J, energy measured
 --   idle_joules      J of the idle baseline
-select
-    cluster,
-    device_uuid,
-    hour_start_at,
-    measured_joules,
-    idle_joules,
-    attributed_joules,
-    unattributed_joules,
-    closing_error_joules
+select columns('^(cluster|device_uuid|hour_start_at|measured_joules|idle_joules|attributed_joules|unattributed_joules|closing_error_joules)$')
 from facts.device_power_hour
 where
     abs(closing_error_joules) > 1e-9 * measured_joules + 1e-6

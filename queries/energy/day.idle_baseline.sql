@@ -35,10 +35,7 @@ wanted as (
 
 bin as (
     select
-        cluster,
-        device_uuid,
-        layout,
-        bin_watts,
+        columns('^(cluster|device_uuid|layout|bin_watts)$'),
         max(gpu_model) as gpu_model,
         sum(idle_seconds) as idle_seconds
     from facts.idle_power_hour

@@ -9,10 +9,7 @@
 -- source: day.power_activity, day.sharer_series
 with instance as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at,
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
         unnest(spans, recursive := true)
     from day.power_activity
     where spans is not null

@@ -4,11 +4,6 @@
 -- reads:  lake.series
 -- params:
 -- source: kepler_pod_gpu_watts with state running
-select distinct
-    cluster,
-    series_id,
-    namespace,
-    pod,
-    pod_uid
+select distinct columns('^(cluster|series_id|namespace|pod|pod_uid)$')
 from lake.series
 where signal = 'kepler_active_watts' and pod != ''

@@ -19,12 +19,7 @@
 --   spans                     the intervals of an instance whose sharers' own utilization is measured; null of others
 with instance_hour as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
-        gpu_instance_profile,
-        gpu_model,
+        columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|gpu_instance_profile|gpu_model)$'),
         gr_engine_active_seen_seconds is not null as has_engine,
         sm_active_seen_seconds is not null as has_sm,
         coalesce(gr_engine_active_ratio_seconds, 0) as engine_ratio_seconds,
@@ -51,10 +46,7 @@ choice as (
 
 holder as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at,
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
         count(*) as instance_owner_count
     from day.allocated_interval
     group by cluster, device_uuid, gpu_instance_id, start_at
@@ -309,13 +301,7 @@ listed as (
 )
 
 select
-    instance.cluster,
-    instance.device_uuid,
-    instance.gpu_instance_id,
-    instance.start_at,
-    instance.hour_start_at,
-    instance.instance_owner_count,
-    instance.slice_count,
+    instance.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at|hour_start_at|instance_owner_count|slice_count)$',
     power.observed_seconds,
     power.measured_seconds,
     summed.slice_joules * instance.slice_count + power.untold_joules * instance.slice_share_ratio as active_joules,

@@ -94,10 +94,7 @@ split as (
 )
 
 select
-    cluster,
-    piece_number,
-    span_at,
-    seen_at,
+    columns('^(cluster|piece_number|span_at|seen_at)$'),
     is_active as is_board_active,
     seconds as observed_seconds,
     if(joules is null, null, seconds) as measured_seconds,

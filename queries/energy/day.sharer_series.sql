@@ -30,10 +30,7 @@ by_utilisation as (
         allocated.cluster,
         allocated.holder_number,
         measured.series_id,
-        allocated.device_uuid,
-        allocated.gpu_instance_id,
-        allocated.start_at,
-        allocated.end_at,
+        allocated.* similar to '^(device_uuid|gpu_instance_id|start_at|end_at)$',
         measured.scope,
         measured.method,
         if(measured.scope = 'pod', allocated.pod_owner_count, 1) as pod_owner_count
@@ -68,10 +65,7 @@ by_kepler as (
         allocated.cluster,
         allocated.holder_number,
         kepler.series_id,
-        allocated.device_uuid,
-        allocated.gpu_instance_id,
-        allocated.start_at,
-        allocated.end_at,
+        allocated.* similar to '^(device_uuid|gpu_instance_id|start_at|end_at)$',
         'pod' as scope,
         'kepler_share' as method,
         allocated.pod_owner_count
@@ -96,10 +90,7 @@ holder_by_kepler as (
 -- How many of those who share a whole GPU, or an instance, each source tells of.
 known as (
     select
-        sharer.cluster,
-        sharer.device_uuid,
-        sharer.gpu_instance_id,
-        sharer.start_at,
+        sharer.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at)$',
         count(*) as sharer_count,
         count(utilisation.holder_number) as utilisation_count,
         count(kepler.holder_number) as kepler_count

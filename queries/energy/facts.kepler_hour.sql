@@ -11,12 +11,7 @@
 --   kepler_joules     J, its watts over that time
 --   kepler_watts_max  largest of its watts
 with series as (
-    select
-        cluster,
-        series_id,
-        namespace,
-        pod,
-        pod_uid
+    select columns('^(cluster|series_id|namespace|pod|pod_uid)$')
     from lake.series
     where signal = 'kepler_active_watts' and pod != ''
 ),

@@ -38,10 +38,7 @@ with hour as (
 select
     columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
     hour_start_at::date as day,
-    idle_source,
-    hours_method,
-    method,
-    scope,
+    columns('^(idle_source|hours_method|method|scope)$'),
     sum(columns('_(seconds|joules)$|^active_joules_')),
     max(active_watts_max) as active_watts_max,
     sum(clamped_count)::bigint as clamped_count,

@@ -98,14 +98,7 @@ reported as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    device_uuid,
-    gpu_instance_id,
-    hour_start_at,
+    columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|hour_start_at)$'),
     sum(columns('^(observed|gpu|measured)_seconds$|_joules')),
     sum(if(measured_seconds is null, null, active_seconds)) as active_seconds,
     sum(measured_seconds - active_seconds) as held_seconds,

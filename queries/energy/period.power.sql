@@ -22,13 +22,7 @@ method as (
 )
 
 select
-    allocated.cluster,
-    allocated.namespace,
-    allocated.pod,
-    allocated.pod_uid,
-    allocated.container,
-    allocated.device_uuid,
-    allocated.gpu_instance_id,
+    allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
     sum(columns('^(observed|measured|active|held|activity|equal)_.*(seconds|joules|unweighted|kepler)$')),
     sum(allocated.gpu_seconds) / 3600 as allocated_gpu_hours,
     sum(allocated.used_gpu_seconds) / 3600 as used_gpu_hours,

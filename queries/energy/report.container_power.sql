@@ -60,10 +60,7 @@ pool as (
 charged as (
     select
         power.*,
-        device.energy_method,
-        device.unmeasured_reason,
-        device.corrected_ratio,
-        device.accuracy_ratio,
+        device.* similar to '^(energy_method|unmeasured_reason|corrected_ratio|accuracy_ratio)$',
         power.active_joules + power.held_joules + coalesce(power.idle_joules, 0) as all_joules,
         power.active_joules * share_error_ratio(power.method, power.equal_seconds, power.active_seconds) as error_joules,
         case $idle_policy

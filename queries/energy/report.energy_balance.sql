@@ -191,10 +191,7 @@ judged as (
 )
 
 select
-    cluster,
-    dimension,
-    value,
-    energy_joules,
+    columns('^(cluster|dimension|value|energy_joules)$'),
     energy_joules / 3.6e6 as energy_kwh,
     energy_method,
     if(uncounted_count = 0, corrected_joules, null) as corrected_joules,

@@ -76,10 +76,7 @@ judged as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
+    columns('^(cluster|namespace|pod|pod_uid)$'),
     kepler_joules / kepler_seconds as kepler_watts_avg,
     above_idle_joules / measured_seconds as above_idle_watts_avg,
     kepler_watts_max,

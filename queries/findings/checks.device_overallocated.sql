@@ -7,9 +7,5 @@
 -- source: facts.overallocation
 -- columns: cluster, device_uuid, gpu_instance_id, evidence
 --   evidence  who had it
-select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    evidence
+select columns('^(cluster|device_uuid|gpu_instance_id|evidence)$')
 from period.finding_grant

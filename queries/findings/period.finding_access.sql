@@ -18,13 +18,7 @@ with place as (
 
 summed as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
         sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as gpu_hours,
         string_agg(distinct source, ', ' order by source) as source,
         list_sort(list_distinct(flatten(list(given_devices)))) as given_devices,

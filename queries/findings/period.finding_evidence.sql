@@ -54,10 +54,7 @@ silent as (
 
 ambiguous as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         sum(
             overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)
         ) / 3600000 as gpu_hours,

@@ -15,11 +15,7 @@ with hour as (
 ),
 
 governed as (
-    select
-        cluster,
-        system,
-        quota,
-        namespace
+    select columns('^(cluster|system|quota|namespace)$')
     from facts.quota_pod_hour
     where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
     union all by name
@@ -52,12 +48,7 @@ waited as (
 
 summed as (
     select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
-        detail,
+        columns('^(cluster|system|quota|resource|flavor|detail)$'),
         sum(guaranteed_native_hours * gpus_per_native) as guaranteed,
         sum(demanded_native_hours * gpus_per_native) as demanded,
         sum(delivered_native_hours * gpus_per_native) as delivered,
@@ -74,10 +65,7 @@ summed as (
 found as (
     select
         'GR501' as code,
-        cluster,
-        system,
-        quota,
-        detail,
+        columns('^(cluster|system|quota|detail)$'),
         violated as gpu_hours,
         'medium' as confidence,
         format(
@@ -90,10 +78,7 @@ found as (
     union all by name
     select
         'GR502' as code,
-        summed.cluster,
-        summed.system,
-        summed.quota,
-        summed.detail,
+        summed.* similar to '^(cluster|system|quota|detail)$',
         pod.idle_gpu_hours * summed.borrowed / summed.delivered as gpu_hours,
         'low' as confidence,
         format(
@@ -110,10 +95,7 @@ found as (
     union all by name
     select
         'GR503' as code,
-        cluster,
-        system,
-        quota,
-        detail,
+        columns('^(cluster|system|quota|detail)$'),
         guaranteed - demanded as gpu_hours,
         'high' as confidence,
         format('guaranteed {:.1f} GPU-hours, asked for {:.1f}', guaranteed, demanded) as evidence,

@@ -10,13 +10,7 @@
 --   is_shared  whether others may have the same hours of the GPU
 with first_hour as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         min(first_hour_at) as held_at,
         min(power_at) as power_at,
         min(heat_at) as heat_at,
@@ -100,16 +94,7 @@ ruled as (
 select
     code,
     '' as detail,
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    container,
-    node_name,
-    device_uuid,
-    gpu_instance_id,
-    gpu_model,
-    gpu_hours,
+    columns('^(cluster|namespace|pod|pod_uid|container|node_name|device_uuid|gpu_instance_id|gpu_model|gpu_hours)$'),
     -- On a device that others hold too the figures are everybody's; of a MIG instance those of clocks and errors are the board's.
     case
         when code = 'GR310' then 'low'  -- memory is full by design where a program takes all of it at its start

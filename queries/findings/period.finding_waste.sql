@@ -12,12 +12,7 @@
 -- source: period.ledger; how sure its holder is: facts.ownership
 with allocated as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|namespace|pod|pod_uid|device_uuid|gpu_instance_id)$'),
         max(node_name) as node_name,
         max(gpu_model) as gpu_model,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
@@ -33,10 +28,7 @@ with allocated as (
 
 sure as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         max(certainty != 'certain') as is_unsure
     from facts.ownership
     group by cluster, namespace, pod, pod_uid
@@ -44,10 +36,7 @@ sure as (
 
 holder as (
     select
-        allocated.cluster,
-        allocated.namespace,
-        allocated.pod,
-        allocated.pod_uid,
+        allocated.* similar to '^(cluster|namespace|pod|pod_uid)$',
         list(allocated.node_name) as node_names,
         list(allocated.gpu_model) as gpu_models,
         count(*) as device_count,
@@ -93,11 +82,7 @@ judged as (
 
 idle as (
     select
-        code,
-        cluster,
-        namespace,
-        workload_kind,
-        workload,
+        columns('^(code|cluster|namespace|workload_kind|workload)$'),
         only_one(list(pod)) as pod,
         only_one(list(pod_uid)) as pod_uid,
         list_sort(list_distinct(flatten(list(node_names)))) as node_names,
@@ -137,10 +122,7 @@ found as (
     union all by name
     select
         'GR103' as code,
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         string_agg(distinct node_name, ', ' order by node_name) as node_name,
         string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
         sum(gpu_hours) as gpu_hours,
@@ -218,9 +200,5 @@ select
     coalesce(node_name, '') as node_name,
     coalesce(device_uuid, '') as device_uuid,
     '' as gpu_instance_id,
-    gpu_model,
-    gpu_hours,
-    confidence,
-    evidence,
-    first_seen_at
+    columns('^(gpu_model|gpu_hours|confidence|evidence|first_seen_at)$')
 from found

@@ -29,10 +29,7 @@ weekly as (
 
 known as (
     select
-        origin.cluster,
-        origin.gpu_model,
-        origin.day,
-        origin.held_gpu_hours,
+        origin.* similar to '^(cluster|gpu_model|day|held_gpu_hours)$',
         quantile_cont(weekly.change_gpu_hours, [0.1, 0.5, 0.9]) as changes
     from past as origin
     inner join weekly

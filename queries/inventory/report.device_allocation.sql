@@ -169,10 +169,7 @@ ask as (
 
 named_request as (
     select
-        cluster,
-        namespace,
-        pod,
-        container,
+        columns('^(cluster|namespace|pod|container)$'),
         arg_max(asked_by, last_at) as asked_by,
         arg_max(requested, last_at) as requested
     from ask

@@ -14,10 +14,7 @@
 --   problem               why a dimension stays unknown; '' where none does
 with device as (
     select
-        cluster,
-        node_name,
-        device_type,
-        minor,
+        columns('^(cluster|node_name|device_type|minor)$'),
         max(device_id) as device_id,
         arg_max(resources['koordinator.sh/gpu-memory'], observed_at) as memory_bytes
     from lake.koordinator_device
@@ -26,13 +23,7 @@ with device as (
 
 given as (
     select
-        granted.cluster,
-        granted.namespace,
-        granted.pod,
-        granted.pod_uid,
-        granted.node_name,
-        granted.device_type,
-        granted.minor,
+        granted.* similar to '^(cluster|namespace|pod|pod_uid|node_name|device_type|minor)$',
         max(granted.device_id) as device_id,
         arg_max(granted.amounts, granted.observed_at) as amounts,
         min(snapshot.observed_at) as start_at,

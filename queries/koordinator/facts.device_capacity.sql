@@ -47,17 +47,7 @@ linkage as (
 
 device as (
     select
-        device.cluster,
-        device.node_name,
-        device.device_type,
-        device.minor,
-        device.device_id,
-        device.is_healthy,
-        device.health_reason,
-        device.socket_id,
-        device.numa_node,
-        device.pcie_id,
-        device.pci_bus_id,
+        device.* similar to '^(cluster|node_name|device_type|minor|device_id|is_healthy|health_reason|socket_id|numa_node|pcie_id|pci_bus_id)$',
         coalesce(if(device.device_type = 'gpu', linkage.minors, null), '') as partition_minors,
         coalesce(device.resources['koordinator.sh/gpu-core'], device.resources['koordinator.sh/' || device.device_type]) as core_percent,
         device.resources['koordinator.sh/gpu-memory'] as memory_bytes,

@@ -24,10 +24,7 @@
 --   end_at                       UTC, when the last one no longer stands
 with pod_snapshot as (
     select
-        pod.cluster,
-        pod.namespace,
-        pod.pod,
-        pod.pod_uid,
+        pod.* similar to '^(cluster|namespace|pod|pod_uid)$',
         arg_max(pod.effective_requests, pod.observed_at) as requests,
         min(snapshot.observed_at) as start_at,
         max(snapshot.stands_until_at) as end_at
@@ -40,11 +37,7 @@ with pod_snapshot as (
 
 container as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        container,
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         arg_max(requests, observed_at) as requests
     from lake.pod_container
     group by all

@@ -77,10 +77,7 @@ select
     last_seen.free_memory_bytes,
     last_seen.free_memory_ratio_percent,
     last_seen.pod_count,
-    mean.observed_seconds,
-    mean.healthy_seconds,
-    mean.free_core_percent_avg,
-    mean.free_memory_bytes_avg
+    mean.* similar to '^(observed_seconds|healthy_seconds|free_core_percent_avg|free_memory_bytes_avg)$'
 from last_seen
 inner join mean
     using (cluster, node_name, device_type, minor, device_id)

@@ -10,11 +10,7 @@
 --   ledger_gpu_hours     h in the ledger's buckets
 with part as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        day,
+        columns('^(cluster|namespace|pod|pod_uid|day)$'),
         gpu_seconds as allocated_seconds,
         0 as ledger_seconds
     from facts.power_day

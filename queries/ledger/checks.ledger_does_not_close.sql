@@ -24,10 +24,7 @@ with part as (
 )
 
 select
-    cluster,
-    node_name,
-    device_uuid,
-    day,
+    columns('^(cluster|node_name|device_uuid|day)$'),
     sum(capacity_gpu_hours) as capacity_gpu_hours,
     sum(gpu_hours) as gpu_hours,
     sum(capacity_gpu_hours) - sum(gpu_hours) as difference_gpu_hours

@@ -67,13 +67,7 @@ unit as (
 
 holder as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at|namespace|pod|pod_uid)$'),
         sum(hours_ratio) as hours_ratio,
         any_value(hours_method) as hours_method
     from day.allocated_interval

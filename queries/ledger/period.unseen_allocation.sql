@@ -15,10 +15,7 @@ with said as (
         node_name,
         start_at::date as day,
         if(state in ('allocated', 'free'), state, 'unavailable') as kind,
-        state,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(state|namespace|pod|pod_uid)$'),
         sum(gpu_count * epoch_ms(least(end_at, $until_at::timestamp) - greatest(start_at, $since_at::timestamp))) / 1000 as gpu_seconds
     from facts.node_allocation
     where start_at < $until_at and end_at > $since_at
@@ -37,11 +34,7 @@ node as (
 ),
 
 place as (
-    select distinct
-        cluster,
-        node_name,
-        device_uuid,
-        day
+    select distinct columns('^(cluster|node_name|device_uuid|day)$')
     from period.capacity
     where device_uuid != ''
 ),

@@ -42,10 +42,7 @@ sided as (
 -- GPUs that no exporter tells of have no name: as many as on the day with the most of them.
 unseen as (
     select
-        cluster,
-        dimension,
-        value,
-        node_name,
+        columns('^(cluster|dimension|value|node_name)$'),
         max(unseen_count) as unseen_count
     from sided
     where unseen_count > 0

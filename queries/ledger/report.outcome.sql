@@ -24,10 +24,7 @@ with known as (
 
 used as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         sum(gpu_hours) as allocated_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours
     from period.ledger

@@ -20,14 +20,7 @@ with unfound as (
 
 authoritative as (
     select
-        use.cluster,
-        use.device_uuid,
-        use.gpu_instance_id,
-        use.namespace,
-        use.pod,
-        use.pod_uid,
-        use.container,
-        use.start_at,
+        use.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at)$',
         max(use.end_at) as end_at,
         'dra-claim' as source,
         1 as rank,

@@ -67,13 +67,7 @@ memory as (
 )
 
 select
-    use.cluster,
-    use.device_uuid,
-    use.gpu_instance_id,
-    use.namespace,
-    use.pod,
-    use.pod_uid,
-    use.container,
+    use.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$',
     concat_ws('/', use.claim_uid, use.share_id, use.request) as grant_key,
     min(allocated.share_ratio) as share_ratio,
     min(use.start_at) as start_at,

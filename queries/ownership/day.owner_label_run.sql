@@ -107,19 +107,7 @@ unexplained as (
 ),
 
 found as (
-    select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        start_at,
-        end_at,
-        source,
-        started_at,
-        known_until_at
+    select columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at|end_at|source|started_at|known_until_at)$')
     from cut
     where start_at < end_at
     union all by name

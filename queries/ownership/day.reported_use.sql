@@ -22,16 +22,7 @@ with run as (
 
 reported as (
     select distinct
-        cluster,
-        source,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_id,
-        driver,
-        pool,
-        device,
+        columns('^(cluster|source|namespace|pod|pod_uid|container|device_id|driver|pool|device)$'),
         replica != '' or source = 'koordinator' as is_shared,
         -- A name is not an identity: it stands for the pod of then.
         if(pod_uid = '', observed_at::timestamp, null) as named_at
@@ -63,31 +54,14 @@ met as (
 
 given as (
     select distinct
-        cluster,
-        source,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        node_name,
-        device_id,
-        driver,
-        pool,
-        device,
-        is_shared,
-        start_at,
-        end_at,
+        columns('^(cluster|source|namespace|pod|pod_uid|container|node_name|device_id|driver|pool|device|is_shared|start_at|end_at)$'),
         end_at - to_milliseconds(round(end_uncertainty_seconds * 1000)::bigint) as sure_until_at
     from met
     where told_container = container or (told_container = '' and is_asking = is_pod_asking)
 ),
 
 label as (
-    select distinct
-        cluster,
-        device_uuid,
-        node_name,
-        gpu_device
+    select distinct columns('^(cluster|device_uuid|node_name|gpu_device)$')
     from lake.device_label
     where gpu_device != ''
 ),
@@ -101,10 +75,7 @@ seen as (
 
 allocatable as (
     select
-        cluster,
-        driver,
-        pool,
-        device,
+        columns('^(cluster|driver|pool|device)$'),
         max(device_uuid) as device_uuid
     from lake.device
     where device_type != 'mig' and device_uuid != ''
@@ -145,15 +116,7 @@ found as (
 
 allocated as (
     select
-        cluster,
-        source,
-        namespace,
-        pod,
-        pod_uid,
-        container,
-        device_uuid,
-        gpu_instance_id,
-        start_at,
+        columns('^(cluster|source|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|start_at)$'),
         bool_or(is_shared) as is_shared,
         max(end_at) as end_at,
         max(sure_until_at) as sure_until_at

@@ -77,10 +77,7 @@ node as (
 
 request as (
     select
-        cluster,
-        namespace,
-        pod,
-        container,
+        columns('^(cluster|namespace|pod|container)$'),
         list_bool_or([resource = 'nvidia_com_gpu_shared' for resource in flatten(list(resources))]) as is_shared,
         list_bool_or([resource like 'nvidia\_com\_mig\_%' escape '\' for resource in flatten(list(resources))]) as is_mig
     from day.pod_request

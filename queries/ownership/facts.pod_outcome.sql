@@ -11,18 +11,10 @@
 -- columns: cluster, namespace, pod, pod_uid, outcome, seen_at
 --   seen_at  UTC, when it was last listed
 with holder as (
-    select distinct
-        cluster,
-        namespace,
-        pod,
-        pod_uid
+    select distinct columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.ownership
     union by name
-    select
-        cluster,
-        namespace,
-        pod,
-        pod_uid
+    select columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.node_allocation
     where pod != ''
 ),
@@ -40,10 +32,7 @@ reported as (
 )
 
 select
-    holder.cluster,
-    holder.namespace,
-    holder.pod,
-    holder.pod_uid,
+    holder.*,
     arg_max(reported.outcome, (
         reported.outcome != 'running', reported.outcome != 'failed', reported.rank, reported.listed_until_at
     )) as outcome,

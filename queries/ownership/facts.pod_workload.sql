@@ -11,11 +11,7 @@
 --   workload_kind     Deployment, StatefulSet, Job, …; Pod of one that no one made; '' where unknown
 --   namespace_labels  label → value
 with holder as (
-    select distinct
-        cluster,
-        namespace,
-        pod,
-        pod_uid
+    select distinct columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.ownership
 ),
 

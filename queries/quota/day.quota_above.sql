@@ -44,10 +44,7 @@ contained as (
 )
 
 select
-    cluster,
-    system,
-    quota,
-    above,
+    columns('^(cluster|system|quota|above)$'),
     min(depth_count) as depth_count
 from contained
 group by all

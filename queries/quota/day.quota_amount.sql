@@ -52,10 +52,7 @@ reported as (
 -- A resource that no pod requests by name (devices of claims) is told by its quota alone.
 way as (
     select
-        known.cluster,
-        known.system,
-        known.resource,
-        known.flavor,
+        known.* similar to '^(cluster|system|resource|flavor)$',
         case
             when known.system = 'kueue' and known.cluster in (
                 select watch.cluster
@@ -107,11 +104,7 @@ governed as materialized (
 
 change as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
+        columns('^(cluster|system|resource|flavor|quota)$'),
         unnest([
             { 'at': created_at, 'demanded': amount_native, 'delivered': 0 },
             { 'at': bound_at, 'demanded': 0, 'delivered': amount_native },
@@ -141,13 +134,7 @@ told as (
         using (cluster)
     where watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
     union by name
-    select
-        cluster,
-        system,
-        resource,
-        flavor,
-        start_at,
-        end_at
+    select columns('^(cluster|system|resource|flavor|start_at|end_at)$')
     from reported
 ),
 
@@ -193,11 +180,7 @@ step as (
 
 before as (
     select
-        changed.cluster,
-        changed.system,
-        changed.resource,
-        changed.flavor,
-        changed.quota,
+        changed.* similar to '^(cluster|system|resource|flavor|quota)$',
         sum(demanded_growth) as demanded,
         sum(delivered_growth) as delivered
     from changed
@@ -234,13 +217,7 @@ summed as (
 -- Pods that wait, by what they request: one amount is requested by many, and an instant need not look at each of them.
 waiting_change as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
-        amount_native,
-        pod_native,
+        columns('^(cluster|system|resource|flavor|quota|amount_native|pod_native)$'),
         unnest([{ 'at': created_at, 'growth': 1 }, { 'at': coalesce(bound_at, ended_at), 'growth': -1 }]) as event
     from day.quota_ask
     where created_at < coalesce(bound_at, ended_at, 'infinity'::timestamp)
@@ -279,12 +256,7 @@ waiting_step as (
 
 waiting as (
     select
-        summed.cluster,
-        summed.system,
-        summed.resource,
-        summed.flavor,
-        summed.quota,
-        summed.start_at,
+        summed.* similar to '^(cluster|system|resource|flavor|quota|start_at)$',
         min(run.amount_native) as waiting_native,
         min(run.pod_native) as waiting_pod_native
     from summed
@@ -299,12 +271,7 @@ waiting as (
 
 report as (
     select
-        summed.cluster,
-        summed.system,
-        summed.resource,
-        summed.flavor,
-        summed.quota,
-        summed.start_at,
+        summed.* similar to '^(cluster|system|resource|flavor|quota|start_at)$',
         max(amount_native) filter (where field = 'delivered') as delivered,
         max(amount_native) filter (where field = 'pending') as pending,
         coalesce(

@@ -54,10 +54,7 @@ workload as (
 -- Until its first pod is made; some of a group's pods may be made later.
 group_seen as (
     select
-        object.cluster,
-        object.namespace,
-        object.name,
-        object.uid,
+        object.* similar to '^(cluster|namespace|name|uid)$',
         max(object.spec ->> '$.queue') as queue,
         any_value((object.spec -> '$.minResources')::map (varchar, varchar)) as amounts,
         min(object.created_at)::timestamp as created_at,

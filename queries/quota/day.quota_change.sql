@@ -26,11 +26,7 @@ asked as (
 -- Requests of a size that wait, from the first to the last.
 waited as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        scope,
+        columns('^(cluster|system|resource|flavor|scope)$'),
         round(pod_gpus, 6) as request_gpus,
         min(created_at) as start_at,
         max(coalesce(bound_at, ended_at, 'infinity'::timestamp)) as end_at
@@ -89,11 +85,7 @@ select
 from reported
 union by name
 select
-    cluster,
-    system,
-    resource,
-    flavor,
-    scope,
+    columns('^(cluster|system|resource|flavor|scope)$'),
     unnest(list_filter([created_at, bound_at, ended_at], lambda instant: instant is not null)) as start_at
 from asked
 union by name

@@ -9,11 +9,7 @@
 --   labels       node labels of the flavor; none where it fits every node
 --   label_names  names of the labels of all flavors of the resource: others of a pod's choice do not matter
 with flavor as (
-    select distinct
-        cluster,
-        quota,
-        resource,
-        flavor
+    select distinct columns('^(cluster|quota|resource|flavor)$')
     from day.quota_terms
     where system = 'kueue' and is_parent is not true and resource != ''
 ),

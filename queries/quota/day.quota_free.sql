@@ -59,10 +59,7 @@ step as (
     where not is_other_name
     union all by name
     select
-        allocatable.cluster,
-        allocatable.node_name,
-        allocatable.start_at,
-        allocatable.end_at,
+        allocatable.* similar to '^(cluster|node_name|start_at|end_at)$',
         max(allocatable.amount) as amount
     from allocatable
     anti join allocatable as device
@@ -72,12 +69,7 @@ step as (
             and not device.is_other_name
     group by all
     union all by name
-    select
-        cluster,
-        node_name,
-        start_at,
-        end_at,
-        amount
+    select columns('^(cluster|node_name|start_at|end_at|amount)$')
     from allocated
     semi join allocatable
         using (cluster, node_name)

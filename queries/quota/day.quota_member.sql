@@ -63,10 +63,7 @@ by_namespace as (
 
 local_queue as (
     select
-        cluster,
-        kind,
-        namespace,
-        name,
+        columns('^(cluster|kind|namespace|name)$'),
         max(coalesce(spec ->> '$.clusterQueue', spec ->> '$.queue')) as queue
     from lake.quota
     where kind in ('localqueues.kueue.x-k8s.io', 'podgroups.scheduling.volcano.sh')

@@ -48,10 +48,7 @@ listed as (
 
 step as (
     select
-        cluster,
-        node_name,
-        resource,
-        start_at,
+        columns('^(cluster|node_name|resource|start_at)$'),
         max(end_at) as end_at,
         max(amount) as amount
     from reported

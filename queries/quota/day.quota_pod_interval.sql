@@ -12,10 +12,7 @@ select
     pod.node_name,
     pod.created_at,
     if(pod.bound_at < pod.ended_at or pod.ended_at is null, pod.bound_at, null) as bound_at,
-    pod.running_at,
-    pod.ended_at,
-    pod.end_reason,
-    pod.priority
+    pod.* similar to '^(running_at|ended_at|end_reason|priority)$'
 from day.quota_member as member
 inner join day.quota_pod as pod
     using (cluster, pod_uid)

@@ -13,10 +13,7 @@
 with status as (
     select
         term.cluster,
-        system,
-        quota,
-        resource,
-        flavor,
+        columns('^(system|quota|resource|flavor)$'),
         unnest([
             { 'field': 'delivered', 'amount': delivered },
             { 'field': 'demanded', 'amount': demanded },

@@ -30,11 +30,7 @@ moved as (
 )
 
 select distinct
-    term.cluster,
-    term.system,
-    term.resource,
-    term.flavor,
-    term.quota,
+    term.* similar to '^(cluster|system|resource|flavor|quota)$',
     case
         when term.system = 'kubernetes' then term.quota
         when

@@ -114,14 +114,7 @@ followed as (
 )
 
 select
-    cluster,
-    system,
-    quota,
-    resource,
-    flavor,
-    field,
-    parent,
-    is_parent,
+    columns('^(cluster|system|quota|resource|flavor|field|parent|is_parent)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     amount_native

@@ -71,20 +71,12 @@ series as (
 
 edge as (
     select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
+        columns('^(cluster|system|quota|resource|flavor)$'),
         unnest([start_at, end_at]) as start_at
     from object
     union by name
     select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
+        columns('^(cluster|system|quota|resource|flavor)$'),
         unnest([start_at, end_at]) as start_at
     from series
 ),
@@ -181,11 +173,7 @@ marked as (
 )
 
 select
-    cluster,
-    system,
-    quota,
-    resource,
-    flavor,
+    columns('^(cluster|system|quota|resource|flavor)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     min(created_at) as created_at,

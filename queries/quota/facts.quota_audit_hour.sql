@@ -15,11 +15,7 @@
 --   recomputed_native_hours  ∫ the same from requests of pods and workloads, or by the scheduler's rules
 with pair as (
     select
-        amount.cluster,
-        amount.system,
-        amount.resource,
-        amount.flavor,
-        amount.quota,
+        amount.* similar to '^(cluster|system|resource|flavor|quota)$',
         if(report.field = 'delivered', 'use', 'fair share') as measure,
         date_trunc('hour', amount.start_at) as hour_start_at,
         overlap_ms(amount.start_at, amount.end_at, report.start_at, report.end_at) / 1000 as seconds,

@@ -40,11 +40,7 @@ with step as (
 )
 
 select
-    cluster,
-    system,
-    resource,
-    flavor,
-    quota,
+    columns('^(cluster|system|resource|flavor|quota)$'),
     date_trunc('hour', start_at) as hour_start_at,
     arg_max(pool, start_at) as pool,
     arg_max(parent, start_at) as parent,

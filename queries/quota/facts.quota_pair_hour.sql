@@ -57,12 +57,7 @@ pair as (
 )
 
 select
-    cluster,
-    system,
-    resource,
-    flavor,
-    quota,
-    borrower,
+    columns('^(cluster|system|resource|flavor|quota|borrower)$'),
     date_trunc('hour', start_at) as hour_start_at,
     any_value(gpus_per_native) as gpus_per_native,
     any_value(native_unit) as native_unit,

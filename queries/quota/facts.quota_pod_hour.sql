@@ -134,13 +134,7 @@ exposure as (
 
 exposed_sum as (
     select
-        cluster,
-        system,
-        pod_uid,
-        quota,
-        resource,
-        flavor,
-        hour_start_at,
+        columns('^(cluster|system|pod_uid|quota|resource|flavor|hour_start_at)$'),
         sum(more_seconds) as exposed_seconds,
         sum(seconds) filter (where what = 'within min') as within_min_seconds,
         sum(seconds) filter (where what = 'fair share') as fair_share_seconds,
@@ -152,13 +146,7 @@ exposed_sum as (
 
 summed as (
     select
-        cluster,
-        pod_uid,
-        system,
-        quota,
-        resource,
-        flavor,
-        hour_start_at,
+        columns('^(cluster|pod_uid|system|quota|resource|flavor|hour_start_at)$'),
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'waiting'), 0) / 1000 as waiting_seconds,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'held'), 0) / 1000 as held_seconds,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'in-quota'), 0) / 1000 as in_quota_seconds,
@@ -172,19 +160,12 @@ summed as (
 )
 
 select
-    summed.cluster,
-    summed.system,
-    summed.quota,
-    summed.resource,
-    summed.flavor,
+    summed.* similar to '^(cluster|system|quota|resource|flavor)$',
     own.namespace,
     own.pod,
     summed.pod_uid,
     summed.hour_start_at,
-    own.priority,
-    own.end_reason,
-    own.amount_native,
-    own.amount_gpus,
+    own.* similar to '^(priority|end_reason|amount_native|amount_gpus)$',
     unit.native_unit,
     summed.waiting_seconds,
     summed.held_seconds,

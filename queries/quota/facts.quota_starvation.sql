@@ -24,11 +24,7 @@ with marked as (
 )
 
 select
-    cluster,
-    system,
-    resource,
-    flavor,
-    quota,
+    columns('^(cluster|system|resource|flavor|quota)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     arg_max(is_followed, start_at) as is_ended,

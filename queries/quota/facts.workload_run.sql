@@ -69,11 +69,7 @@ select
     run.reserved_at,
     run.admitted_at,
     ran.running_at,
-    run.ended_at,
-    run.end_reason,
-    run.preemption_reason,
-    run.preemptor_uid,
-    run.waiting_message,
+    run.* similar to '^(ended_at|end_reason|preemption_reason|preemptor_uid|waiting_message)$',
     coalesce(size.request_gpus, 0) as request_gpus
 from day.workload_run as run
 inner join seen

@@ -21,11 +21,7 @@
 --   exposed_pod_count           pods that waiting pods might have preempted; null but for nos and scheduler-plugins
 with hour as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
+        columns('^(cluster|system|resource|flavor|quota)$'),
         any_value(gpus_per_native) as gpus_per_native,
         sum(observed_seconds) as observed_seconds,
         sum(delivered_native_hours) as delivered,
@@ -49,11 +45,7 @@ with hour as (
 
 pod as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
+        columns('^(cluster|system|resource|flavor|quota)$'),
         sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours,
         if(
             max(exposed_seconds) is null,
@@ -65,12 +57,7 @@ pod as (
 )
 
 select
-    hour.cluster,
-    hour.system,
-    hour.resource,
-    hour.flavor,
-    hour.quota,
-    hour.observed_seconds,
+    hour.* similar to '^(cluster|system|resource|flavor|quota|observed_seconds)$',
     hour.guaranteed * hour.gpus_per_native as guaranteed_gpu_hours,
     hour.demanded * hour.gpus_per_native as demanded_gpu_hours,
     hour.delivered * hour.gpus_per_native as delivered_gpu_hours,

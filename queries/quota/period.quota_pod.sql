@@ -12,14 +12,7 @@
 --   first_idle_at         UTC, the first hour of the window in which that was so
 with pod as (
     select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|system|quota|resource|flavor|namespace|pod|pod_uid)$'),
         max(end_reason) in ('Evicted', 'Preempting', 'Preempted', 'PreemptionByScheduler') as is_evicted,
         sum(held_seconds * amount_gpus) / 3600 as held_gpu_hours,
         sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours
@@ -30,10 +23,7 @@ with pod as (
 
 allocated as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
         min(first_hour_at) filter (where bucket = 'allocated_idle') as first_idle_at
     from period.ledger
@@ -45,11 +35,7 @@ allocated as (
 named as (
     select
         allocated.* exclude (pod_uid),
-        pod.system,
-        pod.quota,
-        pod.resource,
-        pod.flavor,
-        pod.pod_uid
+        pod.* similar to '^(system|quota|resource|flavor|pod_uid)$'
     from allocated
     inner join pod
         using (cluster, namespace, pod)
@@ -62,11 +48,7 @@ named as (
 )
 
 select
-    pod.cluster,
-    pod.system,
-    pod.quota,
-    pod.resource,
-    pod.flavor,
+    pod.* similar to '^(cluster|system|quota|resource|flavor)$',
     nullif(count(distinct pod.pod_uid) filter (where pod.is_evicted), 0) as evicted_pod_count,
     sum(pod.held_gpu_hours) filter (where pod.is_evicted) as lost_gpu_hours,
     sum(named.idle_gpu_hours) as idle_gpu_hours,

@@ -19,12 +19,7 @@ with allocatable as (
 -- Several ResourceQuotas of a namespace hold the same pods.
 allocated as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        start_at,
-        end_at,
+        columns('^(cluster|system|resource|flavor|start_at|end_at)$'),
         if(system = 'kubernetes', namespaces::text, quota) as holder,
         max(delivered_native) as held_native
     from day.quota_amount
@@ -51,11 +46,7 @@ part as (
         using (cluster, system)
     union all by name
     select
-        cluster,
-        system,
-        resource,
-        start_at,
-        end_at,
+        columns('^(cluster|system|resource|start_at|end_at)$'),
         0 as capacity_native,
         0 as outside_gpus,
         sum(held_native) as held_native
@@ -103,11 +94,7 @@ summed as (
 
 usable as (
     select
-        summed.cluster,
-        summed.system,
-        summed.resource,
-        summed.start_at,
-        summed.end_at,
+        summed.* similar to '^(cluster|system|resource|start_at|end_at)$',
         unit.gpus_per_native,
         greatest(0, held_native, capacity_native - outside_gpus / unit.gpus_per_native)
         + $added_gpus / unit.gpus_per_native as usable_native

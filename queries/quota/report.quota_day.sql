@@ -54,10 +54,7 @@ behind as (
 select
     cluster,
     system as scheduler,
-    quota,
-    resource,
-    flavor,
-    day,
+    columns('^(quota|resource|flavor|day)$'),
     concat(
         quota,
         if(

@@ -15,10 +15,7 @@
 select
     cluster,
     system as scheduler,
-    resource,
-    flavor,
-    quota,
-    borrower,
+    columns('^(resource|flavor|quota|borrower)$'),
     'inferred' as method,
     sum(together_seconds) as together_seconds,
     sum(contested_native_hours * gpus_per_native) as contested_gpu_hours,

@@ -34,11 +34,7 @@ with judged as (
 
 summed as (
     select
-        cluster,
-        cluster_queue,
-        namespace,
-        local_queue,
-        priority_class,
+        columns('^(cluster|cluster_queue|namespace|local_queue|priority_class)$'),
         count(*) as attempt_count,
         count(*) filter (where is_reserved) as reserved_count,
         count(*) filter (where is_waiting) as waiting_count,
