@@ -50,7 +50,7 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
         return
     folder = out or Path("out/demo")
     print_report(invocation, rehearsing.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56, invocation.say))
-    for line in ("top teams", "report --by team --out out/teams", "whatif --since 2026-10-31 --until 2026-11-01 --add-nodes 1"):
+    for line in ("top teams", "report --by team --out out/teams", "whatif --since 2026-10-25 --until 2026-11-01 --add-nodes 1"):
         invocation.say(f"next: gpureport {line} --lake {folder / 'lake'}")
 
 

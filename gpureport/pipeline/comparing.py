@@ -10,7 +10,7 @@ from gpureport.compute.look_back import window_before
 from gpureport.compute.period import report_tables
 from gpureport.compute.quotas import quota_lake
 from gpureport.config import Config
-from gpureport.errors import LakeError, UsageError
+from gpureport.errors import LakeError
 from gpureport.lake import open_lake
 from gpureport.pipeline.delivering import report_here
 from gpureport.pipeline.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
@@ -67,10 +67,6 @@ def what_if(config: Config, window: Window, question: Question, output: Output, 
     lake, queries = open_lake(config.lake), load()
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         quota_lake(con, lake, queries, window, [question.cluster] if question.cluster else None)
-        if con.execute("select count(distinct date) > 1 from lake.series where signal like 'kube_%'").fetchall() == [(True,)]:
-            raise UsageError(
-                f"quotas are replayed a day at a time where kube-state-metrics was exported; {window} has several days"
-            )
         past = past_use(con, lake, window, quota_rules(config).but(question.rules))
         found = answer_question(con, queries, quota_rules(config), window, question, past)
     for note in notes(found, question, window) if output != "json" else ():

@@ -1,4 +1,4 @@
--- kube-state-metrics series that later queries use, with their labels unpacked into columns once (maps are slow to read).
+-- kube-state-metrics series that later queries use, of several days once, with their labels unpacked into columns (maps are slow to read).
 --
 -- grain:  cluster, series_id
 -- reads:  lake.series
@@ -10,7 +10,7 @@
 --   reason            label reason: why a pod or container ended; '' without it
 --   sharing_strategy  node label nvidia.com/gpu.sharing-strategy; null without it
 --   replicas          node label nvidia.com/gpu.replicas; null without it
-select
+select distinct on (cluster, series_id)
     cluster,
     series_id,
     signal,

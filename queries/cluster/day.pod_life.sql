@@ -1,4 +1,4 @@
--- Lives of pods under the names that labels give, or that request extended resources, from kube-state-metrics.
+-- Lives of pods under the names that labels give, or that request extended resources or fractions of a GPU, from kube-state-metrics.
 --
 -- A pod ended when it was done: kube_pod_completion_time (of a pod that no later sample shows running, for one container
 -- of several may complete earlier), else the first look at which it was Succeeded or Failed. One that was deleted before ended
@@ -7,7 +7,7 @@
 -- It began when it was first seen Running; where it ran at the first snapshot, at kube_pod_start_time, else at its creation.
 --
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.kube_series, lake.owner_label, lake.sample
+-- reads:  day.kube_series, day.kube_watch, lake.owner_label, lake.pod, lake.sample
 -- params:
 -- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp,
 --         _status_reason, _container_status_terminated_reason)
@@ -37,6 +37,11 @@ with series as (
         and (signal not like '%reason' or reason in ('Evicted', 'NodeLost', 'OOMKilled', 'Shutdown'))
         and (
             (cluster, namespace, pod) in (select (cluster, namespace, pod) from lake.owner_label)
+            or (cluster, pod_uid) in (
+                select (fraction.cluster, fraction.pod_uid)
+                from lake.pod as fraction
+                where fraction.annotations['gpu-fraction'] is not null
+            )
             or (cluster, pod_uid) in (
                 select (request.cluster, request.pod_uid)
                 from day.kube_series as request
@@ -75,30 +80,6 @@ snapshot as (
         using (cluster, series_id)
 ),
 
--- Stretches in which a kube-state-metrics was scraped, by any pod. Each has its own: a shard that fails ends none of its pods.
-step as (
-    select distinct
-        listing.cluster,
-        listing.target,
-        sample.seen_at::timestamp as start_at,
-        held_until(sample.seen_at, sample.held_seconds) as end_at
-    from lake.sample
-    inner join day.kube_series as listing
-        using (cluster, series_id)
-    where listing.signal = 'kube_pod_info'
-),
-
-watched as (
-    select
-        cluster,
-        target,
-        min(start_at) as start_at,
-        max(end_at) as end_at,
-        lead(min(start_at)) over (partition by cluster, target order by run_number) as next_start_at
-    from numbered_runs(step, (cluster, target))
-    group by cluster, target, run_number
-),
-
 reported as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
@@ -121,7 +102,8 @@ reported as (
     group by cluster, namespace, pod, pod_uid
 ),
 
--- Two minutes: the last snapshot of a short series may be given another length than its neighbours'.
+-- Each kube-state-metrics ends its own pods: a shard that fails ends none. Two minutes: the last snapshot of a short series may be given
+-- another length than its neighbours'.
 gone as (
     select
         reported.*,
@@ -131,7 +113,7 @@ gone as (
             else least(watched.next_start_at, greatest(reported.listed_until_at, reported.deadline_at))
         end as gone_at
     from reported
-    left join watched
+    left join day.kube_watch as watched
         on
             reported.cluster = watched.cluster
             and reported.target = watched.target

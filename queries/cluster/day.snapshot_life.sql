@@ -42,7 +42,7 @@ seen as (
         end, pod.observed_at) filter (where pod.phase in ('Running', 'Succeeded', 'Failed')) as outcome,
         min(snapshot.observed_at) as listed_from_at,
         max(snapshot.stands_until_at) as listed_until_at,
-        max(snapshot.observed_at) as last_at,
+        arg_max_null(snapshot.next_at, snapshot.observed_at) as next_at,
         arg_max(snapshot.is_followed, snapshot.observed_at) as is_followed
     from lake.pod
     inner join snapshot
@@ -56,14 +56,9 @@ seen as (
 )
 
 select
-    seen.* exclude (finished_at, over_at, deadline_at, last_at, is_followed),
-    coalesce(seen.finished_at, seen.over_at, case
-        when seen.is_followed or seen.deadline_at is null then look_after.observed_at
-        when look_after.observed_at is not null
-            then least(look_after.observed_at, greatest(seen.listed_until_at, seen.deadline_at))
+    * exclude (finished_at, over_at, deadline_at, next_at, is_followed),
+    coalesce(finished_at, over_at, case
+        when is_followed or deadline_at is null then next_at
+        when next_at is not null then least(next_at, greatest(listed_until_at, deadline_at))
     end) as ended_at
 from seen
-asof left join snapshot as look_after
-    on
-        seen.cluster = look_after.cluster
-        and seen.last_at < look_after.observed_at

@@ -10,6 +10,7 @@
 -- columns:
 --   kind             kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io
 --   previous_at      UTC, the snapshot before it; null where that was more than 15 minutes earlier
+--   next_at          UTC, the next snapshot; null where there is none
 --   stands_until_at  UTC, the next snapshot, or 15 minutes later
 --   is_followed      there is a next snapshot within 15 minutes
 --   look_number      1, 2, … by kind: snapshots with no other between them are neighbours by it
@@ -36,7 +37,7 @@ beside as (
 )
 
 select
-    * exclude (last_at, next_at),
+    * exclude (last_at),
     if(last_at >= observed_at - interval 15 minute, last_at, null) as previous_at,
     least(coalesce(next_at, 'infinity'::timestamp), observed_at + interval 15 minute) as stands_until_at,
     coalesce(next_at <= observed_at + interval 15 minute, false) as is_followed,

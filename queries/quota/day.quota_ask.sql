@@ -59,7 +59,7 @@ group_seen as (
         any_value((object.spec -> '$.minResources')::map (varchar, varchar)) as amounts,
         min(object.created_at)::timestamp as created_at,
         min(snapshot.observed_at) filter (where coalesce(object.status ->> '$.phase', 'Pending') not in ('Pending', 'Inqueue')) as over_at,
-        if(arg_max(snapshot.is_followed, snapshot.observed_at), max(snapshot.stands_until_at), null) as gone_at
+        arg_max_null(snapshot.next_at, snapshot.observed_at) as gone_at
     from lake.quota as object
     inner join day.state_snapshot as snapshot
         using (cluster, kind, observed_at)
@@ -99,7 +99,7 @@ claim_seen as (
         any_value(claim.requests) as requests,
         coalesce(min(claim.created_at)::timestamp, min(snapshot.observed_at)) as created_at,
         coalesce(min(claim.allocated_at)::timestamp, min(snapshot.observed_at) filter (where claim.is_allocated)) as allocated_at,
-        if(arg_max(snapshot.is_followed, snapshot.observed_at), max(snapshot.stands_until_at), null) as gone_at
+        arg_max_null(snapshot.next_at, snapshot.observed_at) as gone_at
     from lake.claim as claim
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)

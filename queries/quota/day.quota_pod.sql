@@ -6,7 +6,7 @@
 -- containers, or its largest init container if more.
 --
 -- grain:  cluster, pod_uid
--- reads:  day.accelerator_resource, day.kube_series, day.pod_life, day.state_snapshot, lake.pod, lake.sample, lake.series
+-- reads:  day.accelerator_resource, day.kube_series, day.kube_watch, day.pod_life, day.state_snapshot, lake.pod, lake.sample, lake.series
 -- params:
 -- source: Pod objects; kube-state-metrics pod metrics and kube_pod_labels
 -- columns:
@@ -27,8 +27,9 @@ with listed as (
         min(coalesce(running_at, if(phase = 'Running', started_at, null)))::timestamp as running_at,
         max(finished_at)::timestamp as finished_at,
         max(if(phase in ('Succeeded', 'Failed'), pod.observed_at, null))::timestamp as over_at,
+        min(pod.observed_at)::timestamp as first_at,
         max(pod.observed_at)::timestamp as last_at,
-        if(arg_max(is_followed, pod.observed_at), max(stands_until_at), null) as gone_at,
+        arg_max_null(next_at, pod.observed_at) as gone_at,
         arg_max(status_reason, pod.observed_at) as end_reason,
         max(node_name) as node_name,
         max(priority) as priority,
@@ -48,14 +49,31 @@ with listed as (
     group by pod.cluster, pod_uid
 ),
 
+-- A pod that metrics after its last snapshot do not list is over by then. Metrics that a snapshot of it interrupts do not cover it.
+unlisted as (
+    select
+        listed.cluster,
+        listed.pod_uid,
+        min(watch.start_at) as gone_at
+    from listed
+    inner join day.kube_watch as watch
+        on listed.cluster = watch.cluster and listed.first_at < watch.end_at
+    anti join day.kube_series as series
+        on listed.cluster = series.cluster and listed.pod_uid = series.pod_uid and series.signal = 'kube_pod_info'
+    group by listed.cluster, listed.pod_uid
+    having min(watch.start_at) > max(listed.last_at)
+),
+
 -- A finished pod may stand for long; it ended when it was done.
 snapshot as (
     select
-        * exclude (gone_at),
-        coalesce(finished_at, over_at, gone_at) as ended_at,
+        listed.* exclude (gone_at),
+        coalesce(finished_at, over_at, least(listed.gone_at, unlisted.gone_at)) as ended_at,
         coalesce(try_cast(annotations['gpu-fraction'] as double), 0)
         * coalesce(try_cast(annotations['gpu-fraction-num-devices'] as double), 1) as fraction_gpus
     from listed
+    left join unlisted
+        using (cluster, pod_uid)
 ),
 
 asked as (

@@ -2,21 +2,18 @@
 -- is known of demand, which is not none.
 --
 -- grain:  cluster, watched, start_at
--- reads:  day.kube_series, day.state_snapshot, lake.sample
+-- reads:  day.kube_watch, day.state_snapshot
 -- params:
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
 -- columns:
 --   watched   pods, or workloads of Kueue
 with step as (
-    select distinct
-        sample.cluster,
+    select
+        cluster,
         'pods' as watched,
-        sample.seen_at::timestamp as start_at,
-        held_until(sample.seen_at, sample.held_seconds) as end_at
-    from lake.sample
-    inner join day.kube_series as listing
-        using (cluster, series_id)
-    where listing.signal = 'kube_pod_info'
+        start_at,
+        end_at
+    from day.kube_watch
     union by name
     select
         cluster,

@@ -17,8 +17,7 @@ with seen as (
     select
         workload.*,
         snapshot.observed_at as look_at,
-        snapshot.stands_until_at,
-        snapshot.is_followed
+        snapshot.next_at
     from lake.workload as workload
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
@@ -50,7 +49,7 @@ life as (
         coalesce(min(created_at)::timestamp, min(look_at)) as created_at,
         max(finished_at)::timestamp as finished_at,
         min(look_at) filter (where not is_active) as inactive_at,
-        if(arg_max(is_followed, look_at), max(stands_until_at), null) as gone_at
+        arg_max_null(next_at, look_at) as gone_at
     from seen
     group by seen.cluster, seen.workload_uid
 ),

@@ -3,6 +3,7 @@
 -- KAI counts by pod group, which is of the queue that its pods name. Until its counters lost the label uid, pods evicted together were
 -- each counted as often as there were of them: those are left out, for the number of pods is not in them.
 --
+-- revision: 2
 -- grain:  cluster, system, quota, hour_start_at
 -- reads:  day.quota_pod, day.quota_series, lake.sample, lake.series
 -- params:

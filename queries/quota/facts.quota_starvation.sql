@@ -1,5 +1,6 @@
 -- Time in which each quota was below its guarantee in spite of demand, without a break.
 --
+-- revision: 2
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_step
 -- params:

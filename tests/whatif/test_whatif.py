@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from seed_cluster import GPU, OLD, listed, make_lake, named, node, pod
+from seed_cluster import GPU, OLD, guaranteed, listed, make_lake, named, node, pod
 
 from gpureport.cli import main
 
@@ -258,9 +258,67 @@ def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):
     assert main(["whatif", *before_all_facts], environ={}, now=NOW_OF_RECORDING) == 0
 
 
-def test_several_days_of_kube_state_metrics_are_refused(tmp_path, capsys):
-    lake = ["--lake", str(tmp_path / "lake")]
-    assert main(["simulate", "--gpus", "1", "--days", "2", "--start", "2026-11-19", *lake], {}, NOW_OF_RECORDING) == 0
-    window = ["--since", "2026-11-19", "--until", "2026-11-21", "--set", "kai.kValue=1"]
-    assert main(["whatif", *window, *lake], environ={}, now=NOW_OF_RECORDING) == 2
-    assert "a day at a time" in capsys.readouterr().err
+def test_two_days_of_kube_state_metrics_are_the_sum_of_the_days(tmp_path, capsys):
+    """Of four GPUs a holds two until 03:30, when no snapshot is near, and from noon until 03:00; b waits for three from 18:00 on.
+
+    Guaranteed are 1 and 3: a is delivered 2 x (3.5 + 12) and 2 x 3 GPU-h, b 0 and 3 x 3 until 06:00, and lacks 3 x 6 and 3 x 3.
+    """
+    start, lake = datetime(2026, 11, 19, tzinfo=UTC), ["--lake", str(tmp_path / "lake")]
+    days = [(start + timedelta(days=number)).isoformat() for number in range(3)]
+    pods = [
+        ("a", "first", 2, "2026-11-18T12:00:00Z", -12.0, 3.5),
+        ("a", "second", 2, "2026-11-19T12:00:00Z", 12.0, 27.0),
+        ("b", "third", 3, "2026-11-19T18:00:00Z", 27.0, 30.0),
+    ]
+    lines = []
+    for five_minutes in range(12 * 48):
+        hours, at = five_minutes / 12, int(start.timestamp()) + 300 * five_minutes
+        lines.append(f'kube_node_status_allocatable{{node="n1",resource="nvidia_com_gpu"}} 4 {at}')
+        for namespace, name, amount, created, bound_at, ended_at in pods:
+            since = datetime.fromisoformat(created)
+            if not since.timestamp() <= at < start.timestamp() + 3600 * ended_at:
+                continue
+            labels = f'namespace="{namespace}",pod="{name}",uid="{namespace}-{name}"'
+            lines.append(f"kube_pod_info{{{labels}}} 1 {at}")
+            lines.append(f"kube_pod_created{{{labels}}} {int(since.timestamp())} {at}")
+            asked = f'{labels},container="main",resource="nvidia_com_gpu"'
+            lines.append(f"kube_pod_container_resource_requests{{{asked}}} {amount} {at}")
+            lines += [
+                f'kube_pod_status_phase{{{labels},phase="{phase}"}} {int((phase == "Running") == (hours >= bound_at))} {at}'
+                for phase in ("Pending", "Running")
+            ]
+            if hours >= bound_at:
+                lines.append(f"kube_pod_status_scheduled_time{{{labels}}} {int(start.timestamp() + 3600 * bound_at)} {at}")
+    names = sorted({line.partition("{")[0] for line in lines})
+    families = (f"# TYPE {name} gauge\n" + "\n".join(line for line in lines if line.startswith(f"{name}{{")) for name in names)
+    (tmp_path / "kube.om").write_text("\n".join([*families, "# EOF\n"]))
+    assert main(["import", str(tmp_path / "kube.om"), "--cluster", "lab", *lake], {}, NOW_OF_RECORDING) == 0
+    for day, there in zip(days, (pods[:1], pods[1:], ()), strict=True):
+        state = tmp_path / day[:10]
+        state.mkdir()
+        shown = [
+            pod(namespace, name, GPU, created, created if name != "third" else None, amount=amount)
+            for namespace, name, amount, created, _, _ in there
+        ]
+        (state / "pods.json").write_text(listed("Pod", "v1", shown))
+        (state / "quotas.json").write_text(
+            listed("ElasticQuota", "scheduling.x-k8s.io/v1alpha1", [guaranteed("a", 1), guaranteed("b", 3)])
+        )
+        looked = ["--kubernetes", str(state), "--observed-at", day, "--cluster", "lab"]
+        assert main(["import", *looked, *lake], {}, NOW_OF_RECORDING) == 0
+
+    def told(since, until):
+        capsys.readouterr()
+        window = ["--since", since, "--until", until, "--set", "quota.b.min=1", "-o", "json"]
+        assert main(["whatif", *window, *lake], environ={}, now=NOW_OF_RECORDING) == 0
+        rows = json.loads(capsys.readouterr().out)["outcomes"]
+        return {(row["quota"], row["figure"]): [row[name] for name in ("recorded", "replayed", "changed")] for row in rows}
+
+    whole, *parts = told(days[0], days[2]), told(days[0], days[1]), told(days[1], days[2])
+    assert [part["a/q", "delivered_gpu_hours"][0] for part in (*parts, whole)] == [31, 6, 37]
+    assert [part["b/q", "delivered_gpu_hours"][0] for part in (*parts, whole)] == [0, 9, 9]
+    assert [part["b/q", "unmet_gpu_hours"][0] for part in (*parts, whole)] == [18, 9, 27]
+    for key, values in whole.items():
+        if key[1].endswith(("_gpu_hours", "_seconds")):
+            added = [None if a is None else a + b for a, b in zip(parts[0][key], parts[1][key], strict=True)]
+            assert added == [value if value is None else pytest.approx(value, abs=1e-9) for value in values], key

@@ -1,0 +1,29 @@
+-- Time in which each kube-state-metrics was scraped, by any pod that it listed.
+--
+-- grain:  cluster, target, start_at
+-- reads:  day.kube_series, lake.sample
+-- params:
+-- source: kube_pod_info
+-- columns:
+--   target         job and instance that it was scraped from
+--   next_start_at  UTC, when it was scraped again after a gap; null where it was not
+with step as (
+    select distinct
+        listing.cluster,
+        listing.target,
+        sample.seen_at::timestamp as start_at,
+        held_until(sample.seen_at, sample.held_seconds) as end_at
+    from lake.sample
+    inner join day.kube_series as listing
+        using (cluster, series_id)
+    where listing.signal = 'kube_pod_info'
+)
+
+select
+    cluster,
+    target,
+    min(start_at) as start_at,
+    max(end_at) as end_at,
+    lead(min(start_at)) over (partition by cluster, target order by run_number) as next_start_at
+from numbered_runs(step, (cluster, target))
+group by cluster, target, run_number
