@@ -127,7 +127,7 @@ def test_instances_without_a_profile_are_together_no_more_than_the_gpu(said: Sai
 """,
     is_alone=True,
 )
-def test_sharers_of_a_gpu_in_hami_have_the_parts_of_its_memory_that_they_were_given(said: Said) -> None:
+def test_hamis_sharers_have_the_parts_of_the_memory_that_they_were_given(said: Said) -> None:
     assert hours(said) == {"p": about(900), "q": about(2700)}
     found = [row for row in said.rows("report.device_allocation") if row["namespace"] == "ns"]
     assert {row["hours_method"] for row in found} == {"granted_share"}
@@ -135,13 +135,14 @@ def test_sharers_of_a_gpu_in_hami_have_the_parts_of_its_memory_that_they_were_gi
 
 @samples(
     """
+    hami_host_gpu_utilization_ratio{device_uuid="GPU-a",node="n1"} 60x59
     hami_container_device_utilization_ratio{device_uuid="GPU-a",node="n1",$p} 30x59
     hami_container_device_utilization_ratio{device_uuid="GPU-a",node="n1",$q} 30x59
     hami_vgpu_memory_limit_bytes{device_uuid="GPU-a",node="n1",$q} 30e9x59
 """,
     is_alone=True,
 )
-def test_sharers_of_whom_one_was_given_an_unknown_part_have_equal_ones_and_it_says_so(said: Said) -> None:
+def test_sharers_of_whom_one_has_an_unknown_part_have_equal_ones(said: Said) -> None:
     assert hours(said) == {"p": about(1800), "q": about(1800)}
     found = [row for row in said.rows("report.device_allocation") if row["namespace"] == "ns"]
     assert {row["hours_method"] for row in found} == {"equal_share"}
