@@ -16,7 +16,7 @@
 --   accelerator_count      accelerators by its capacity, replicas of a shared one among them, percent ÷ 100; 0 where it lists none
 --   accelerator_resources  their resource names, as kube-state-metrics writes them; of slices the names of their drivers
 --   device_count           physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none tells
---   device_count_min       where none tells and there are MIG instances: whole GPUs, and those that hold so many slices, 7 each; null elsewhere
+--   device_count_min       where none tells and there are MIG slices or replicas (gpu.shared): whole GPUs, slices ÷ 7, and one for replicas; null elsewhere
 --   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none tells
 --   accelerator_pod_count  pods on it that requested an accelerator
 --   hardware_make          nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
@@ -97,7 +97,8 @@ capacity as (
         min(start_at) as start_at,
         max(end_at) as end_at,
         bool_or(resource like '%mig%') as has_instances,
-        coalesce(sum(amount) filter (where not is_percent and resource not like '%mig%'), 0) as whole_count,
+        bool_or(resource like '%gpu_shared') as has_replicas,
+        coalesce(sum(amount) filter (where not is_percent and resource not like '%mig%' and resource not like '%gpu_shared'), 0) as whole_count,
         sum(amount * coalesce(try_cast(regexp_extract(resource, 'mig[-_](\d+)g', 1) as bigint), 1)) filter (where resource like '%mig%') as slice_count
     from resource
     group by all
@@ -194,8 +195,8 @@ select
         else coalesce(snapshot.slice_device_count, capacity.percent_device_count)
     end as device_count,
     case
-        when device_count is null and capacity.has_instances
-            then if(label.replica_count > 1, 1, capacity.whole_count + ceil(capacity.slice_count / 7))
+        when device_count is null and (capacity.has_instances or capacity.has_replicas)
+            then if(label.replica_count > 1, 1, capacity.whole_count + ceil(coalesce(capacity.slice_count, 0) / 7) + capacity.has_replicas::integer)
     end::bigint as device_count_min,
     coalesce(label.gpu_model, '') as gpu_model,
     node.accelerator_pod_count,

@@ -2,11 +2,12 @@
 --
 -- A node without any device series counts with its physical devices where a label tells how many there are, else with its
 -- capacity (replicas of a shared device cannot be told apart then); with MIG slices as many as these need at least, and one where
--- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label tells how many there are.
+-- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label tells how many there are, or
+-- where all its series are there only while a container has the device: then its capacity tells.
 -- Nothing is claimed on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
 --
 -- grain:  cluster, node_name, day, reason
--- reads:  facts.node_day, period.device_day
+-- reads:  facts.device_signal, facts.node_day, period.device_day
 -- params: since_at, until_at
 -- source: kube-state-metrics and looks by facts.node_day; device series by period.device_day
 -- columns:
@@ -71,12 +72,26 @@ model as (
     group by label
 ),
 
+of_containers as (
+    select
+        cluster,
+        node_name,
+        day
+    from facts.device_signal
+    where source_metric != ''
+    group by all
+    having bool_and(is_of_containers(source_metric))
+),
+
 silent as (
     select
         node.*,
         coalesce(host.device_count, 0) as seen_count,
         case
-            when host.device_count > 0 then node.device_count - host.device_count
+            when host.device_count > 0
+                then coalesce(
+                    node.device_count, if(of_containers.day is null, null, coalesce(node.device_count_min, node.accelerator_count))
+                ) - host.device_count
             when node.accelerator_count = 0 then coalesce(node.device_count, 1)
             else coalesce(node.device_count, node.device_count_min, if(contains(node.accelerator_resources, '_mig_'), 1, node.accelerator_count))
         end as unseen_count,
@@ -91,6 +106,8 @@ silent as (
     anti join stranger
         using (cluster, day)
     left join host
+        using (cluster, node_name, day)
+    left join of_containers
         using (cluster, node_name, day)
     where node.accelerator_count > 0 or node.hardware_make != ''
 )
@@ -109,7 +126,10 @@ select
     round(unseen_count * (epoch_ms(to_at) - epoch_ms(from_at)) / 1000, 3) as unknown_seconds,
     case
         when seen_count > 0
-            then device_count || ' devices by node label or resource slices, ' || seen_count || ' seen'
+            then concat(
+                coalesce(device_count || ' devices by node label or resource slices', accelerator_count || ' devices by node capacity'),
+                ', ', seen_count, ' seen'
+            )
         when accelerator_count > 0
             then concat(
                 accelerator_count, ' ', accelerator_resources,

@@ -1,7 +1,8 @@
 -- Nodes with GPUs: model, resource names, GPUs in a unit, labels and taints, the latest of the day.
 --
 -- The model as an exporter names it, there or on another node, else as the node's labels do: these have '-' for a space. Without a label
--- that has the number of GPUs a unit is one: an exporter that shows fewer may be silent about the others.
+-- that has the number of GPUs a unit is one: an exporter that shows fewer may be silent about the others; of nvidia.com/gpu.shared it is a
+-- part of those that are known, one at least.
 --
 -- grain:  cluster, node_name
 -- reads:  facts.node_day, lake.device_label, lake.node
@@ -15,7 +16,8 @@ with exported as (
     select
         cluster,
         node_name,
-        max(nullif(gpu_model, '')) as exported_model
+        max(nullif(gpu_model, '')) as exported_model,
+        count(distinct device_uuid) as device_count
     from lake.device_label
     where node_name != ''
     group by all
@@ -37,8 +39,12 @@ reported as (
     select
         node.* exclude (gpu_model, start_at, end_at),
         coalesce(spelling.exported_model, nullif(node.gpu_model, '')) as label_model,
-        least(1, coalesce(node.device_count / node.accelerator_count, 1)) as replica_gpus
+        least(1, coalesce(coalesce(
+            node.device_count, if(node.accelerator_resources like '%gpu_shared%', greatest(node.device_count_min, exported.device_count), null)
+        ) / node.accelerator_count, 1)) as replica_gpus
     from facts.node_day as node
+    left join exported
+        using (cluster, node_name)
     left join spelling
         using (cluster, gpu_model)
     union all by name

@@ -1,11 +1,12 @@
 -- Nodes that hand out one GPU several times, by their own labels.
 --
 -- A node says so by GPU feature discovery's labels (kube-state-metrics shows them where its allowlist names them). Where it has none,
--- a node that offers more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times. Replicas are
--- never devices: nothing here is multiplied by them (gpu-operator 684). A node whose label changed within the day shared on that day.
+-- a node that offers more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times, unless its GPUs show only while
+-- a container has them. Replicas are never devices: nothing here is multiplied by them (gpu-operator 684). A node whose label changed within
+-- the day shared on that day.
 --
 -- grain:  cluster, node_name
--- reads:  day.kube_series, day.node_snapshot, lake.device_label, lake.sample
+-- reads:  day.kube_series, day.node_snapshot, facts.device_signal, lake.device_label, lake.sample
 -- params:
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
 -- columns:
@@ -81,12 +82,24 @@ device as (
     group by cluster, device_uuid
 ),
 
+of_containers as (
+    select
+        cluster,
+        node_name
+    from facts.device_signal
+    where source_metric != ''
+    group by all
+    having bool_and(is_of_containers(source_metric))
+),
+
 owned as (
     select
         cluster,
         node_name,
         sum(part_count) as owned_count
     from device
+    anti join of_containers
+        using (cluster, node_name)
     group by cluster, node_name
 ),
 

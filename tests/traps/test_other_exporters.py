@@ -269,3 +269,24 @@ def test_partitions_with_a_uuid_each_are_of_one_card(said: Said) -> None:
 def test_an_instance_known_by_board_series_alone_has_the_slices_of_its_profile(said: Said) -> None:
     hours = {row["pod"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if row["pod"]}
     assert hours == {"p": about(3 / 7 * 600 / 3600), "q": about(3 / 7 * 600 / 3600)}
+
+
+@samples(
+    """
+    container_accelerator_duty_cycle{acc_id="GPU-a",make="nvidia",model="Tesla T4",node="n1",$p} 50x119
+    kube_node_status_capacity{$ksm,node="n1",resource="nvidia_com_gpu"} 4x119
+    kube_node_status_allocatable{$ksm,node="n1",resource="nvidia_com_gpu"} 4x119
+    kube_node_status_condition{$ksm,node="n1",condition="Ready",status="true"} 1x119
+    kube_node_spec_unschedulable{$ksm,node="n1"} 0x119
+    kube_pod_container_resource_requests{$ksm,$p,uid="u1",resource="nvidia_com_gpu",node="n1"} 1x119
+    kube_pod_info{$ksm,namespace="ns",pod="p",uid="u1",node="n1"} 1x119
+    kube_pod_status_phase{$ksm,namespace="ns",pod="p",uid="u1",phase="Running"} 1x119
+""",
+    is_alone=True,
+)
+def test_gpus_that_cadvisor_does_not_show_are_free(said: Said) -> None:
+    rows = said.rows("report.gpu_hour_ledger")
+    assert sum(row["gpu_hours"] for row in rows if row["pod"] == "p") == about(2)
+    assert {row["bucket"] for row in rows if row["pod"] == ""} == {"free"}
+    assert sum(row["gpu_hours"] for row in rows) == about(8)
+    assert said.container()["sharing_mode"] == "exclusive"
