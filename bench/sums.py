@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from bench.facts import ROUNDS, SIZES, files, numbers, simulated_lake
 from bench.measure import machine, measure, median, print_table
-from gpureport.compute.intervals import INTERVALS, intervals_by_loops
+from gpureport.compute.intervals import INTERVALS, by_loops
 from gpureport.query import load
 
 _WHOLE_HOURS = pa.table({"device_uuid": pa.array([], pa.string()), "start_at": pa.array([], pa.timestamp("us"))})
@@ -54,7 +54,7 @@ def _looped(parts: list[str]) -> float:
     query = load()[INTERVALS]
     begun = time.thread_time()
     for part in parts:
-        intervals_by_loops(Path(part), query, "bench", {"memory_threshold_ratio": 0.9}, _WHOLE_HOURS)
+        by_loops(Path(part), query, "bench", {"memory_threshold_ratio": 0.9}, _WHOLE_HOURS)
     return time.thread_time() - begun
 
 

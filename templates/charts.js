@@ -158,7 +158,36 @@ const drawQuotas = async (figure, data) => {
     make("ul", { class: "legend" }, make("li", {}, make("i", { class: "c-effective" }), "Delivered within the guarantee"), make("li", {}, make("i", { class: "c-underutilized" }), "Borrowed"), make("li", {}, make("i", { style: "border:1px dashed var(--bad)" }), "Guaranteed, requested and not delivered"), make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
 };
 
-const CHARTS = { hours: drawHours, week: drawWeek, forecast: drawForecast, quotas: drawQuotas };
+// Cumulative shares of time over percent, by cluster and model: what the table's quantiles tell.
+const QUANTILES = [["value_p10", 0.1], ["value_p25", 0.25], ["value_p50", 0.5], ["value_p75", 0.75], ["value_p90", 0.9], ["value_p95", 0.95], ["value_p99", 0.99], ["value_max", 1]];
+const SHOWN = [["GPU utilization, %", "line-a", "key-a"], ["SM activity, %", "line-b", "key-b"], ["Memory used, %", "line-c", "key-c"]];
+const drawDistributions = async (figure, data) => {
+  const columns = table(data);
+  const names = new Map();
+  for (const row of rowsOf(data)) {
+    if (!["cluster", "model"].includes(raw(columns.scope, row)) || !SHOWN.some(([signal]) => signal === raw(columns.signal, row))) continue;
+    const name = raw(columns.name, row) || "Unknown model";
+    names.set(name, [...(names.get(name) ?? []), row]);
+  }
+  const box = make("div", { class: "small" });
+  for (const [name, rows] of [...names].slice(0, 9)) {
+    const width = 400, height = 150;
+    const svg = frame(width, height, 1, `${name}: share of time up to each value`);
+    const x = (value) => 40 + ((width - 44) * Math.min(value, 100)) / 100, y = (part) => height - 20 - part * (height - 34);
+    for (const row of rows) {
+      const points = [[0, columns.zero_ratio?.values[row] ?? 0], ...QUANTILES.map(([column, part]) => [columns[column]?.values[row] ?? 0, part])];
+      const reached = points.map(([value, part], index) => [value, Math.max(...points.slice(0, index + 1).map(([, each]) => each), part)]);
+      const line = [...reached, [100, 1]].map(([value, part], index) => `${index ? "L" : "M"}${x(value).toFixed(1)},${y(part).toFixed(1)}`).join("");
+      svg.append(drawn("path", { d: line, class: SHOWN.find(([signal]) => signal === raw(columns.signal, row))[1] }));
+    }
+    svg.append(drawn("text", { x: 40, y: height - 4 }, "0 %"), drawn("text", { x: width, y: height - 4, "text-anchor": "end" }, "100 %"));
+    box.append(make("div", {}, make("h4", {}, name), svg));
+  }
+  const keys = SHOWN.flatMap(([signal, , css]) => [make("span", { class: css }), `${signal.replace(", %", "")}  `]);
+  figure.append(box, make("p", { class: "soft" }, ...keys, "Vertical axis: share of GPU-hours at or below the value. Horizontal axis: percent."));
+};
+
+const CHARTS = { distributions: drawDistributions, hours: drawHours, week: drawWeek, forecast: drawForecast, quotas: drawQuotas };
 
 const drawChart = async (figure) => {
   if (figure.dataset.drawn) return;

@@ -97,6 +97,8 @@ def test_the_facts_of_a_day_are_written(tmp_path):
         "facts.container_hour": 2,
         "facts.ledger_hour": 3,
         "facts.idle_power_hour": 1,
+        "facts.value_hour": 2,  # power of each holder; the sample of 00:30 is a's, though its last quarter is free
+        "facts.value_day": 2,
         "facts.power_hour": 2,
         "facts.device_power_hour": 2,
         "facts.energy_hour": 2,  # of the namespace, and unallocated

@@ -85,7 +85,7 @@ DEFAULTS = {
 }
 UNITS = re.compile(
     r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours|cost|kwh|grams|native|gpus|units"
-    r"|\w+_ratio_seconds)(_avg|_max|_min|_p50|_p90|_p95)?"
+    r"|\w+_ratio_seconds)(_avg|_max|_min|_p[0-9][0-9])?"
 )
 NAMED_BY_CONTRACT = re.compile(
     r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)|weight|priority|minor|socket_id|series_id|numa_node"
@@ -182,6 +182,10 @@ def comparable(value: Any) -> Any:
 
 
 KINDS = {
+    "signal": "varchar",
+    "kind": "varchar",
+    "pod_workload": "varchar",
+    "name": "varchar",
     "rule": 'struct("key" varchar, operator varchar, "values" varchar[])',
     "labels": "map(varchar, varchar)",
     "message": "varchar",

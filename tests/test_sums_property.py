@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_rows import DAY, arrow, sample
 
-from gpureport.compute.intervals import INTERVALS, interval_schema, intervals_by_loops, intervals_by_sql
+from gpureport.compute.intervals import INTERVALS, VALUES, by_loops, by_sql, schema_of
 from gpureport.lake import open_lake
 from gpureport.query import load
 from gpureport.tables import DEVICE_SAMPLE
 from gpureport.tables.signals import SIGNALS
 
-QUERY = load()[INTERVALS]
+QUERIES = [load()[INTERVALS], load()[VALUES]]
 PARAMS = {"memory_threshold_ratio": 0.5}
 INSTANTS = ("hour_start_at", "start_at", "end_at")
 PIECES = pa.schema([("cluster", pa.string()), ("device_uuid", pa.string()), *((name, pa.timestamp("us")) for name in INSTANTS)])
@@ -85,12 +85,13 @@ def part(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def assert_same(file: Path, params: dict[str, Any], cut: pa.Table) -> None:
     """The rows of one part by the loops, and by the SQL."""
-    looped = intervals_by_loops(file, QUERY, "c", params, cut)
-    assert looped is not None
-    keys = [(name, "ascending") for name in QUERY.grain]
-    expected, found = (table.sort_by(keys) for table in (intervals_by_sql(file, QUERY, params, cut), looped))
-    assert found.schema == interval_schema(QUERY)
-    assert {name for name in QUERY.columns if found[name].to_pylist() != expected[name].to_pylist()} <= {"cluster"}
+    for query in QUERIES:
+        looped = by_loops(file, query, "c", params, cut)
+        assert looped is not None
+        keys = [(name, "ascending") for name in query.grain]
+        expected, found = (table.sort_by(keys) for table in (by_sql(file, query, params, cut), looped))
+        assert found.schema == schema_of(query)
+        assert {name for name in query.columns if found[name].to_pylist() != expected[name].to_pylist()} <= {"cluster"}
 
 
 def test_the_recording_has_the_same_sums(recorded: Path) -> None:
@@ -118,4 +119,5 @@ def test_every_sum_of_the_loops_is_that_of_the_sql(seed: int, tmp_path_factory: 
     ids=["a decimal too large to be weighed as a whole number", "a device whose rows are apart"],
 )
 def test_what_the_loops_cannot_tell_is_left_to_the_sql(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    assert intervals_by_loops(part(tmp_path, rows), QUERY, "c", PARAMS, PIECES.empty_table()) is None
+    file = part(tmp_path, rows)
+    assert [by_loops(file, query, "c", PARAMS, PIECES.empty_table()) for query in QUERIES] == [None, None]

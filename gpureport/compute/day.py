@@ -26,7 +26,7 @@ from gpureport.compute.day_state import state_around_day, state_of_day
 from gpureport.compute.fact_views import EXPECTED, day_hours, expected_before
 from gpureport.compute.identity import made_with
 from gpureport.compute.idle_power import BASELINE, idle_baseline
-from gpureport.compute.intervals import INTERVALS, give, interval_sums
+from gpureport.compute.intervals import INTERVALS, VALUES, give, interval_sums
 from gpureport.compute.lake_days import TELEMETRY
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.compute.restatement import note_entries
@@ -150,7 +150,7 @@ class _Day:
                 give(con, learned)
                 found = idle_baseline(con, self.lake, self.samples, query, self.settings.idle_watts)
             give(self.con, {BASELINE: found})
-        elif query.table == INTERVALS:
+        elif query.table in (INTERVALS, VALUES):
             interval_sums(self.con, query, self.samples, params, self.folder, self.settings.threads)
         elif query.table == _WIDEST:
             self._make_by_devices(query, params)
@@ -181,7 +181,7 @@ class _Day:
     def _release(self, table: str, result: ComputeResult) -> None:
         if table in result.rows:
             result.rows[table] = self._stage(table)
-        if not table.startswith("lake.") and table != INTERVALS:
+        if not table.startswith("lake.") and table not in (INTERVALS, VALUES):
             self.con.execute(f"drop table {table}")
 
     def _stage(self, table: str) -> int:

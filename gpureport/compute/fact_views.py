@@ -54,6 +54,7 @@ ROLLED_UP = {
     "facts.ledger_day": "facts.ledger_hour",
     "facts.energy_hour": "facts.device_power_hour",
     "facts.signal_day": "facts.device_hour",
+    "facts.value_day": "facts.value_hour",
 }
 """Tables that other facts add up to, with the one whose days are theirs; the window's hours are their parameters."""
 

@@ -1,4 +1,4 @@
-"""The sums of each device's samples over its intervals, which all facts of a day follow from, part by part of the lake."""
+"""What all facts of a day follow from, part by part of the lake: sums of samples over intervals, and time over value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpureport.lake import Partition, scan_view
 from gpureport.query import Query, build
 from gpureport.runtime.parallel import Threads
 
-INTERVALS = "day.sample_sum"
+INTERVALS, VALUES = "day.sample_sum", "day.value_time"
 _PIECES = "day.ownership_interval"
 _ROWS_WORTH_LOOPS = 500_000
 """Loading compiled loops takes as long as DuckDB takes for these."""
@@ -24,7 +24,7 @@ _ROWS_WORTH_LOOPS = 500_000
 def interval_sums(
     con: duckdb.DuckDBPyConnection, query: Query, samples: Partition, params: Mapping[str, Any], folder: Path, threads: int
 ) -> None:
-    """Make ``INTERVALS`` over the samples' parts: by its SQL where they are few, else by loops, a file in the folder each."""
+    """Make one of the tables over the samples' parts: by its SQL where they are few, else by loops, a file in the folder each."""
     if samples.row_count < _ROWS_WORTH_LOOPS:
         build(con, query, params)
         return
@@ -32,26 +32,32 @@ def interval_sums(
     made = partial(_part, query=query, samples=samples, params=params, pieces=pieces, folder=folder)
     files = Threads(threads).each(made, list(samples.files))
     listed = ", ".join(f"'{file}'" for file in files)
-    con.execute(f"create view {INTERVALS} as from read_parquet([{listed}])")
+    con.execute(f"create view {query.table} as from read_parquet([{listed}])")
 
 
 def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], pieces: pa.Table, folder: Path) -> Path:
-    rows = intervals_by_loops(file, query, samples.cluster, params, pieces)
+    rows = by_loops(file, query, samples.cluster, params, pieces)
     if rows is None:
-        rows = intervals_by_sql(file, query, params, pieces).cast(interval_schema(query))
-    path = folder / f"{file.stem}.parquet"
-    pq.write_table(rows, path, compression="none", use_dictionary=["cluster", "device_uuid", "gpu_instance_id"])
+        rows = by_sql(file, query, params, pieces).cast(schema_of(query))
+    path = folder / f"{query.table}-{file.stem}.parquet"
+    pq.write_table(
+        rows, path, compression="none", use_dictionary=[field.name for field in rows.schema if field.type == pa.string()]
+    )
     return path
 
 
-def intervals_by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table | None:
+def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table | None:
     """The rows of one part; None where only SQL can tell: a number too large for whole ones, or rows in another order."""
+    if query.table == VALUES:
+        from gpureport.compute.sums.values import value_times
+
+        return value_times(file, cluster, pieces, schema_of(query))
     from gpureport.compute.sums.saturation import saturation_sums
 
-    return saturation_sums(file, cluster, pieces, params["memory_threshold_ratio"], interval_schema(query))
+    return saturation_sums(file, cluster, pieces, params["memory_threshold_ratio"], schema_of(query))
 
 
-def intervals_by_sql(file: Path, query: Query, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table:
+def by_sql(file: Path, query: Query, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table:
     """The same by the SQL that says what they are."""
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set threads = 1; create schema lake")
@@ -61,18 +67,20 @@ def intervals_by_sql(file: Path, query: Query, params: Mapping[str, Any], pieces
         return con.table(query.table).to_arrow_table()
 
 
-def interval_schema(query: Query) -> pa.Schema:
-    """The columns of ``INTERVALS``: keys, counts of samples, and sums."""
+def schema_of(query: Query) -> pa.Schema:
+    """The columns of one of the tables: keys, counts of samples, and sums or bins."""
     return pa.schema([(name, _type(name)) for name in query.columns])
 
 
 def _type(name: str) -> pa.DataType:
-    if name in ("cluster", "device_uuid", "gpu_instance_id"):
+    if name in ("cluster", "device_uuid", "gpu_instance_id", "signal"):
         return pa.string()
     if name.endswith("_at"):
         return pa.timestamp("us")
     if name.startswith("is_"):
         return pa.bool_()
+    if name in ("bins", "bin_milliseconds"):
+        return pa.list_(pa.int32())
     return pa.int64() if name.endswith("sample_count") else pa.float64()
 
 

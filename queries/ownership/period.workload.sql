@@ -33,9 +33,5 @@ latest as (
 select
     * exclude (own),
     coalesce(nullif(own.kind, ''), 'by name') as workload_kind,
-    case
-        when own.name = '' then workload_by_name(pod)
-        when own.kind in ('Job', 'Pod') then regexp_replace(own.name, '(-\d+)+$', '')
-        else own.name
-    end as workload
+    workload_of(own.kind, own.name, workload_by_name(pod)) as workload
 from latest

@@ -59,11 +59,7 @@ timed as (
         seen_at::timestamp as row_start_at,
         date_trunc('hour', seen_at::timestamp) as hour_start_at,
         (1000 * held_seconds)::integer as held_ms,
-        -- Both halves, plausible and of the same instant, or no ratio. FB_RESERVED is left out, as in DCGM's own ratio.
-        case
-            when fb_used_bytes >= 0 and fb_free_bytes >= 0 and fb_used_bytes + fb_free_bytes between 1 and 1e18
-                then fb_used_bytes / (fb_used_bytes + fb_free_bytes)
-        end as memory_used_ratio,
+        memory_ratio(fb_used_bytes, fb_free_bytes) as memory_used_ratio,
         -- A negative mask is no mask.
         case when throttle_reasons >= 0 then throttle_reasons end as throttle_mask,
         -- 0: not active, 1: and half of the SMs at work, 2: and fewer, 3: and not known how many.

@@ -22,6 +22,7 @@ Numbers = NDArray[Any]
 
 _HOUR_US = 3_600_000_000
 _NONE = -(2**63)
+_LAST_BIN = 10_000
 UNKNOWN = 4
 """No signal says whether the device was active. 0: inactive, 1: half of the SMs at work, 2: fewer, 3: not known how many."""
 
@@ -134,35 +135,71 @@ def weighed(
 
 
 @compiled
-def memory(
-    offsets: Whole,
-    held_ms: Whole,
-    held_seconds: Real,
-    used: Real,
-    used_bits: Bits,
-    free: Real,
-    free_bits: Bits,
-    threshold: Number,
-) -> tuple[Whole, Real, Real, Whole, Whole]:
-    """Of used / (used + free): (ms known, ratio x seconds, largest, ms at or above the threshold, rows that know it)."""
-    size = offsets.size - 1
-    known_ms, pressed_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    sums, largest = np.zeros(size), np.zeros(size)
-    for number in range(size):
-        held, pressed, count, weight, top = known_ms[number], pressed_ms[number], counts[number], sums[number], largest[number]
+def memory_ratio(used: Real, used_bits: Bits, free: Real, free_bits: Bits) -> tuple[Real, Bits]:
+    """(used / (used + free), a bit a row that says whether it is known)."""
+    found, bits = np.zeros(used.size), np.zeros((used.size + 7) // 8, np.uint8)
+    for row in range(used.size):
+        if is_known(used_bits, row) and is_known(free_bits, row) and used[row] >= 0 and free[row] >= 0:
+            whole = used[row] + free[row]
+            if whole >= 1 and whole <= 1e18:
+                found[row] = used[row] / whole
+                bits[row >> 3] |= 1 << (row & 7)
+    return found, bits
+
+
+@compiled
+def time_above(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, threshold: Number) -> Whole:
+    """Of each interval the ms at or above the threshold."""
+    found = np.zeros(offsets.size - 1, np.int64)
+    for number in range(offsets.size - 1):
         for row in range(offsets[number], offsets[number + 1]):
-            if is_known(used_bits, row) and is_known(free_bits, row):
-                whole = used[row] + free[row]
-                if used[row] >= 0 and free[row] >= 0 and whole >= 1 and whole <= 1e18:
-                    ratio = used[row] / whole
-                    held += held_ms[row]
-                    weight += ratio * held_seconds[row]
-                    top = max(top, ratio)
-                    count += 1
-                    if ratio >= threshold:
-                        pressed += held_ms[row]
-        known_ms[number], pressed_ms[number], counts[number], sums[number], largest[number] = held, pressed, count, weight, top
-    return known_ms, sums, largest, pressed_ms, counts
+            if is_known(bits, row) and values[row] >= threshold:
+                found[number] += held_ms[row]
+    return found
+
+
+@compiled
+def time_by_bin(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, width: Number) -> tuple[Codes, Codes, Codes]:
+    """(bins with time, ms in each, where each interval's begin and their end); bins as the SQL function value_bin has them."""
+    found = np.zeros(_LAST_BIN + 1, np.int64)
+    bins, milliseconds = np.empty(held_ms.size, np.int32), np.empty(held_ms.size, np.int32)
+    ends, count = np.zeros(offsets.size, np.int32), 0
+    for number in range(offsets.size - 1):
+        first, last = _LAST_BIN, 0
+        for row in range(offsets[number], offsets[number + 1]):
+            if is_known(bits, row) and held_ms[row] > 0:
+                bin_number = 0
+                if values[row] > 0:
+                    bin_number = int(min(max(np.floor(values[row] / width + 0.5), 1.0), float(_LAST_BIN)))
+                found[bin_number] += held_ms[row]
+                first, last = min(first, bin_number), max(last, bin_number)
+        for bin_number in range(first, last + 1):
+            if found[bin_number] > 0:
+                bins[count], milliseconds[count], found[bin_number] = bin_number, found[bin_number], 0
+                count += 1
+        ends[number + 1] = count
+    return bins[:count].copy(), milliseconds[:count].copy(), ends
+
+
+@compiled
+def sampled_in(device: Codes, instance: Codes, seen_us: Whole, cut_offsets: Whole, cuts_us: Whole) -> tuple[Whole, Whole]:
+    """(rows at which the intervals of samples begin, and their end; the intervals' starts in µs), by when they were taken."""
+    offsets, starts = np.empty(device.size + 1, np.int64), np.empty(device.size, np.int64)
+    count, cut = 0, np.int64(0)
+    for row in range(device.size):
+        is_new = row == 0 or device[row] != device[row - 1] or instance[row] != instance[row - 1]
+        if is_new:
+            cut = cut_offsets[device[row]]
+        while cut < cut_offsets[device[row] + 1] and cuts_us[cut] <= seen_us[row]:
+            cut += 1
+        start = seen_us[row] - seen_us[row] % _HOUR_US
+        if cut > cut_offsets[device[row]]:
+            start = max(start, cuts_us[cut - 1])
+        if is_new or start != starts[count - 1]:
+            offsets[count], starts[count] = row, start
+            count += 1
+    offsets[count] = device.size
+    return offsets[: count + 1].copy(), starts[:count].copy()
 
 
 @compiled

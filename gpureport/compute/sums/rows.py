@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -73,6 +74,33 @@ class Rows:
         found: NDArray[Any] = np.frombuffer(numbers, width)[: self.count]
         return Values(found, bits, places)
 
+    def cuts(self, pieces: pa.Table) -> tuple[Whole, Whole]:
+        """(where each device's cuts begin, and their end; the times (µs) at which ownership intervals begin)."""
+        devices = pa.array(self.devices, pa.string())
+        of_part = pieces.filter(pc.is_in(pieces["device_uuid"], devices))
+        number = pc.index_in(of_part["device_uuid"], devices).to_numpy()
+        counts = np.bincount(number, minlength=len(devices)) if number.size else np.zeros(len(devices), np.int64)
+        starts = of_part["start_at"].cast(pa.int64()).to_numpy()
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), starts[np.argsort(number, kind="stable")]
+
+    def are_in_order(self, offsets: Whole, starts: Whole) -> bool:
+        """Whether no two intervals, which begin at these rows and times, have the same key."""
+        first = offsets[:-1]
+        device, instance = self.device[first], self.instance[first]
+        is_next = np.append(True, (device[1:] != device[:-1]) | (instance[1:] != instance[:-1]))[: first.size]
+        runs = np.unique(device[is_next].astype(np.int64) * (len(self.instances) + 1) + instance[is_next])
+        return runs.size == is_next.sum() and bool((is_next[1:] | (np.diff(starts) > 0)).all())
+
+    def keys(self, cluster: str, offsets: Whole, starts: Whole) -> dict[str, pa.Array]:
+        """Cluster, device, instance and start of the intervals that begin at these rows and times (µs)."""
+        first = offsets[:-1]
+        return {
+            "cluster": pa.repeat(pa.scalar(cluster), starts.size),
+            "device_uuid": pa.array(self.devices, pa.string()).take(pa.array(self.device[first])),
+            "gpu_instance_id": pa.array(self.instances, pa.string()).take(pa.array(self.instance[first])),
+            "start_at": instants(starts),
+        }
+
     def _array(self, name: str) -> pa.Array:
         column = self._rows[name]
         array = column.chunk(0) if column.num_chunks else pa.array([], column.type)
@@ -82,3 +110,20 @@ class Rows:
         array = self._rows[name].unify_dictionaries().combine_chunks()
         array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
         return array.dictionary.to_pylist(), array.indices.to_numpy()
+
+
+def doubles(numbers: NDArray[Any], places: int) -> NDArray[Any]:
+    """Decimals as doubles, as DuckDB does it: in two parts where a double does not hold all their digits."""
+    if places < 0 or numbers.dtype != np.int64:
+        return numbers
+    scale = 10**places
+    if numbers.size and max(int(numbers.max()), -int(numbers.min())) <= 2**53:
+        return np.asarray(numbers / scale)
+    whole, rest = np.fix(numbers // scale + ((numbers < 0) & (numbers % scale != 0))), np.fmod(numbers, scale)
+    found: NDArray[Any] = np.where(np.abs(numbers) <= 2**53, numbers / scale, whole + rest / scale)
+    return found
+
+
+def instants(microseconds: Whole) -> pa.Array:
+    """Times from µs since 1970."""
+    return pa.array(microseconds, pa.timestamp("us"))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpureport.compute.sums import loops
-from gpureport.compute.sums.rows import Rows
+from gpureport.compute.sums.rows import Rows, doubles, instants
 from gpureport.tables.signals import SIGNALS, Signal
 
 _COUNTS = NDArray[np.int64]
@@ -46,7 +46,7 @@ def saturation_sums(
     if not rows.are_plain:
         return None
     found = _Intervals(rows, pieces, memory_threshold_ratio, schema.names)
-    return found.table(cluster, schema) if found.is_in_order() else None
+    return found.table(cluster, schema) if rows.are_in_order(found.offsets, found.starts) else None
 
 
 class _Intervals:
@@ -55,7 +55,7 @@ class _Intervals:
     def __init__(self, rows: Rows, pieces: pa.Table, memory_threshold_ratio: float, wanted: Collection[str]) -> None:
         self._wanted = {*wanted, *(f"{name}_active_ratio_seconds" for name in _THROTTLE_BITS)}
         self._rows = rows
-        cut_offsets, cuts_us = _cuts(pieces, rows.devices)
+        cut_offsets, cuts_us = rows.cuts(pieces)
         self.offsets, self.starts, self.reaches = loops.intervals(
             rows.device, rows.instance, rows.seen_us, rows.held_ms, cut_offsets, cuts_us
         )
@@ -68,29 +68,16 @@ class _Intervals:
         self._throttle()
         self._energy()
 
-    def is_in_order(self) -> bool:
-        """Whether no two intervals have the same key."""
-        first = self.offsets[:-1]
-        device, instance = self._rows.device[first], self._rows.instance[first]
-        is_next = np.append(True, (device[1:] != device[:-1]) | (instance[1:] != instance[:-1]))[: first.size]
-        runs = np.unique(device[is_next].astype(np.int64) * (len(self._rows.instances) + 1) + instance[is_next])
-        return runs.size == is_next.sum() and bool((is_next[1:] | (np.diff(self.starts) > 0)).all())
-
     def table(self, cluster: str, schema: pa.Schema) -> pa.Table:
         """The sums that the schema names, with the keys."""
-        first, count = self.offsets[:-1], self.starts.size
-        hours = self.starts - self.starts % _HOUR_US
-        is_whole = self.reaches == _WHOLE_HOUR
-        keys = {
-            "cluster": pa.repeat(pa.scalar(cluster), count),
-            "device_uuid": pa.array(self._rows.devices, pa.string()).take(pa.array(self._rows.device[first])),
-            "gpu_instance_id": pa.array(self._rows.instances, pa.string()).take(pa.array(self._rows.instance[first])),
-            "hour_start_at": _instants(hours),
-            "start_at": _instants(self.starts),
-            "end_at": _instants(np.where(is_whole, self.starts + _HOUR_US, self.reaches)),
+        count, is_whole = self.starts.size, self.reaches == _WHOLE_HOUR
+        found = {
+            **self._sums,
+            **self._rows.keys(cluster, self.offsets, self.starts),
+            "hour_start_at": instants(self.starts - self.starts % _HOUR_US),
+            "end_at": instants(np.where(is_whole, self.starts + _HOUR_US, self.reaches)),
             "is_whole_hour": pa.array(is_whole),
         }
-        found = {**self._sums, **keys}
         return pa.table([found.get(field.name, pa.nulls(count, field.type)).cast(field.type) for field in schema], schema=schema)
 
     def _put(self, name: str, sums: NDArray[Any], counts: NDArray[Any] | None = None) -> None:
@@ -111,9 +98,9 @@ class _Intervals:
             self.offsets, rows.held_ms, weights, column.numbers, column.bits
         )
         self._seconds(f"{stem}_seen_seconds", known_ms, counts)
-        self._put(_integral_name(stem, unit), sums if column.places < 0 else _doubles(sums, column.places) / 1000, counts)
-        self._put(largest_name, _doubles(largest, column.places), counts)
-        self._put(smallest_name, _doubles(smallest, column.places), counts)
+        self._put(_integral_name(stem, unit), sums if column.places < 0 else doubles(sums, column.places) / 1000, counts)
+        self._put(largest_name, doubles(largest, column.places), counts)
+        self._put(smallest_name, doubles(smallest, column.places), counts)
 
     def counter(self, signal: Signal) -> None:
         """Seconds over which its growth is known, growth, rows that carry it, growth over gaps and resets."""
@@ -126,7 +113,7 @@ class _Intervals:
             self.offsets, rows.held_ms, rows.bits(signal.name), increase.numbers, increase.bits, gap.numbers, gap.bits
         )
         self._seconds(f"{stem}_seen_seconds", known_ms, counts)
-        self._put(signal.name, _doubles(sums, increase.places), counts)
+        self._put(signal.name, doubles(sums, increase.places), counts)
         self._put(f"{stem}_sample_count", values, values)
         self._put(f"{stem}_gap_{unit}", gap_sums, gaps)
 
@@ -151,13 +138,12 @@ class _Intervals:
     def _memory(self, threshold: float) -> None:
         rows = self._rows
         used, free, total, reserved = (rows.values(f"fb_{name}_bytes")[:2] for name in ("used", "free", "total", "reserved"))
-        known_ms, sums, largest, pressed_ms, counts = loops.memory(
-            self.offsets, rows.held_ms, rows.held_seconds, *used, *free, threshold
-        )
+        ratio, bits = loops.memory_ratio(*used, *free)
+        known_ms, sums, largest, _, counts = loops.weighed(self.offsets, rows.held_ms, rows.held_seconds, ratio, bits)
         self._seconds("memory_seen_seconds", known_ms, counts)
         self._put("memory_used_ratio_seconds", sums, counts)
         self._put("memory_used_ratio_max", largest, counts)
-        self._seconds("memory_pressure_seconds", pressed_ms, counts)
+        self._seconds("memory_pressure_seconds", loops.time_above(self.offsets, rows.held_ms, ratio, bits, threshold), counts)
         self._put("fb_total_bytes_max", *loops.memory_size(self.offsets, *total, *used, *free, *reserved))
 
     def _throttle(self) -> None:
@@ -184,7 +170,7 @@ class _Intervals:
         self._put("begun_joules", begun, counts[10])
         for number, (name, places) in enumerate(_ENERGY):
             per = 1000 if name.endswith("_seconds") or (places == 3 and name.endswith("_joules")) else 1
-            self._put(name, _doubles(sums[number], places) / per, counts[number])
+            self._put(name, doubles(sums[number], places) / per, counts[number])
 
 
 _OF_KIND: Mapping[str, Callable[[_Intervals, Signal], None]] = {
@@ -193,16 +179,6 @@ _OF_KIND: Mapping[str, Callable[[_Intervals, Signal], None]] = {
     "bitmask": _Intervals.bitmask,
     "code": _Intervals.code,
 }
-
-
-def _cuts(pieces: pa.Table, devices: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(where each device's cuts begin, and their end; the instants (µs) at which pieces begin)."""
-    of_part = pieces.filter(pc.is_in(pieces["device_uuid"], pa.array(devices, pa.string())))
-    number = pc.index_in(of_part["device_uuid"], pa.array(devices, pa.string())).to_numpy()
-    order = np.argsort(number, kind="stable")
-    counts = np.bincount(number, minlength=len(devices)) if number.size else np.zeros(len(devices), np.int64)
-    starts = of_part["start_at"].cast(pa.int64()).to_numpy()
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), starts[order]
 
 
 def _columns(signal: Signal) -> list[str]:
@@ -227,19 +203,3 @@ def _activity(rows: Rows) -> NDArray[np.int8]:
     util, engine, sm = (rows.whole(name)[:2] for name in ("gpu_util_ratio", "gr_engine_active_ratio", "sm_active_ratio"))
     sent, received = (rows.values(f"pcie_{way}_bytes_per_second")[:2] for way in ("tx", "rx"))
     return loops.activity(*util, *engine, *sm, *sent, *received)
-
-
-def _doubles(numbers: NDArray[Any], places: int) -> NDArray[Any]:
-    """Decimals as doubles, as DuckDB does it: in two parts where a double does not hold all their digits."""
-    if places < 0 or numbers.dtype != np.int64:
-        return numbers
-    scale = 10**places
-    if numbers.size and max(int(numbers.max()), -int(numbers.min())) <= 2**53:
-        return np.asarray(numbers / scale)
-    whole, rest = np.fix(numbers // scale + ((numbers < 0) & (numbers % scale != 0))), np.fmod(numbers, scale)
-    found: NDArray[Any] = np.where(np.abs(numbers) <= 2**53, numbers / scale, whole + rest / scale)
-    return found
-
-
-def _instants(microseconds: NDArray[np.int64]) -> pa.Array:
-    return pa.array(microseconds, pa.timestamp("us"))

@@ -70,6 +70,13 @@ def ledger(tables: Tables, team: str = "") -> Hours:
     return hours_by(tables.rows(sql, team=team), "whole").get("", Hours({}))
 
 
+_UTILIZATION = """
+    select sum(weighted_gpu_hours) / sum(known_gpu_hours) as mean from report.distribution
+    where signal = 'gpu_util_ratio' and scope = if($team = '', 'cluster', 'team') and $team in ('', team)
+"""
+"""Mean GPU utilization of all GPU-hours in which it is known."""
+
+
 def _per(amount: float, hours: float) -> str:
     return formats.significant(round(amount / hours, 1 if amount / hours >= 1 else 2)) if hours else formats.UNKNOWN
 
@@ -124,6 +131,8 @@ class _Asked:
         else:
             least = "≥ " if unmeasured > 0.005 * hours.capacity else ""
             headline = f"{least}{formats.percent(hours.share('effective'))} effective"
+        if (mean := self.row(_UTILIZATION).get("mean")) is not None:
+            parts.append(f"mean GPU utilization {formats.percent(mean)}")
         average = _per(allocated, self.hours)
         of = (
             f"{average} {'GPU' if average == '1' else 'GPUs'} on average"

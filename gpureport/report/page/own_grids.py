@@ -153,11 +153,33 @@ def _first(tables: Tables, table: str, *columns: str) -> str:
     return next((column for column in columns if column in tables.columns.get(table, ())), columns[-1])
 
 
+def _distributions(_: Tables) -> str:
+    values = ("avg", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
+    return f"""
+        select
+            signal_words.words as signal, scope, team,
+            case scope
+                when 'cluster' then cluster when 'model' then gpu_model when 'team' then team else namespace || '/' || workload
+            end as name,
+            known_gpu_hours, if(factor = 100, weighted_gpu_hours, null) as weighted_gpu_hours, zero_ratio,
+            {", ".join(f"value_units_{each} * signal_words.factor as value_{each}" for each in values)}
+        from report.distribution inner join (
+            values (1, 'gpu_util_ratio', 'GPU utilization, %', 100), (2, 'sm_active_ratio', 'SM activity, %', 100),
+                (3, 'tensor_active_ratio', 'Tensor activity, %', 100), (4, 'dram_active_ratio', 'DRAM activity, %', 100),
+                (5, 'memory_used_ratio', 'Memory used, %', 100), (6, 'power_watts', 'Power, W', 1),
+                (7, 'gpu_temp_celsius', 'Temperature, °C', 1)
+        ) as signal_words (number, signal, words, factor) using (signal)
+        qualify row_number() over (partition by scope, signal order by known_gpu_hours desc, name) <= 100
+        order by list_position(['cluster', 'model', 'team', 'workload'], scope), signal_words.number, known_gpu_hours desc, name
+    """
+
+
 OWN: Mapping[str, Callable[[Tables], str]] = {
     "findings": _findings,
     "workload": _workloads,
     "containers": _containers,
     "devices": _devices,
+    "distributions": _distributions,
 }
 """The statement behind each, in the words of the lake at hand."""
 

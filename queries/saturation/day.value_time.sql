@@ -1,0 +1,67 @@
+-- Time over value: how long samples of each value were in force, by device, ownership interval and signal.
+--
+-- A sample counts whole in the ownership interval in which it was taken. Bins are fixed, so they add up over hours, devices and holders.
+--
+-- grain:  cluster, device_uuid, gpu_instance_id, start_at, signal
+-- reads:  day.ownership_interval, lake.device_sample
+-- params:
+-- source: bin_width, value_bin
+-- columns: cluster, device_uuid, gpu_instance_id, start_at, signal, bins, bin_milliseconds
+--   start_at          UTC, start of the ownership interval; of the hour where nothing is cut
+--   bins              numbers of bins (value_bin), ascending
+--   bin_milliseconds  ms with a value in each of the bins
+with sampled as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        seen_at::timestamp as seen_at,
+        (1000 * held_seconds)::integer as held_ms,
+        gpu_util_ratio::double as gpu_util_ratio,
+        sm_active_ratio::double as sm_active_ratio,
+        tensor_active_ratio::double as tensor_active_ratio,
+        dram_active_ratio::double as dram_active_ratio,
+        memory_ratio(fb_used_bytes, fb_free_bytes) as memory_used_ratio,
+        power_watts::double as power_watts,
+        gpu_temp_celsius::double as gpu_temp_celsius
+    from lake.device_sample
+),
+
+placed as (
+    select
+        sampled.* exclude (seen_at),
+        greatest(date_trunc('hour', sampled.seen_at), ownership_interval.start_at) as start_at
+    from sampled
+    asof left join day.ownership_interval
+        on sampled.device_uuid = ownership_interval.device_uuid and sampled.seen_at >= ownership_interval.start_at
+    where sampled.held_ms > 0
+),
+
+binned as (
+    select
+        cluster,
+        device_uuid,
+        gpu_instance_id,
+        start_at,
+        signal,
+        value_bin(value, bin_width(signal)) as bin,
+        sum(held_ms)::integer as milliseconds
+    from placed
+    unpivot (
+        value for signal in (
+            gpu_util_ratio, sm_active_ratio, tensor_active_ratio, dram_active_ratio, memory_used_ratio, power_watts, gpu_temp_celsius
+        )
+    )
+    group by all
+)
+
+select
+    cluster,
+    device_uuid,
+    gpu_instance_id,
+    start_at,
+    signal,
+    list(bin order by bin) as bins,
+    list(milliseconds order by bin) as bin_milliseconds
+from binned
+group by cluster, device_uuid, gpu_instance_id, start_at, signal
