@@ -1,9 +1,9 @@
--- Free GPUs that a request of each size could get, over time: only nodes with enough free count.
+-- Free GPUs that a request of each size could get, over time: only nodes of its flavor with enough free count.
 --
 -- A node that offers its GPUs under Koordinator's names beside others' has them once.
 --
--- grain:  cluster, request_gpus, start_at
--- reads:  day.quota_native, day.quota_node, day.quota_pod, day.quota_ask
+-- grain:  cluster, flavor, request_gpus, start_at
+-- reads:  day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_ask
 -- params:
 -- source: day.quota_node less the pods that were bound
 -- columns:
@@ -24,6 +24,7 @@ with gpus as (
 size as (
     select distinct
         cluster,
+        flavor,
         round(pod_gpus, 6) as request_gpus
     from day.quota_ask
     where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
@@ -111,18 +112,21 @@ node_free as (
 fitting as (
     select
         node_free.*,
+        size.flavor,
         size.request_gpus,
-        floor(node_free.free::double / size.request_gpus + 1e-6) * size.request_gpus as fit
+        if(of_flavor.cluster is null, 0, floor(node_free.free::double / size.request_gpus + 1e-6) * size.request_gpus) as fit
     from node_free
     inner join size
         using (cluster)
+    left join day.quota_flavor_node as of_flavor
+        using (cluster, flavor, node_name)
 ),
 
 grown as (
     select
         *,
         fit - coalesce(lag(fit) over (
-            partition by cluster, node_name, request_gpus
+            partition by cluster, node_name, flavor, request_gpus
             order by start_at
         ), 0) as growth
     from fitting
@@ -132,14 +136,15 @@ grown as (
 instant as (
     select
         cluster,
+        flavor,
         request_gpus,
         start_at,
         sum(growth::decimal(38, 9)) as growth
     from grown
-    group by cluster, request_gpus, start_at
+    group by cluster, flavor, request_gpus, start_at
     qualify
         sum(growth::decimal(38, 9)) != 0
-        or start_at = min(start_at) over (partition by cluster, request_gpus)
+        or start_at = min(start_at) over (partition by cluster, flavor, request_gpus)
 )
 
 select
@@ -148,6 +153,6 @@ select
     (sum(growth) over one)::double as free_gpus
 from instant
 window one as (
-    partition by cluster, request_gpus
+    partition by cluster, flavor, request_gpus
     order by start_at
 )

@@ -6,7 +6,7 @@
 -- resource a pod has the first whose node labels its node bears; one that waits the first that its node selector and affinity allow.
 --
 -- grain:  cluster, system, quota, flavor, pod_uid
--- reads:  day.quota_above, day.quota_flavor, day.quota_placement, day.quota_pod, day.quota_terms, lake.node, lake.quota, lake.quota_term
+-- reads:  day.quota_above, day.quota_flavor, day.quota_flavor_node, day.quota_placement, day.quota_pod, day.quota_terms, lake.quota, lake.quota_term
 -- params:
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns:
@@ -157,15 +157,6 @@ own as (
     ) = 1
 ),
 
-node as (
-    select
-        cluster,
-        node_name,
-        arg_max(labels, observed_at) as labels
-    from lake.node
-    group by all
-),
-
 -- Kueue assigns a flavor to each resource of a workload.
 flavored as (
     select
@@ -179,15 +170,16 @@ flavored as (
         using (cluster, quota)
     left join day.quota_placement as placed
         using (cluster, quota, resource, placement)
-    left join node
-        using (cluster, node_name)
+    left join day.quota_flavor_node as node
+        on
+            own.cluster = node.cluster
+            and flavor.flavor = node.flavor
+            and quota_pod.node_name = node.node_name
     where own.system = 'kueue'
     qualify row_number() over (
         partition by own.cluster, own.quota, own.pod_uid, flavor.resource
         order by
-            list_bool_and([node.labels is not null] || list_transform(
-                map_entries(flavor.labels), lambda label: coalesce(node.labels[label.key] = label.value, false)
-            )) desc,
+            node.node_name is not null desc,
             flavor.flavor = placed.flavor desc,
             flavor.place_count asc
     ) = 1

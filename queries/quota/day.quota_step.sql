@@ -7,7 +7,7 @@
 -- Free GPUs are those of nodes with room for the smallest request that waits; a free GPU may be held against the claims of several quotas.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
--- reads:  day.quota_amount, day.quota_capacity, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit
+-- reads:  day.quota_amount, day.quota_capacity, day.quota_flavor_node, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit
 -- params:
 -- source: day.quota_amount, day.quota_share
 -- columns:
@@ -26,7 +26,34 @@
 --   others_borrowed_native   what others of the pool borrow
 --   violated_native          part of unmet that free devices and others' borrowing could have covered; null as unmet, or where not decided
 --   is_capped                demand waits because the hard limit is reached; null where unknown
-with joined as (
+with node_count as (
+    select
+        cluster,
+        flavor,
+        count(*) as node_count
+    from day.quota_flavor_node
+    group by all
+),
+
+-- That of a flavor of some nodes alone is unknown.
+capacity as (
+    select
+        *,
+        '' as flavor
+    from day.quota_capacity
+    union all by name
+    select
+        capacity.*,
+        of_flavor.flavor
+    from day.quota_capacity as capacity
+    inner join node_count as of_all
+        on capacity.cluster = of_all.cluster and of_all.flavor = ''
+    inner join node_count as of_flavor
+        on of_all.cluster = of_flavor.cluster and of_all.node_count = of_flavor.node_count
+    where capacity.system = 'kueue' and of_flavor.flavor != ''
+),
+
+joined as (
     select
         amount.*,
         unit.gpus_per_native,
@@ -55,16 +82,18 @@ with joined as (
         using (cluster, system, resource, flavor, quota, start_at)
     left join day.quota_lending as lending
         using (cluster, system, resource, flavor, quota, start_at)
-    left join day.quota_capacity as capacity
+    left join capacity
         on
             amount.cluster = capacity.cluster
             and amount.system = capacity.system
             and amount.resource = capacity.resource
+            and amount.flavor = capacity.flavor
             and amount.start_at >= capacity.start_at
             and amount.start_at < capacity.end_at
     asof left join day.quota_free as free
         on
             amount.cluster = free.cluster
+            and amount.flavor = free.flavor
             and round(amount.waiting_pod_native * unit.gpus_per_native, 6) = free.request_gpus
             and amount.start_at >= free.start_at
 ),

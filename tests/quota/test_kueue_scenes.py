@@ -82,6 +82,22 @@ def test_kueues_series_of_what_waits_has_no_flavor(tmp_path):
     assert amounts(found, *FIGURES) == TRUTH
 
 
+def test_what_waits_for_a_flavor_without_nodes_is_no_violation(tmp_path):
+    """All 16 GPUs are of h100, of which 8 are free. Four wait for l40s: guaranteed, and no node could have served them."""
+    groups = {"team": [CPU, {"l40s": {GPU: 4}}], "other": [CPU, {"h100": {GPU: 16}}]}
+    held, wants = workload("holds", "other", 8, FROM - 60, FROM - 60, flavors=H100), workload("wants", "team", 4, FROM - 60)
+    o1 = pod("o1", "other", 8, FROM - 60, FROM - 60, "n1", owner="Job")
+    lists = cluster([o1], [held, wants], groups=groups)
+    found = told(
+        tmp_path, lambda minute: {**lists, "resourceflavors": [*lists["resourceflavors"], flavor("l40s", acme__gpu="l40s")]}
+    )
+    assert amounts(found, "unmet", "violated") == {("team", "l40s"): (4, 0), ("other", "h100"): (0, 0)}
+    short = workload("wants", "other", 4, FROM - 60)
+    lists = cluster([o1], [held, short], groups={"team": groups["team"], "other": [CPU, {"h100": {GPU: 16}}]})
+    (tmp_path / "free").mkdir()
+    assert amounts(told(tmp_path / "free", lambda minute: lists), "unmet", "violated")["other", "h100"] == (4, 4)
+
+
 def test_a_waiting_pod_counts_in_the_flavor_of_its_node_selector(tmp_path):
     # a100 comes first by name and in the queue; the pod wants h100.
     groups = {name: [CPU, {"a100": {GPU: 0}, "h100": {GPU: nominal}}] for name, nominal in (("team", 6), ("other", 4))}
