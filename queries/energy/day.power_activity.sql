@@ -221,7 +221,7 @@ step as (
         if(is_told, active_joules / all_slice_ratio, 0 * active_joules) as joules_per_slice,
         if(is_told, active_joules / all_ratio, 0 * active_joules) as joules_per_ratio,
         if(all_kepler_ratio > 0, above_joules / all_kepler_ratio, 0 * above_joules) as joules_per_kepler,
-        if(counts_active and is_told, above_joules / all_slice_ratio / observed_seconds, null) as watts_per_slice,
+        if(counts_active and is_told, above_watts / all_slice_ratio, null) as watts_per_slice,
         above_joules - active_joules as held_joules
     from day.power_step
     inner join whole
@@ -241,7 +241,7 @@ power as (
         sum((if(counts_active and not is_told, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
         sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
         sum((if(all_kepler_ratio > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
-        max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
+        max(if(counts_active and not is_told, above_watts, null)) as untold_watts_max
     from step
     group by piece_number
 ),

@@ -13,6 +13,7 @@
 --   is_board_active   the GPU's own signals show activity; null where none is known
 --   observed_seconds  s of the interval
 --   above_joules      J, the rest of it; null where the energy is unknown
+--   above_watts       W, the same, at most the largest power of the interval
 --   begun_joules      J of that which began within the interval, if the interval shows no activity
 with power as (
     select
@@ -100,6 +101,8 @@ select
     if(joules is null, null, seconds) as measured_seconds,
     if(joules is null or idle_watts is null, null, part_ratio * least(joules, idle_watts * held_seconds)) as idle_joules,
     if(joules is null, null, above_joules) as above_joules,
+    -- A counter that refreshes late has more in one sample's time than the board drew.
+    if(joules is null, null, least(above_joules / seconds, greatest(power_watts_max - coalesce(idle_watts, 0), power_watts_max * 0))) as above_watts,
     case
         when energy_joules_increase > 1.1 * power_watts * held_seconds
             then least(above_joules, part_ratio * (energy_joules_increase - power_watts * held_seconds))

@@ -135,7 +135,7 @@ step as (
         if(counts_active, step.above_joules, step.begun_joules) as active_joules,
         if(is_told, active_joules / whole.all_weight, 0 * active_joules) as joules_per_weight,
         if(whole.all_weight > 0, step.above_joules / whole.all_weight, 0 * step.above_joules) as kepler_joules_per_weight,
-        if(counts_active and is_told, step.above_joules / whole.all_weight / step.observed_seconds, null) as watts_per_weight
+        if(counts_active and is_told, step.above_watts / whole.all_weight, null) as watts_per_weight
     from day.power_step as step
     inner join whole
         using (piece_number, span_at)
@@ -155,7 +155,7 @@ power as (
         sum((if(counts_active and not is_told, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
         sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
         sum((if(all_weight > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
-        max(if(counts_active and not is_told, above_joules / observed_seconds, null)) as untold_watts_max
+        max(if(counts_active and not is_told, above_watts, null)) as untold_watts_max
     from step
     group by piece_number
 ),

@@ -6,7 +6,7 @@
 -- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
 -- compute slices of the whole GPU.
 --
--- revision: 5
+-- revision: 6
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
 -- params:
@@ -86,7 +86,7 @@ reported as (
         activity.active_seconds,
         activity.activity_unknown_seconds,
         greatest(activity.equal_seconds, util.equal_seconds) as equal_seconds,
-        coalesce(util.active_watts_max, activity.active_watts_max / allocated.instance_owner_count) as active_watts_max,
+        coalesce(least(util.active_watts_max, activity.active_watts_max), activity.active_watts_max / allocated.instance_owner_count) as active_watts_max,
         activity.clamped_count,
         coalesce(concat_ws(', ', activity.method, util.method), 'none') as method,
         coalesce(util.scope, 'device') as scope

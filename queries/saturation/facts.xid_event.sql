@@ -1,7 +1,7 @@
 -- XID errors of each device: first seen, and count.
 --
 -- From the best source that the device has: counters per code (exact), counts per code over a sliding window (their rises,
--- a lower bound), or changes of the last code (the same code twice in a row shows as one).
+-- a lower bound), or changes of the last code (the same code twice in a row shows as one). More than 100 a second are none.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, seen_at, xid_code
 -- reads:  lake.device_sample, lake.sample, lake.series
@@ -74,6 +74,10 @@ step as (
             ),
             handed_over.value
         ) as previous,
+        coalesce(epoch(detail.seen_at - lag(detail.seen_at) over (
+            partition by detail.cluster, detail.device_uuid, detail.signal, detail.xid_code
+            order by detail.seen_at
+        )), 60) as step_seconds,
         first_seen.device_seen_at
     from detail
     semi join best
@@ -107,7 +111,7 @@ select
     event_count::bigint as event_count,
     source_signal
 from rise
-where event_count > 0
+where event_count > 0 and event_count <= 100 * step_seconds
 union all
 select
     sample.cluster,

@@ -287,3 +287,22 @@ def test_a_counter_of_twice_or_half_the_power_is_a_finding_and_its_energy_the_co
     assert [said.device(uuid)["energy_joules"] for uuid in ("GPU-a", "GPU-b")] == [about(2_124_000), about(531_000)]
     found = {row["gpu_model"]: row["evidence"] for row in said.rows("report.finding") if row["code"] == "GR004"}
     assert [text.partition(" times")[0].rpartition(" ")[2] for _, text in sorted(found.items())] == ["0.50", "2.00"]
+
+
+STAIRS = " ".join(f"{72_000_000 * number}x3" for number in range(15))
+
+
+@samples(
+    f"""
+    DCGM_FI_DEV_GPU_UTIL{{$gpu}} 80x59
+    DCGM_FI_DEV_GPU_UTIL{{$gpu,$p}} 60x59
+    DCGM_FI_DEV_GPU_UTIL{{$gpu,$q}} 20x59
+    DCGM_FI_DEV_POWER_USAGE{{$gpu}} 300x59
+    DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{$gpu}} {STAIRS}
+    """.replace("$gpu", 'UUID="GPU-a",Hostname="n1",modelName="NVIDIA H100 80GB HBM3"'),
+    is_alone=True,
+)
+def test_a_counter_that_refreshes_late_makes_no_power_that_was_not_there(said: Said) -> None:
+    # 72 kJ every fourth minute are 1,200 W of that minute; the board drew 300 W.
+    found = {row["pod"]: row["active_watts_max"] for row in said.rows("report.container_power")}
+    assert found["q"] < found["p"] <= 300
