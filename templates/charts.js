@@ -48,7 +48,7 @@ const local = (time) => new Date(typeof time === "string" ? `${time.replace(" ",
 const drawHours = async (figure, data) => {
   const columns = table(data);
   const hour = columns.hour_start_at;
-  const held = columns.allocated_gpu_hours ?? columns.held_gpu_hours;
+  const held = columns.allocated_gpu_hours;
   const sums = summed(data, [columns.effective_gpu_hours, columns.active_gpu_hours, columns.allocated_idle_gpu_hours, held, columns.unnamed_gpu_hours, columns.usable_gpu_hours], (row) => raw(hour, row));
   const times = [...sums.keys()].sort();
   const pending = await pendingByHour();
@@ -109,7 +109,7 @@ const drawWeek = async (figure, data) => {
 
 const drawForecast = async (figure, data) => {
   const columns = table(data);
-  const held = columns.allocated_gpu_hours ?? columns.held_gpu_hours;
+  const held = columns.allocated_gpu_hours;
   const models = new Map();
   for (const row of rowsOf(data)) {
     const model = raw(columns.gpu_model, row);

@@ -70,7 +70,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         con.execute(
             f"""create schema day; create schema lake;
             create table day.state_snapshot (cluster varchar, kind varchar, observed_at timestamp, previous_at timestamp,
-                stands_until_at timestamp, look_number uinteger, run_number uinteger);
+                stands_until_at timestamp, snapshot_number uinteger, run_number uinteger);
             create table lake.claim ({seen}, claim varchar, claim_uid varchar, is_allocated boolean, requests struct({request})[],
                 is_extended_resource boolean default false);
             create table lake.claim_device ({seen}, claim_uid varchar, driver varchar, pool varchar, device varchar,

@@ -24,7 +24,7 @@ QUERIES = load()
 HOUR = 3600
 DAY = 24 * HOUR
 BEFORE, AFTER = (
-    ["--earlier-since", "2026-11-20T12:00:00Z"],
+    ["--previous-since", "2026-11-20T12:00:00Z"],
     ["--since", "2026-11-20T14:00:00Z", "--until", "2026-11-20T16:00:00Z"],
 )
 
@@ -171,7 +171,7 @@ def test_reports_of_other_clusters_are_not_held_against_each_other(
     [
         ([], 2, "nothing to compare"),
         (["a-report"], 2, "give two reports"),
-        (["--since", "2026-11-20", "--earlier-until", "2026-11-19"], 2, "--earlier-until needs --earlier-since"),
+        (["--since", "2026-11-20", "--previous-until", "2026-11-19"], 2, "--previous-until needs --previous-since"),
         (["nowhere-a", "nowhere-b"], 1, "is not a report's database"),
         (["--since", "2026-11-20"], 1, "cannot be compared with"),
         (["--since", "2026-10"], 1, "2026-10-01"),

@@ -37,8 +37,8 @@ PARAMS: dict[str, Any] = {
     "memory_threshold_ratio": 0.9,
     "since_at": datetime(2026, 3, 1),
     "until_at": datetime(2026, 3, 1, 2),
-    "earlier_since_at": datetime(2026, 2, 28, 22),
-    "earlier_until_at": datetime(2026, 3, 1),
+    "previous_since_at": datetime(2026, 2, 28, 22),
+    "previous_until_at": datetime(2026, 3, 1),
     "window_ratio": 1.0,
     "restated_days": "[]",
     "figure_min_coverage_ratio": 0.5,
@@ -214,8 +214,8 @@ TABLE_CALLS = {
     "snapshot_intervals": (
         "snapshot_intervals(state, snapshot)",
         {
-            "state": "cluster varchar, pod varchar, run_number bigint, look_numbers bigint[]",
-            "snapshot": "cluster varchar, look_number bigint, observed_at timestamp, previous_at timestamp, "
+            "state": "cluster varchar, pod varchar, run_number bigint, snapshot_numbers bigint[]",
+            "snapshot": "cluster varchar, snapshot_number bigint, observed_at timestamp, previous_at timestamp, "
             "stands_until_at timestamp, is_followed boolean",
         },
     ),

@@ -64,15 +64,15 @@ def test_a_day_that_grew_says_what_was_said_at_first(grown: Path, capsys: pytest
     assert restated(grown, "first") == []
     [row] = restated(grown, "out")
     assert str(row["day"]) == "2026-11-20"
-    assert (row["earlier_held_gpu_hours"], row["held_gpu_hours"]) == pytest.approx((1, 3))
-    assert (row["earlier_seen_gpu_hours"], row["seen_gpu_hours"]) == pytest.approx((1, 3))
+    assert (row["previous_allocated_gpu_hours"], row["allocated_gpu_hours"]) == pytest.approx((1, 3))
+    assert (row["previous_seen_gpu_hours"], row["seen_gpu_hours"]) == pytest.approx((1, 3))
     assert "Restated days" in (grown / "out" / "report.html").read_text()
     capsys.readouterr()
     reports = [str(grown / name) for name in ("first", "out")]
     assert main(["diff", *reports, "--show", "restated", "-o", "json"], environ={}, now=NOW) == 0
     [told] = json.loads(capsys.readouterr().out)["restated"]
     assert told["day"] == "2026-11-20"
-    assert (told["earlier_held_gpu_hours"], told["held_gpu_hours"]) == pytest.approx((1, 3))
+    assert (told["previous_allocated_gpu_hours"], told["allocated_gpu_hours"]) == pytest.approx((1, 3))
 
 
 def test_computing_a_day_again_changes_no_byte(grown: Path, tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def test_ours_agree_with_opencosts_own_gauges(report: duckdb.DuckDBPyConnection)
 
 
 def test_kubernetes_sense_tells_what_opencosts_does_not(report: duckdb.DuckDBPyConnection) -> None:
-    statement = """select demand_source, unscheduled_units_avg, unscheduled_units_max, bound_pending_units_avg, held_units_avg,
-                          schedulable_units_avg, cordoned_units_avg, demand_schedulable_ratio_max
+    statement = """select demand_source, unscheduled_units_avg, unscheduled_units_max, bound_pending_units_avg,
+                          allocated_units_avg, schedulable_units_avg, cordoned_units_avg, demand_schedulable_ratio_max
                    from report.scheduler_pressure"""
     # b has a place for the last 15 of 60 minutes: 2 + 0.75 wait, 0.25 and 4.25 have one. n2 takes nothing for half the hour.
     # In GPUs under any name it is the same.

@@ -59,8 +59,8 @@ def sql(
 @click.argument("reports", nargs=-1, type=PLACE)
 @click.option("--since", help="Start of the later window: 2026-11-20, a time, 2026-10 or 7d.")
 @click.option("--until", help="Its end, not included (default: the end of the period named).")
-@click.option("--earlier-since", help="Start of the earlier window (default: as long before the later one as that is long).")
-@click.option("--earlier-until", help="Its end, not included (default: the start of the later window).")
+@click.option("--previous-since", help="Start of the previous period (default: as long, just before the later one).")
+@click.option("--previous-until", help="Its end, not included (default: the start of the later period).")
 @click.option(
     "--show", type=click.Choice(["bridge", "namespaces", "findings", "periods", "restated"]), help="Print only this part."
 )
@@ -106,12 +106,12 @@ def _compared_windows(invocation: Invocation, config: Config, times: Mapping[str
     if not times["since"]:
         raise UsageError("nothing to compare; give --since for a window of the lake, or two folders of reports")
     window = period(invocation, config, times["since"], times["until"])
-    if not times["earlier_since"]:
-        if times["earlier_until"]:
-            raise UsageError("--earlier-until needs --earlier-since")
+    if not times["previous_since"]:
+        if times["previous_until"]:
+            raise UsageError("--previous-until needs --previous-since")
         return window, None
-    end = times["earlier_until"] or rfc3339(window.start_at)
-    return window, period(invocation, config, times["earlier_since"], end)
+    end = times["previous_until"] or rfc3339(window.start_at)
+    return window, period(invocation, config, times["previous_since"], end)
 
 
 @click.command()

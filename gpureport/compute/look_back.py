@@ -39,8 +39,8 @@ def parameters(window: Window, earlier: Window) -> dict[str, Any]:
     return {
         "since_at": plain(window.start_at),
         "until_at": plain(window.end_at),
-        "earlier_since_at": plain(earlier.start_at),
-        "earlier_until_at": plain(earlier.end_at),
+        "previous_since_at": plain(earlier.start_at),
+        "previous_until_at": plain(earlier.end_at),
         "window_ratio": window.seconds / earlier.seconds,
     }
 

@@ -62,4 +62,4 @@ def _totals(partition: Partition) -> dict[str, float]:
             from facts.ledger_hour
             """
         ).fetchall()
-    return {"earlier_seen_gpu_hours": found[0][0], "earlier_held_gpu_hours": found[0][1]}
+    return {"previous_seen_gpu_hours": found[0][0], "previous_allocated_gpu_hours": found[0][1]}

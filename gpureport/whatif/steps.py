@@ -47,14 +47,14 @@ select
     resource,
     flavor,
     scope,
-    ask,
+    request_uid,
     quota,
     amount_native,
     coalesce(priority, 0) as priority,
     epoch_ms(created_at) as created_ms,
     epoch_ms(bound_at) as bound_ms,
     epoch_ms(ended_at) as ended_ms
-from day.quota_ask
+from day.quota_request
 inner join day.quota_scope
     using (cluster, system, resource, flavor, quota)
 where is_own

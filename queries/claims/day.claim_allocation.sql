@@ -23,7 +23,7 @@ said as (
         claim.owner_uid,
         claim.allocated_at::timestamp as allocated_at,
         snapshot.run_number,
-        list(snapshot.look_number order by snapshot.look_number) as look_numbers
+        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from lake.claim_device as device
     inner join lake.claim
         using (cluster, namespace, claim_uid, observed_at)

@@ -63,7 +63,7 @@ part as (
 placed as (
     select
         allocation.*,
-        row_number() over () as piece_number,
+        row_number() over () as interval_number,
         part.cut_at,
         epoch_ms(part.next_at - part.cut_at) / 1000 as seconds,
         count(*) filter (where not allocation.is_admin_access) over (
@@ -89,7 +89,7 @@ sized as (
 ),
 
 used as (
-    select distinct placed.piece_number
+    select distinct placed.interval_number
     from placed
     inner join facts.claim_use as use
         using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
@@ -99,7 +99,7 @@ used as (
 ),
 
 reserved as (
-    select distinct placed.piece_number
+    select distinct placed.interval_number
     from placed
     inner join facts.claim_reservation as reservation
         using (cluster, namespace, claim)
@@ -118,13 +118,13 @@ listed as (
 judged as (
     select
         placed.*,
-        used.piece_number is not null as is_used,
-        reserved.piece_number is not null as is_reserved,
+        used.interval_number is not null as is_used,
+        reserved.interval_number is not null as is_reserved,
         placed.claim_uid = '' or listed.cluster is not null as is_use_known,
         placed.part_ratio * placed.taken_ratio / greatest(1, placed.all_taken_ratio) as gpu_ratio
     from sized as placed
-    left join used on placed.piece_number = used.piece_number
-    left join reserved on placed.piece_number = reserved.piece_number
+    left join used on placed.interval_number = used.interval_number
+    left join reserved on placed.interval_number = reserved.interval_number
     left join listed on placed.cluster = listed.cluster
 )
 

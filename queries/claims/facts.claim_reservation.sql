@@ -23,7 +23,7 @@ said as (
     select
         consumer.* similar to '^(cluster|namespace|claim|claim_uid|consumer_resource|consumer|consumer_uid)$',
         snapshot.run_number,
-        list(snapshot.look_number order by snapshot.look_number) as look_numbers
+        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from lake.claim_consumer as consumer
     inner join snapshot
         using (cluster, observed_at)

@@ -13,7 +13,7 @@
 --   next_at          UTC, the next snapshot; null where there is none
 --   stands_until_at  UTC, the next snapshot, or 15 minutes later
 --   is_followed      there is a next snapshot within 15 minutes
---   look_number      1, 2, … by kind: snapshots with no other between them are neighbours by it
+--   snapshot_number      1, 2, … by kind: snapshots with no other between them are neighbours by it
 --   run_number       1, 2, … by kind: the same for snapshots at most 15 minutes apart
 with snapshot as (
     select distinct
@@ -41,7 +41,7 @@ select
     if(last_at >= observed_at - interval 15 minute, last_at, null) as previous_at,
     least(coalesce(next_at, 'infinity'::timestamp), observed_at + interval 15 minute) as stands_until_at,
     coalesce(next_at <= observed_at + interval 15 minute, false) as is_followed,
-    (row_number() over same_kind)::uinteger as look_number,
+    (row_number() over same_kind)::uinteger as snapshot_number,
     (count(*) filter (where previous_at is null) over same_kind)::uinteger as run_number
 from beside
 window same_kind as (

@@ -10,13 +10,13 @@
 -- columns:
 --   workload                      kind/name; of a pod without one pod/uid
 --   presence                      both, added or removed: when the GPUs were there
---   earlier_held_gpu_hours        h held in the previous period, scaled
---   earlier_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
---   earlier_unmeasured_gpu_hours  h of these active with SM activity unknown, scaled
+--   previous_allocated_gpu_hours        h held in the previous period, scaled
+--   previous_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
+--   previous_unmeasured_gpu_hours  h of these active with SM activity unknown, scaled
 --   unmeasured_gpu_hours          h of these active with SM activity unknown
---   held_before                   whether the workload held anything of the model in the previous period
---   held_now                      whether it holds anything of the model in this one
-with earlier_device as (
+--   allocated_before                   whether the workload held anything of the model in the previous period
+--   allocated_now                      whether it holds anything of the model in this one
+with previous_device as (
     select
         cluster,
         device_uuid,
@@ -38,15 +38,15 @@ device_now as (
 
 device as (
     select
-        coalesce(earlier_device.cluster, device_now.cluster) as cluster,
-        coalesce(earlier_device.device_uuid, device_now.device_uuid) as device_uuid,
-        coalesce(nullif(device_now.gpu_model, ''), earlier_device.gpu_model) as gpu_model,
+        coalesce(previous_device.cluster, device_now.cluster) as cluster,
+        coalesce(previous_device.device_uuid, device_now.device_uuid) as device_uuid,
+        coalesce(nullif(device_now.gpu_model, ''), previous_device.gpu_model) as gpu_model,
         case
             when device_now.cluster is null then 'removed'
-            when earlier_device.cluster is null then 'added'
+            when previous_device.cluster is null then 'added'
             else 'both'
         end as presence
-    from earlier_device
+    from previous_device
     full join device_now
         using (cluster, device_uuid)
 ),
@@ -54,13 +54,13 @@ device as (
 allocated as (
     select
         *,
-        gpu_hours * $window_ratio as earlier_gpu_hours,
+        gpu_hours * $window_ratio as previous_gpu_hours,
         0 as later_gpu_hours
     from previous.workload_ledger
     union all by name
     select
         *,
-        0 as earlier_gpu_hours,
+        0 as previous_gpu_hours,
         gpu_hours as later_gpu_hours
     from period.workload_ledger
 ),
@@ -72,11 +72,11 @@ summed as (
         allocated.namespace,
         allocated.workload,
         device.presence,
-        sum(allocated.earlier_gpu_hours) as earlier_held_gpu_hours,
-        sum(allocated.later_gpu_hours) as held_gpu_hours,
-        coalesce(sum(allocated.earlier_gpu_hours) filter (where allocated.bucket = 'effective'), 0) as earlier_effective_gpu_hours,
+        sum(allocated.previous_gpu_hours) as previous_allocated_gpu_hours,
+        sum(allocated.later_gpu_hours) as allocated_gpu_hours,
+        coalesce(sum(allocated.previous_gpu_hours) filter (where allocated.bucket = 'effective'), 0) as previous_effective_gpu_hours,
         coalesce(sum(allocated.later_gpu_hours) filter (where allocated.bucket = 'effective'), 0) as effective_gpu_hours,
-        coalesce(sum(allocated.earlier_gpu_hours) filter (where allocated.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as earlier_unmeasured_gpu_hours,
+        coalesce(sum(allocated.previous_gpu_hours) filter (where allocated.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as previous_unmeasured_gpu_hours,
         coalesce(sum(allocated.later_gpu_hours) filter (where allocated.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
     from allocated
     inner join device
@@ -87,7 +87,7 @@ summed as (
 
 select
     *,
-    sum(earlier_held_gpu_hours) over holder > 0 as held_before,
-    sum(held_gpu_hours) over holder > 0 as held_now
+    sum(previous_allocated_gpu_hours) over holder > 0 as allocated_before,
+    sum(allocated_gpu_hours) over holder > 0 as allocated_now
 from summed
 window holder as (partition by cluster, gpu_model, namespace, workload)

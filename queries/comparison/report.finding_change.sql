@@ -8,9 +8,9 @@
 -- params: finding_rules
 -- source: period.finding of both windows; rules: queries/catalog/finding.csv
 -- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
---          change, title, severity, evidence, earlier_gpu_hours, gpu_hours, unknown_reasons
+--          change, title, severity, evidence, previous_gpu_hours, gpu_hours, unknown_reasons
 --   change             new, resolved or stayed
---   earlier_gpu_hours  h of whole GPUs at stake in the previous period, not scaled
+--   previous_gpu_hours  h of whole GPUs at stake in the previous period, not scaled
 with rule as (
     select unnest(from_json(
         $finding_rules::json, '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR"}]'
@@ -39,7 +39,7 @@ paired as (
     select
         arg_max(either, is_now) as shown,
         case when bool_and(is_now) then 'new' when bool_or(is_now) then 'stayed' else 'resolved' end as change,
-        max(gpu_hours) filter (where not is_now) as earlier_gpu_hours,
+        max(gpu_hours) filter (where not is_now) as previous_gpu_hours,
         max(gpu_hours) filter (where is_now) as later_gpu_hours
     from either
     group by
@@ -77,10 +77,10 @@ select
     rule.title,
     coalesce(reported.severity, rule.severity) as severity,
     reported.evidence,
-    reported.earlier_gpu_hours,
+    reported.previous_gpu_hours,
     reported.later_gpu_hours as gpu_hours,
     unknown_reasons([
-        ('earlier_gpu_hours', if(reported.earlier_gpu_hours is null, if(reported.change = 'new', 'not_found', 'not_estimated'), null)),
+        ('previous_gpu_hours', if(reported.previous_gpu_hours is null, if(reported.change = 'new', 'not_found', 'not_estimated'), null)),
         ('gpu_hours', if(reported.later_gpu_hours is null, if(reported.change = 'resolved', 'not_found', 'not_estimated'), null))
     ]) as unknown_reasons
 from reported

@@ -19,11 +19,11 @@ with pod as (
     select
         *,
         namespace || '/' || workload as name,
-        held_gpu_hours - earlier_held_gpu_hours as held_change_gpu_hours,
+        allocated_gpu_hours - previous_allocated_gpu_hours as held_change_gpu_hours,
         -- On what share of its time it was effective; without any time before, as it is now.
         coalesce(
-            earlier_effective_gpu_hours / nullif(earlier_held_gpu_hours, 0), effective_gpu_hours / nullif(held_gpu_hours, 0)
-        ) as earlier_effective_ratio
+            previous_effective_gpu_hours / nullif(previous_allocated_gpu_hours, 0), effective_gpu_hours / nullif(allocated_gpu_hours, 0)
+        ) as previous_effective_ratio
     from period.allocated_change
 ),
 
@@ -32,54 +32,54 @@ pod_step as (
         cluster,
         gpu_model,
         name,
-        earlier_held_gpu_hours > 0 as is_before,
-        held_gpu_hours > 0 as is_after,
+        previous_allocated_gpu_hours > 0 as is_before,
+        allocated_gpu_hours > 0 as is_after,
         unnest([
-            { 'measure': 'allocated', 'step': 'before', 'gpu_hours': earlier_held_gpu_hours / $window_ratio },
-            { 'measure': 'allocated', 'step': 'window_length', 'gpu_hours': earlier_held_gpu_hours * (1 - 1 / $window_ratio) },
+            { 'measure': 'allocated', 'step': 'before', 'gpu_hours': previous_allocated_gpu_hours / $window_ratio },
+            { 'measure': 'allocated', 'step': 'window_length', 'gpu_hours': previous_allocated_gpu_hours * (1 - 1 / $window_ratio) },
             {
                 'measure': 'allocated',
                 'step': case
                     when presence = 'removed' then 'capacity_removed'
                     when presence = 'added' then 'capacity_added'
-                    when not held_now then 'ended'
-                    when not held_before then 'new'
+                    when not allocated_now then 'ended'
+                    when not allocated_before then 'new'
                     when held_change_gpu_hours > 0 then 'grew'
                     else 'shrank'
                 end,
                 'gpu_hours': held_change_gpu_hours
             },
-            { 'measure': 'allocated', 'step': 'after', 'gpu_hours': held_gpu_hours },
-            { 'measure': 'effective', 'step': 'before', 'gpu_hours': earlier_effective_gpu_hours / $window_ratio },
+            { 'measure': 'allocated', 'step': 'after', 'gpu_hours': allocated_gpu_hours },
+            { 'measure': 'effective', 'step': 'before', 'gpu_hours': previous_effective_gpu_hours / $window_ratio },
             {
                 'measure': 'effective',
                 'step': 'window_length',
-                'gpu_hours': earlier_effective_gpu_hours * (1 - 1 / $window_ratio)
+                'gpu_hours': previous_effective_gpu_hours * (1 - 1 / $window_ratio)
             },
             {
                 'measure': 'effective',
                 'step': case
                     when presence = 'removed' then 'capacity_removed'
                     when presence = 'added' then 'capacity_added'
-                    when not held_now then 'ended'
-                    when not held_before then 'new'
+                    when not allocated_now then 'ended'
+                    when not allocated_before then 'new'
                     when held_change_gpu_hours > 0 then 'grew'
                     else 'shrank'
                 end,
                 'gpu_hours': if(
-                    presence = 'both' and held_now and held_before,
-                    held_change_gpu_hours * earlier_effective_ratio,
-                    effective_gpu_hours - earlier_effective_gpu_hours
+                    presence = 'both' and allocated_now and allocated_before,
+                    held_change_gpu_hours * previous_effective_ratio,
+                    effective_gpu_hours - previous_effective_gpu_hours
                 )
             },
             {
                 'measure': 'effective',
                 'step': if(
-                    effective_gpu_hours > held_gpu_hours * earlier_effective_ratio, 'more_effective', 'less_effective'
+                    effective_gpu_hours > allocated_gpu_hours * previous_effective_ratio, 'more_effective', 'less_effective'
                 ),
                 'gpu_hours': if(
-                    presence = 'both' and held_now and held_before,
-                    effective_gpu_hours - held_gpu_hours * earlier_effective_ratio,
+                    presence = 'both' and allocated_now and allocated_before,
+                    effective_gpu_hours - allocated_gpu_hours * previous_effective_ratio,
                     0
                 )
             },
@@ -93,8 +93,8 @@ measured as (
         cluster,
         gpu_model,
         coalesce(
-            sum(earlier_unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(earlier_held_gpu_hours)
-            or sum(unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(held_gpu_hours),
+            sum(previous_unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(previous_allocated_gpu_hours)
+            or sum(unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(allocated_gpu_hours),
             false
         ) as is_unmeasured
     from period.allocated_change
@@ -129,7 +129,7 @@ capacity as (
         coalesce(previous_one.cluster, now.cluster) as cluster,
         -- A GPU that has no data has no model in that window.
         coalesce(nullif(now.gpu_model, ''), previous_one.gpu_model, '') as gpu_model,
-        coalesce(previous_one.capacity_gpu_hours, 0) * $window_ratio as earlier_gpu_hours,
+        coalesce(previous_one.capacity_gpu_hours, 0) * $window_ratio as previous_gpu_hours,
         coalesce(now.capacity_gpu_hours, 0) as gpu_hours
     from capacity_before as previous_one
     full join capacity_now as now
@@ -142,16 +142,16 @@ capacity_step as (
         gpu_model,
         'capacity' as measure,
         unnest([
-            { 'step': 'before', 'gpu_hours': earlier_gpu_hours / $window_ratio },
-            { 'step': 'window_length', 'gpu_hours': earlier_gpu_hours * (1 - 1 / $window_ratio) },
+            { 'step': 'before', 'gpu_hours': previous_gpu_hours / $window_ratio },
+            { 'step': 'window_length', 'gpu_hours': previous_gpu_hours * (1 - 1 / $window_ratio) },
             {
                 'step': case
                     when gpu_hours = 0 then 'capacity_removed'
-                    when earlier_gpu_hours = 0 then 'capacity_added'
-                    when gpu_hours > earlier_gpu_hours then 'grew'
+                    when previous_gpu_hours = 0 then 'capacity_added'
+                    when gpu_hours > previous_gpu_hours then 'grew'
                     else 'shrank'
                 end,
-                'gpu_hours': gpu_hours - earlier_gpu_hours
+                'gpu_hours': gpu_hours - previous_gpu_hours
             },
             { 'step': 'after', 'gpu_hours': gpu_hours }
         ], recursive := true)

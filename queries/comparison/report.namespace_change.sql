@@ -4,12 +4,12 @@
 -- reads:  period.allocated_change
 -- params:
 -- source: period.ledger of both windows; the one before scaled to the length of this one
--- columns: cluster, namespace, change, earlier_allocated_gpu_hours, allocated_gpu_hours, allocated_change_gpu_hours,
---          earlier_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count
+-- columns: cluster, namespace, change, previous_allocated_gpu_hours, allocated_gpu_hours, allocated_change_gpu_hours,
+--          previous_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count
 --   change                       new, ended, grew, shrank or same
---   earlier_allocated_gpu_hours  h held in the previous period
+--   previous_allocated_gpu_hours  h held in the previous period
 --   allocated_change_gpu_hours   h, the difference
---   earlier_effective_gpu_hours  h of these with SM activity of 0.5 or more, as far as it is measured
+--   previous_effective_gpu_hours  h of these with SM activity of 0.5 or more, as far as it is measured
 --   effective_gpu_hours          h of these with SM activity of 0.5 or more, as far as it is measured
 --   effective_change_gpu_hours   h, the difference
 --   new_workload_count           workloads that held nothing in the previous period
@@ -18,12 +18,12 @@ with summed as (
     select
         cluster,
         namespace,
-        sum(earlier_held_gpu_hours) as earlier_allocated_gpu_hours,
-        sum(held_gpu_hours) as allocated_gpu_hours,
-        sum(earlier_effective_gpu_hours) as earlier_effective_gpu_hours,
+        sum(previous_allocated_gpu_hours) as previous_allocated_gpu_hours,
+        sum(allocated_gpu_hours) as allocated_gpu_hours,
+        sum(previous_effective_gpu_hours) as previous_effective_gpu_hours,
         sum(effective_gpu_hours) as effective_gpu_hours,
-        count(distinct workload) filter (where not held_before) as new_workload_count,
-        count(distinct workload) filter (where not held_now) as ended_workload_count
+        count(distinct workload) filter (where not allocated_before) as new_workload_count,
+        count(distinct workload) filter (where not allocated_now) as ended_workload_count
     from period.allocated_change
     group by cluster, namespace
 )
@@ -32,18 +32,18 @@ select
     cluster,
     namespace,
     case
-        when earlier_allocated_gpu_hours = 0 then 'new'
+        when previous_allocated_gpu_hours = 0 then 'new'
         when allocated_gpu_hours = 0 then 'ended'
-        when abs(allocated_gpu_hours - earlier_allocated_gpu_hours) < 1e-6 then 'same'
-        when allocated_gpu_hours > earlier_allocated_gpu_hours then 'grew'
+        when abs(allocated_gpu_hours - previous_allocated_gpu_hours) < 1e-6 then 'same'
+        when allocated_gpu_hours > previous_allocated_gpu_hours then 'grew'
         else 'shrank'
     end as change,
-    earlier_allocated_gpu_hours,
+    previous_allocated_gpu_hours,
     allocated_gpu_hours,
-    allocated_gpu_hours - earlier_allocated_gpu_hours as allocated_change_gpu_hours,
-    earlier_effective_gpu_hours,
+    allocated_gpu_hours - previous_allocated_gpu_hours as allocated_change_gpu_hours,
+    previous_effective_gpu_hours,
     effective_gpu_hours,
-    effective_gpu_hours - earlier_effective_gpu_hours as effective_change_gpu_hours,
+    effective_gpu_hours - previous_effective_gpu_hours as effective_change_gpu_hours,
     new_workload_count,
     ended_workload_count
 from summed

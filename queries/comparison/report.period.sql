@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, period
 -- reads:  period.capacity, period.cost, period.demand_change, period.energy, period.wait_change, period.workload_ledger, previous.capacity, previous.cost, previous.energy, previous.workload_ledger
--- params: earlier_since_at, earlier_until_at, since_at, until_at
+-- params: previous_since_at, previous_until_at, since_at, until_at
 -- source: period.capacity, period.workload_ledger, period.energy, period.cost, period.demand and period.wait of both windows
 -- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours,
 --          underutilized_gpu_hours, active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours,
@@ -97,8 +97,8 @@ cost as (
 select
     capacity.cluster,
     capacity.period,
-    if(capacity.period = 'now', $since_at::timestamp, $earlier_since_at::timestamp) as since_at,
-    if(capacity.period = 'now', $until_at::timestamp, $earlier_until_at::timestamp) as until_at,
+    if(capacity.period = 'now', $since_at::timestamp, $previous_since_at::timestamp) as since_at,
+    if(capacity.period = 'now', $until_at::timestamp, $previous_until_at::timestamp) as until_at,
     capacity.device_count,
     capacity.capacity_gpu_hours,
     bucket.effective_gpu_hours + bucket.underutilized_gpu_hours + bucket.active_unmeasured_gpu_hours

@@ -44,7 +44,7 @@ claim_state as (
         claim.* similar to '^(cluster|namespace|claim|claim_uid|is_allocated)$',
         snapshot.run_number,
         any_value(claim.requests) as requests,
-        list(snapshot.look_number order by snapshot.look_number) as look_numbers
+        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from lake.claim
     inner join snapshot
         using (cluster, observed_at)
@@ -54,8 +54,8 @@ claim_state as (
 
 claim_turn as (
     select
-        * exclude (look_numbers, run_number),
-        unnest(snapshot_runs(look_numbers)) as turn
+        * exclude (snapshot_numbers, run_number),
+        unnest(snapshot_runs(snapshot_numbers)) as turn
     from claim_state
 ),
 
@@ -63,7 +63,7 @@ device_state as (
     select
         device.* similar to '^(cluster|claim_uid|request|subrequest|driver|pool|device|share_id)$',
         snapshot.run_number,
-        list(snapshot.look_number order by snapshot.look_number) as look_numbers
+        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from lake.claim_device as device
     inner join snapshot
         using (cluster, observed_at)
@@ -73,8 +73,8 @@ device_state as (
 
 device_turn as (
     select
-        * exclude (run_number, look_numbers),
-        unnest(snapshot_runs(look_numbers)) as turn
+        * exclude (run_number, snapshot_numbers),
+        unnest(snapshot_runs(snapshot_numbers)) as turn
     from device_state
 ),
 
@@ -82,7 +82,7 @@ pod_state as (
     select
         named.* exclude (observed_at),
         snapshot.run_number,
-        list(snapshot.look_number order by snapshot.look_number) as look_numbers
+        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from named
     inner join snapshot
         using (cluster, observed_at)
@@ -91,8 +91,8 @@ pod_state as (
 
 pod_turn as (
     select
-        * exclude (look_numbers, run_number),
-        unnest(snapshot_runs(look_numbers)) as turn
+        * exclude (snapshot_numbers, run_number),
+        unnest(snapshot_runs(snapshot_numbers)) as turn
     from pod_state
 ),
 
@@ -101,19 +101,19 @@ edge as (
     select
         cluster,
         claim_uid,
-        unnest([turn.first, turn.last + 1]) as look_number
+        unnest([turn.first, turn.last + 1]) as snapshot_number
     from claim_turn
     union by name
     select
         cluster,
         claim_uid,
-        unnest([turn.first, turn.last + 1]) as look_number
+        unnest([turn.first, turn.last + 1]) as snapshot_number
     from device_turn
     union by name
     select
         claim_turn.cluster,
         claim_turn.claim_uid,
-        unnest([pod_turn.turn.first, pod_turn.turn.last + 1]) as look_number
+        unnest([pod_turn.turn.first, pod_turn.turn.last + 1]) as snapshot_number
     from claim_turn
     inner join pod_turn
         using (cluster, namespace, claim)
@@ -126,8 +126,8 @@ step as (
     select
         cluster,
         claim_uid,
-        look_number as first_number,
-        lead(look_number) over (partition by cluster, claim_uid order by look_number) - 1 as last_number
+        snapshot_number as first_number,
+        lead(snapshot_number) over (partition by cluster, claim_uid order by snapshot_number) - 1 as last_number
     from edge
 ),
 
@@ -215,17 +215,17 @@ used as (
 pod_edge as (
     select distinct
         columns('^(cluster|namespace|pod|pod_uid|device_class)$'),
-        unnest([first_number, last_number + 1]) as look_number
+        unnest([first_number, last_number + 1]) as snapshot_number
     from used
 ),
 
 pod_step as (
     select
-        * exclude (look_number),
-        look_number as first_number,
-        lead(look_number) over (
+        * exclude (snapshot_number),
+        snapshot_number as first_number,
+        lead(snapshot_number) over (
             partition by cluster, namespace, pod, pod_uid, device_class
-            order by look_number
+            order by snapshot_number
         ) - 1 as last_number
     from pod_edge
 ),
@@ -260,5 +260,5 @@ inner join snapshot as first_snapshot
 inner join snapshot as last_snapshot
     on
         asked.cluster = last_snapshot.cluster
-        and asked.last_number = last_snapshot.look_number
-where asked.first_number = first_snapshot.look_number
+        and asked.last_number = last_snapshot.snapshot_number
+where asked.first_number = first_snapshot.snapshot_number

@@ -43,7 +43,7 @@ offered as (
         sum(node_entry.offered.value) as allocatable_units,
         snapshot.kind,
         snapshot.run_number,
-        snapshot.look_number
+        snapshot.snapshot_number
     from node_entry
     inner join day.accelerator_resource as name
         using (cluster)
@@ -65,7 +65,7 @@ offered as (
         count(*)::double as allocatable_units,
         snapshot.kind,
         snapshot.run_number,
-        snapshot.look_number
+        snapshot.snapshot_number
     from day.class_device as device
     left join node_state
         using (cluster, observed_at, node_name)
@@ -78,16 +78,16 @@ offered as (
 -- Most nodes offer the same for many snapshots: those of one state first, and in turn only where it came back.
 state as (
     select
-        * exclude (look_number),
-        list(look_number order by look_number) as look_numbers
+        * exclude (snapshot_number),
+        list(snapshot_number order by snapshot_number) as snapshot_numbers
     from offered
     group by all
 ),
 
 turn as (
     select
-        * exclude (look_numbers, run_number),
-        unnest(snapshot_runs(look_numbers)) as turn
+        * exclude (snapshot_numbers, run_number),
+        unnest(snapshot_runs(snapshot_numbers)) as turn
     from state
 )
 
@@ -101,5 +101,5 @@ inner join snapshot as first_snapshot
 inner join snapshot as last_snapshot
     using (cluster, kind)
 where
-    turn.turn.first = first_snapshot.look_number
-    and turn.turn.last = last_snapshot.look_number
+    turn.turn.first = first_snapshot.snapshot_number
+    and turn.turn.last = last_snapshot.snapshot_number

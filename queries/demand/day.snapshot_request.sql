@@ -75,7 +75,7 @@ state as (
         effective.* exclude (observed_at),
         container.units as container_units,
         snapshot.run_number,
-        list(snapshot.look_number order by snapshot.look_number) as look_numbers
+        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from effective
     inner join snapshot
         using (cluster, observed_at)

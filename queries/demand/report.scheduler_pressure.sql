@@ -12,7 +12,7 @@
 --          pending_request_units_avg, pending_request_units_max, requested_units_avg, allocatable_units_avg,
 --          requested_allocatable_ratio_avg, requested_allocatable_ratio_max, demand_source, demand_observed_seconds,
 --          unscheduled_pod_count_avg, unscheduled_pod_count_max, unscheduled_units_avg, unscheduled_units_max, gated_pod_count_avg,
---          bound_pending_pod_count_avg, bound_pending_pod_count_max, bound_pending_units_avg, held_units_avg, schedulable_units_avg,
+--          bound_pending_pod_count_avg, bound_pending_pod_count_max, bound_pending_units_avg, allocated_units_avg, schedulable_units_avg,
 --          cordoned_units_avg, not_ready_units_avg, demand_schedulable_ratio_avg, demand_schedulable_ratio_max,
 --          opencost_pending_pod_count_avg, opencost_pending_request_units_avg, opencost_requested_allocatable_ratio_avg, unknown_reasons
 --   is_opencosts                              OpenCost itself would count it
@@ -36,7 +36,7 @@
 --   bound_pending_pod_count_avg               pods that have a node and do not run yet, mean over time
 --   bound_pending_pod_count_max               the same, largest
 --   bound_pending_units_avg                   effective units of theirs, mean over time
---   held_units_avg                            effective units of all pods that have a place, mean over time
+--   allocated_units_avg                            effective units of all pods that have a place, mean over time
 --   schedulable_units_avg                     units of nodes that are ready and take pods, mean over time
 --   cordoned_units_avg                        units of cordoned nodes, mean over time
 --   not_ready_units_avg                       units of nodes that are not ready, mean over time
@@ -117,7 +117,7 @@ wide as (
         max(value_units_avg) filter (where gauge = 'bound_pending_pod_count' and not is_own) as bound_pending_pod_count_avg,
         max(value_units_max) filter (where gauge = 'bound_pending_pod_count' and not is_own) as bound_pending_pod_count_max,
         max(value_units_avg) filter (where gauge = 'bound_pending_units' and not is_own) as bound_pending_units_avg,
-        max(value_units_avg) filter (where gauge = 'held_units' and not is_own) as held_units_avg,
+        max(value_units_avg) filter (where gauge = 'held_units' and not is_own) as allocated_units_avg,
         max(value_units_avg) filter (where gauge = 'schedulable_units' and not is_own) as schedulable_units_avg,
         max(value_units_avg) filter (where gauge = 'cordoned_units' and not is_own) as cordoned_units_avg,
         max(value_units_avg) filter (where gauge = 'not_ready_units' and not is_own) as not_ready_units_avg,

@@ -10,9 +10,9 @@
 with instance as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
-        unnest(spans, recursive := true)
+        unnest(steps, recursive := true)
     from day.power_activity
-    where spans is not null
+    where steps is not null
 ),
 
 part as (
@@ -33,10 +33,10 @@ their_reading as (
 measured as (
     select
         part.*,
-        if(reading.until_at > part.span_at, reading.weight, null) as weight
+        if(reading.until_at > part.step_at, reading.weight, null) as weight
     from part
     asof left join their_reading as reading
-        using (holder_number, span_at)
+        using (holder_number, step_at)
 ),
 
 named as (
@@ -62,7 +62,7 @@ shared as (
         using (device_uuid, gpu_instance_id, start_at)
     window sharers as (
         partition by
-            measured.cluster, measured.device_uuid, measured.gpu_instance_id, measured.start_at, measured.span_at
+            measured.cluster, measured.device_uuid, measured.gpu_instance_id, measured.start_at, measured.step_at
     )
 ),
 

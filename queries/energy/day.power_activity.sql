@@ -16,7 +16,7 @@
 -- columns:
 --   instance_owner_count      its holders; 0 of an instance without a holder
 --   slice_count               its compute slices
---   spans                     the intervals of an instance whose sharers' own utilization is measured; null of others
+--   steps                     the intervals of an instance whose sharers' own utilization is measured; null of others
 with instance_hour as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|gpu_instance_profile|gpu_model)$'),
@@ -54,7 +54,7 @@ holder as (
 
 named as (
     select
-        piece_number,
+        interval_number,
         gpu_instance_id
     from day.power_interval
     inner join holder
@@ -62,7 +62,7 @@ named as (
     where share = 'activity'
     union by name
     select
-        piece_number,
+        interval_number,
         gpu_instance_id
     from day.power_interval
     inner join instance_hour
@@ -86,7 +86,7 @@ placed as (
         coalesce(choice.signal, 'none') as signal
     from named
     inner join day.power_interval as power
-        using (piece_number)
+        using (interval_number)
     left join holder
         using (cluster, device_uuid, gpu_instance_id, start_at)
     left join day.partition_interval as part
@@ -102,7 +102,7 @@ placed as (
 instance as (
     select
         *,
-        row_number() over (order by piece_number, gpu_instance_id)::uinteger as instance_number,
+        row_number() over (order by interval_number, gpu_instance_id)::uinteger as instance_number,
         count(*) over same_interval as instance_count,
         sum(if(instance_owner_count > 0, slice_count, 0)) over same_interval as held_slice_count,
         if(instance_owner_count > 0, slice_count / held_slice_count, 0) as slice_share_ratio,
@@ -111,13 +111,13 @@ instance as (
         -- More instances than a GPU has parts for have parts of all of it.
         held_part_ratio / greatest(1, round(sum(held_part_ratio) over same_interval, 9)) as idle_share_ratio
     from placed
-    window same_interval as (partition by piece_number)
+    window same_interval as (partition by interval_number)
 ),
 
 reading as (
     select
         instance.* exclude (cluster),
-        greatest(sample.seen_at::timestamp, instance.start_at) as span_at,
+        greatest(sample.seen_at::timestamp, instance.start_at) as step_at,
         held_until(sample.seen_at, sample.held_seconds) as until_at,
         case
             when instance.signal = 'sm' then sample.sm_active_ratio
@@ -139,15 +139,15 @@ reading as (
 -- Nearly all instances are scraped together with their GPU: then their readings begin where its intervals do.
 scraped_whole as (
     select
-        piece_number,
-        span_at,
+        interval_number,
+        step_at,
         bool_or(is_instance_active) as is_any_active,
         count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
         sum(cut_ratio)::double as all_ratio,
         sum(cut_ratio * slice_count)::double as all_slice_ratio,
         sum(kepler_ratio)::double as all_kepler_ratio
     from reading
-    group by piece_number, span_at
+    group by interval_number, step_at
     having count(*) = any_value(instance_count)
 ),
 
@@ -156,23 +156,23 @@ other_step as (
     select step.*
     from day.power_step as step
     anti join scraped_whole
-        using (piece_number, span_at)
-    where step.piece_number in (select instance.piece_number from instance)
+        using (interval_number, step_at)
+    where step.interval_number in (select instance.interval_number from instance)
 ),
 
 other_part as (
     select
-        other_step.piece_number,
-        other_step.span_at,
-        instance.* exclude (cluster, piece_number)
+        other_step.interval_number,
+        other_step.step_at,
+        instance.* exclude (cluster, interval_number)
     from other_step
-    inner join instance on other_step.piece_number = instance.piece_number
+    inner join instance on other_step.interval_number = instance.interval_number
 ),
 
 other_reading as (
     select
-        * exclude (piece_number, instance_owner_count, slice_count, span_at),
-        span_at as seen_at
+        * exclude (interval_number, instance_owner_count, slice_count, step_at),
+        step_at as seen_at
     from reading
     where instance_number in (select other_part.instance_number from other_part)
 ),
@@ -180,15 +180,15 @@ other_reading as (
 other as (
     select
         other_part.*,
-        if(reading.until_at > other_part.span_at, reading.activity_ratio, null) as activity_ratio,
-        if(reading.until_at > other_part.span_at, reading.is_instance_active, null) as is_instance_active,
-        if(reading.until_at > other_part.span_at, reading.cut_ratio, 0) as cut_ratio,
-        if(reading.until_at > other_part.span_at, reading.kepler_ratio, 0) as kepler_ratio
+        if(reading.until_at > other_part.step_at, reading.activity_ratio, null) as activity_ratio,
+        if(reading.until_at > other_part.step_at, reading.is_instance_active, null) as is_instance_active,
+        if(reading.until_at > other_part.step_at, reading.cut_ratio, 0) as cut_ratio,
+        if(reading.until_at > other_part.step_at, reading.kepler_ratio, 0) as kepler_ratio
     from other_part
     asof left join other_reading as reading
         on
             other_part.instance_number = reading.instance_number
-            and other_part.span_at >= reading.seen_at
+            and other_part.step_at >= reading.seen_at
 ),
 
 whole as not materialized (
@@ -198,8 +198,8 @@ whole as not materialized (
     from scraped_whole
     union all by name
     select
-        piece_number,
-        span_at,
+        interval_number,
+        step_at,
         bool_or(is_instance_active) as is_any_active,
         count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
         sum(cut_ratio)::double as all_ratio,
@@ -207,7 +207,7 @@ whole as not materialized (
         sum(kepler_ratio)::double as all_kepler_ratio,
         false as is_scraped
     from other
-    group by piece_number, span_at
+    group by interval_number, step_at
 ),
 
 -- What is the same for all instances of a interval is worked out once.
@@ -225,13 +225,13 @@ step as (
         above_joules - active_joules as held_joules
     from day.power_step
     inner join whole
-        using (piece_number, span_at)
+        using (interval_number, step_at)
 ),
 
 -- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
 power as (
     select
-        piece_number,
+        interval_number,
         sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
         sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
         sum((held_joules * 1e12)::hugeint) / 1e12 as held_joules,
@@ -243,7 +243,7 @@ power as (
         sum((if(all_kepler_ratio > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
         max(if(counts_active and not is_told, above_watts, null)) as untold_watts_max
     from step
-    group by piece_number
+    group by interval_number
 ),
 
 part as not materialized (
@@ -268,7 +268,7 @@ summed as (
         count_if(part.activity_ratio != part.cut_ratio) as clamped_count
     from part
     inner join step
-        using (piece_number, span_at, is_scraped)
+        using (interval_number, step_at, is_scraped)
     group by part.instance_number
 ),
 
@@ -276,7 +276,7 @@ listed as (
     select
         part.instance_number,
         list({
-            'span_at': part.span_at,
+            'step_at': part.step_at,
             'seconds': step.observed_seconds,
             'active_seconds': if(step.counts_active, step.measured_seconds, 0),
             'active_joules': if(
@@ -290,12 +290,12 @@ listed as (
                 when instance.signal = 'none' then instance.equal_share_ratio * step.above_joules
                 else 0
             end
-        } order by part.span_at) as spans
+        } order by part.step_at) as steps
     from part
     inner join instance
-        using (instance_number, piece_number)
+        using (instance_number, interval_number)
     inner join step
-        using (piece_number, span_at, is_scraped)
+        using (interval_number, step_at, is_scraped)
     where instance.has_util
     group by part.instance_number
 )
@@ -317,9 +317,9 @@ select
         summed.slice_watts_max * instance.slice_count, power.untold_watts_max * instance.slice_share_ratio
     ) as active_watts_max,
     summed.clamped_count,
-    listed.spans,
+    listed.steps,
     if(instance.signal = 'none', 'equal_share', 'activity_slice_share') as method
 from summed
 inner join instance on summed.instance_number = instance.instance_number
-inner join power on instance.piece_number = power.piece_number
+inner join power on instance.interval_number = power.interval_number
 left join listed on summed.instance_number = listed.instance_number

@@ -11,7 +11,7 @@
 -- params:
 -- source: day.sample_sum, day.idle_baseline
 -- columns:
---   piece_number      number of the row: a short key
+--   interval_number      number of the row: a short key
 --   owner_count       holders of the GPU or of its instances
 --   share             none, alone, equal; util or activity where it is shared out sample by sample
 with board as (
@@ -62,7 +62,7 @@ reported as (
 based as (
     select
         power.*,
-        row_number() over (order by power.cluster, power.device_uuid, power.start_at)::uinteger as piece_number,
+        row_number() over (order by power.cluster, power.device_uuid, power.start_at)::uinteger as interval_number,
         coalesce(holder.owner_count, 0) as owner_count,
         case
             when holder.owner_count is null then 'none'
@@ -140,7 +140,7 @@ segment as (
 -- A segment that a change of owners cuts is shared out by time.
 placed as (
     select
-        based.piece_number,
+        based.interval_number,
         based.is_doubtful,
         segment.*,
         if(
@@ -159,7 +159,7 @@ placed as (
 
 summed as (
     select
-        piece_number,
+        interval_number,
         sum(observed_seconds * part_ratio) as observed_seconds,
         if(any_value(is_doubtful), null, sum(measured_seconds * part_ratio)) as measured_seconds,
         sum(measured_joules * part_ratio) as measured_joules,
@@ -174,13 +174,13 @@ summed as (
         min(power_watts_min) as power_watts_min,
         max(power_watts_max) as power_watts_max
     from placed
-    group by piece_number
+    group by interval_number
 ),
 
 split as (
     select
         based.*,
-        summed.* exclude (piece_number),
+        summed.* exclude (interval_number),
         -- Unknown idle leaves all above it.
         coalesce(based.idle_watts, 0) as known_idle_watts,
         least(summed.active_joules, known_idle_watts * summed.active_seconds) as active_idle_joules,
@@ -190,7 +190,7 @@ split as (
         summed.active_joules - active_idle_joules as above_joules,
         summed.measured_joules - summed.active_joules - rest_idle_joules as rest_joules
     from based
-    inner join summed on based.piece_number = summed.piece_number
+    inner join summed on based.interval_number = summed.interval_number
 )
 
 select

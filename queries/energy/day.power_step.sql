@@ -2,13 +2,13 @@
 --
 -- The rules of energy in day.sample_sum, interval by interval; a interval that a change of owners cuts is shared out by time.
 --
--- grain:  cluster, piece_number, span_at
+-- grain:  cluster, interval_number, step_at
 -- reads:  day.energy_edge, day.power_interval, lake.device_sample
 -- params:
 -- source: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_POWER_USAGE and the activity signals of the whole GPU
 -- columns:
---   piece_number      of day.power_interval
---   span_at           UTC, start of the interval
+--   interval_number      of day.power_interval
+--   step_at           UTC, start of the interval
 --   seen_at           UTC, the GPU's sample that is in force
 --   is_board_active   the GPU's own signals show activity; null where none is known
 --   observed_seconds  s of the interval
@@ -55,7 +55,7 @@ placed as (
     select
         power.* exclude (device_uuid),
         board.* exclude (cluster, hour_start_at, until_at),
-        greatest(board.seen_at, power.start_at) as span_at,
+        greatest(board.seen_at, power.start_at) as step_at,
         if(
             board.seen_at >= power.start_at and board.until_at <= power.end_at,
             1,
@@ -95,7 +95,7 @@ split as (
 )
 
 select
-    columns('^(cluster|piece_number|span_at|seen_at)$'),
+    columns('^(cluster|interval_number|step_at|seen_at)$'),
     is_active as is_board_active,
     seconds as observed_seconds,
     if(joules is null, null, seconds) as measured_seconds,

@@ -24,7 +24,7 @@ sharer as (
     select
         allocated.*,
         allocated.hours_ratio * allocated.instance_owner_count / allocated.owner_count as idle_ratio,
-        power.piece_number,
+        power.interval_number,
         named.* exclude (device_uuid, start_at)
     from day.allocated_interval as allocated
     inner join day.power_interval as power
@@ -38,7 +38,7 @@ sharer as (
 reading as (
     select
         sharer.* exclude (is_watts),
-        reading.span_at,
+        reading.step_at,
         reading.weight
     from day.util_reading as reading
     inner join sharer on reading.holder_number = sharer.holder_number
@@ -46,37 +46,37 @@ reading as (
 
 scraped_whole as (
     select
-        piece_number,
-        span_at,
+        interval_number,
+        step_at,
         sum((weight * 1e9)::bigint) / 1e9 as all_weight
     from reading
-    group by piece_number, span_at
+    group by interval_number, step_at
     having count(*) = any_value(owner_count)
 ),
 
 -- Of the other intervals the readings in force count.
 other_step as (
     select
-        step.piece_number,
-        step.span_at
+        step.interval_number,
+        step.step_at
     from day.power_step as step
     anti join scraped_whole
-        using (piece_number, span_at)
-    where step.piece_number in (select sharer.piece_number from sharer)
+        using (interval_number, step_at)
+    where step.interval_number in (select sharer.interval_number from sharer)
 ),
 
 other_part as (
     select
         other_step.*,
-        sharer.* exclude (piece_number)
+        sharer.* exclude (interval_number)
     from other_step
-    inner join sharer on other_step.piece_number = sharer.piece_number
+    inner join sharer on other_step.interval_number = sharer.interval_number
 ),
 
 other_reading as (
     select
-        * exclude (span_at),
-        span_at as seen_at
+        * exclude (step_at),
+        step_at as seen_at
     from day.util_reading
     where holder_number in (select other_part.holder_number from other_part)
 ),
@@ -84,22 +84,22 @@ other_reading as (
 other as (
     select
         other_part.*,
-        if(reading.until_at > other_part.span_at, reading.weight, null) as weight
+        if(reading.until_at > other_part.step_at, reading.weight, null) as weight
     from other_part
     asof left join other_reading as reading
         on
             other_part.holder_number = reading.holder_number
-            and other_part.span_at >= reading.seen_at
+            and other_part.step_at >= reading.seen_at
 ),
 
 other_whole as (
     select
-        piece_number,
-        span_at,
+        interval_number,
+        step_at,
         sum((weight * 1e9)::bigint) / 1e9 as all_weight,
         count(weight) = any_value(owner_count) or any_value(is_watts) as is_known
     from other
-    group by piece_number, span_at
+    group by interval_number, step_at
 ),
 
 whole as (
@@ -117,7 +117,7 @@ whole as (
 
 shared_interval as (
     select distinct
-        piece_number,
+        interval_number,
         owner_count,
         is_watts
     from sharer
@@ -138,14 +138,14 @@ step as (
         if(counts_active and is_told, step.above_watts / whole.all_weight, null) as watts_per_weight
     from day.power_step as step
     inner join whole
-        using (piece_number, span_at)
-    inner join shared_interval as power on step.piece_number = power.piece_number
+        using (interval_number, step_at)
+    inner join shared_interval as power on step.interval_number = power.interval_number
 ),
 
 -- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
 power as (
     select
-        piece_number,
+        interval_number,
         sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
         sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
         sum(((above_joules - active_joules) * 1e12)::hugeint) / 1e12 as held_joules,
@@ -157,7 +157,7 @@ power as (
         sum((if(all_weight > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
         max(if(counts_active and not is_told, above_watts, null)) as untold_watts_max
     from step
-    group by piece_number
+    group by interval_number
 ),
 
 part as (
@@ -181,7 +181,7 @@ summed as (
         max(part.weight * step.watts_per_weight) as watts_max
     from part
     inner join step
-        using (piece_number, span_at, is_scraped)
+        using (interval_number, step_at, is_scraped)
     group by part.holder_number
 )
 
@@ -202,4 +202,4 @@ select
     sharer.scope
 from sharer
 inner join summed on sharer.holder_number = summed.holder_number
-inner join power on sharer.piece_number = power.piece_number
+inner join power on sharer.interval_number = power.interval_number

@@ -1,11 +1,11 @@
 -- Activity readings of each holder of a shared GPU or MIG instance: utilization, or Kepler's watts.
 --
--- grain:  holder_number, span_at
+-- grain:  holder_number, step_at
 -- reads:  day.sharer_series, lake.sample
 -- params:
 -- source: day.sharer_series
 -- columns:
---   span_at   UTC, the sample; start of the holder's interval where an earlier one is in force then
+--   step_at   UTC, the sample; start of the holder's interval where an earlier one is in force then
 --   until_at  UTC, until when it is in force, outside it
 --   weight    share of time with a kernel of the holder running, or W; of a pod's value each of its containers has an equal part
 with line as (
@@ -18,7 +18,7 @@ with line as (
 reading as (
     select
         line.*,
-        greatest(sample.seen_at::timestamp, line.start_at) as span_at,
+        greatest(sample.seen_at::timestamp, line.start_at) as step_at,
         held_until(sample.seen_at, sample.held_seconds) as until_at,
         sample.value / line.pod_owner_count as weight
     from lake.sample
@@ -29,7 +29,7 @@ reading as (
 
 select
     holder_number,
-    span_at,
+    step_at,
     until_at,
     weight
 from reading
@@ -38,9 +38,9 @@ union all by name
 -- Copies of one instant are one.
 select
     holder_number,
-    span_at,
+    step_at,
     max(until_at) as until_at,
     max(weight) as weight
 from reading
 where not is_alone
-group by holder_number, span_at
+group by holder_number, step_at

@@ -16,17 +16,17 @@
 --   held_seconds          s of them in which somebody held it
 with step as (
     select
-        piece_number,
+        interval_number,
         sum(idle_joules) as idle_joules
     from day.power_step
-    group by piece_number
+    group by interval_number
 ),
 
 -- Pieces that are shared out sample by sample have their idle energy from there.
 power as (
     select power.* replace (if(power.share in ('util', 'activity'), step.idle_joules, power.idle_joules) as idle_joules)
     from day.power_interval as power
-    left join step on power.piece_number = step.piece_number
+    left join step on power.interval_number = step.interval_number
 ),
 
 seen as (

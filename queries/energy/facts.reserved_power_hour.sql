@@ -26,7 +26,7 @@ with reserved as (
         power.start_at >= reservation.start_at
         and power.end_at <= reservation.end_at
         and power.owner_count = 0 and reservation.gpu_instance_id = ''
-    window same_interval as (partition by power.cluster, power.piece_number)
+    window same_interval as (partition by power.cluster, power.interval_number)
 )
 
 select

@@ -12,11 +12,11 @@ select
     columns('^(cluster|namespace|workload_kind|workload|pod|pod_uid|container|node_name|device_uuid)$'),
     '' as gpu_instance_id,
     gpu_model,
-    held_gpu_hours * (1 - 1 / instance_count) as gpu_hours,
+    allocated_gpu_hours * (1 - 1 / instance_count) as gpu_hours,
     -- A model is compared by data sheets; a profile whose part is exceeded at times would make those times longer.
     case when profile = '' then 'low' when is_peak_within then 'high' else 'medium' end as confidence,
     concat(
-        if(pod_count = 1, '', format('{} pods for {:.0f} h; ', pod_count, held_gpu_hours)),
+        if(pod_count = 1, '', format('{} pods for {:.0f} h; ', pod_count, allocated_gpu_hours)),
         format(
             'in its busiest hour SM activity {:.0f} %, occupancy {:.0f} %, DRAM activity {:.0f} %; at most {:.1f} GB of memory',
             100 * busiest_sm_active_ratio, 100 * busiest_sm_occupancy_ratio, 100 * busiest_dram_active_ratio, memory_used_bytes_max / 1e9
@@ -29,5 +29,5 @@ select
 from period.fit
 where
     (profile != '' or smaller_model != '')
-    and held_gpu_hours >= $fit_hours_min
-    and coalesce(held_gpu_hours * (1 - 1 / instance_count), held_gpu_hours) >= $findings_gpu_hours
+    and allocated_gpu_hours >= $fit_hours_min
+    and coalesce(allocated_gpu_hours * (1 - 1 / instance_count), allocated_gpu_hours) >= $findings_gpu_hours

@@ -23,7 +23,7 @@ with first_hour as (
 ruled as (
     select
         bound.*,
-        bound.device_seconds / 3600 as held_gpu_hours,
+        bound.device_seconds / 3600 as allocated_gpu_hours,
         unnest([
             {
                 'code': 'GR201',

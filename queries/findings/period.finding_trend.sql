@@ -27,11 +27,11 @@ select
     end as confidence,
     format(
         'expected to reach the {:.0f} GPU-hours a day that there are in {} days, from {:.0f} today; the forecast was off by {:.0f} % before',
-        daily_usable_gpu_hours, runway_day_count, daily_held_gpu_hours, 100 * coalesce(backtest_error_ratio, 1)
+        daily_usable_gpu_hours, runway_day_count, daily_allocated_gpu_hours, 100 * coalesce(backtest_error_ratio, 1)
     ) as evidence,
     $until_at::timestamp as first_seen_at
 from period.demand_runway
 where
     runway_day_count <= $lead_time_days
     -- What is held throughout already has no runway to speak of: waits tell what that costs.
-    and daily_held_gpu_hours < 0.99 * daily_usable_gpu_hours
+    and daily_allocated_gpu_hours < 0.99 * daily_usable_gpu_hours

@@ -20,7 +20,7 @@ with past as (
 weekly as (
     select
         past.*,
-        past.held_gpu_hours - before.held_gpu_hours as change_gpu_hours
+        past.allocated_gpu_hours - before.allocated_gpu_hours as change_gpu_hours
     from past
     inner join past as before
         using (cluster, gpu_model)
@@ -29,22 +29,22 @@ weekly as (
 
 known as (
     select
-        origin.* similar to '^(cluster|gpu_model|day|held_gpu_hours)$',
+        origin.* similar to '^(cluster|gpu_model|day|allocated_gpu_hours)$',
         quantile_cont(weekly.change_gpu_hours, [0.1, 0.5, 0.9]) as changes
     from past as origin
     inner join weekly
         using (cluster, gpu_model)
     where weekly.day <= origin.day
-    group by origin.cluster, origin.gpu_model, origin.day, origin.held_gpu_hours
+    group by origin.cluster, origin.gpu_model, origin.day, origin.allocated_gpu_hours
     having count(*) >= 7
 )
 
 select
     past.* exclude (device_count, usable_gpu_hours, is_counted),
     ahead.lead_day_count,
-    known.held_gpu_hours as carried_gpu_hours,
-    greatest(0, before.held_gpu_hours + known.changes[2]) as expected_gpu_hours,
-    past.held_gpu_hours between before.held_gpu_hours + known.changes[1] and before.held_gpu_hours + known.changes[3] as is_within
+    known.allocated_gpu_hours as carried_gpu_hours,
+    greatest(0, before.allocated_gpu_hours + known.changes[2]) as expected_gpu_hours,
+    past.allocated_gpu_hours between before.allocated_gpu_hours + known.changes[1] and before.allocated_gpu_hours + known.changes[3] as is_within
 from past
 cross join range(1, 8) as ahead (lead_day_count)
 inner join known

@@ -115,7 +115,7 @@ daily as (
         model as gpu_model,
         day,
         coalesce(sum(device_count), 0) as device_count,
-        coalesce(sum(held_seconds), 0) / 3600 as held_gpu_hours,
+        coalesce(sum(held_seconds), 0) / 3600 as allocated_gpu_hours,
         coalesce(sum(usable_seconds), 0) / 3600 as usable_gpu_hours,
         coalesce(sum(seen_seconds), 0) / 3600 as seen_gpu_hours
     from spelled

@@ -36,7 +36,7 @@ closer as (
         gpu_model
     from period.demand_backtest
     group by cluster, gpu_model
-    having sum(abs(held_gpu_hours - expected_gpu_hours)) <= sum(abs(held_gpu_hours - carried_gpu_hours))
+    having sum(abs(allocated_gpu_hours - expected_gpu_hours)) <= sum(abs(allocated_gpu_hours - carried_gpu_hours))
 ),
 
 change as (
@@ -44,7 +44,7 @@ change as (
         past.cluster,
         past.gpu_model,
         ahead.weeks_ahead_count,
-        quantile_cont(past.held_gpu_hours - before.held_gpu_hours, [0.1, 0.5, 0.9]) as changes
+        quantile_cont(past.allocated_gpu_hours - before.allocated_gpu_hours, [0.1, 0.5, 0.9]) as changes
     from past
     inner join extent
         using (cluster, gpu_model)
@@ -73,9 +73,9 @@ select
     centered.cluster,
     centered.gpu_model,
     (base.day + (7 * centered.weeks_ahead_count)::integer)::date as day,
-    greatest(0, base.held_gpu_hours + centered.change_gpu_hours - centered.below_gpu_hours) as low_gpu_hours,
-    greatest(0, base.held_gpu_hours + centered.change_gpu_hours) as expected_gpu_hours,
-    greatest(0, base.held_gpu_hours + centered.change_gpu_hours + centered.above_gpu_hours) as high_gpu_hours
+    greatest(0, base.allocated_gpu_hours + centered.change_gpu_hours - centered.below_gpu_hours) as low_gpu_hours,
+    greatest(0, base.allocated_gpu_hours + centered.change_gpu_hours) as expected_gpu_hours,
+    greatest(0, base.allocated_gpu_hours + centered.change_gpu_hours + centered.above_gpu_hours) as high_gpu_hours
 from centered
 inner join extent
     using (cluster, gpu_model)

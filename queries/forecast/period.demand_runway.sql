@@ -6,7 +6,7 @@
 -- source: period.demand_forecast against what was usable in the last week
 -- columns:
 --   day_count             days that count
---   daily_held_gpu_hours  h held a day, mean of the last week's days
+--   daily_allocated_gpu_hours  h held a day, mean of the last week's days
 --   runway_day_count      days until the expected demand reaches 99 % of what is usable; null where it does not, or nothing is said
 with past as (
     select
@@ -23,7 +23,7 @@ recent as (
         max(last_day) as last_day,
         count(*) filter (where is_counted) as day_count,
         count(*) filter (where not is_counted) as left_out_count,
-        avg(held_gpu_hours) filter (where is_counted and day > last_day - 7) as daily_held_gpu_hours,
+        avg(allocated_gpu_hours) filter (where is_counted and day > last_day - 7) as daily_allocated_gpu_hours,
         avg(usable_gpu_hours) filter (where is_counted and day > last_day - 7) as daily_usable_gpu_hours
     from past
     group by cluster, gpu_model
@@ -52,9 +52,9 @@ backtest as (
         cluster,
         gpu_model,
         count(distinct day) as backtest_day_count,
-        median(held_gpu_hours - carried_gpu_hours) filter (where lead_day_count = 7) as weekly_change_gpu_hours,
-        sum(abs(held_gpu_hours - expected_gpu_hours)) / nullif(sum(held_gpu_hours), 0) as backtest_error_ratio,
-        sum(abs(held_gpu_hours - carried_gpu_hours)) / nullif(sum(held_gpu_hours), 0) as naive_error_ratio,
+        median(allocated_gpu_hours - carried_gpu_hours) filter (where lead_day_count = 7) as weekly_change_gpu_hours,
+        sum(abs(allocated_gpu_hours - expected_gpu_hours)) / nullif(sum(allocated_gpu_hours), 0) as backtest_error_ratio,
+        sum(abs(allocated_gpu_hours - carried_gpu_hours)) / nullif(sum(allocated_gpu_hours), 0) as naive_error_ratio,
         count(*) filter (where is_within) / count(*) as backtest_within_ratio
     from period.demand_backtest
     group by cluster, gpu_model

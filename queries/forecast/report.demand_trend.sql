@@ -6,10 +6,10 @@
 -- reads:  period.demand_day, period.demand_forecast
 -- params:
 -- source: period.demand_day, period.demand_forecast
--- columns: cluster, gpu_model, day, kind, held_gpu_hours, usable_gpu_hours, low_gpu_hours, expected_gpu_hours, high_gpu_hours,
+-- columns: cluster, gpu_model, day, kind, allocated_gpu_hours, usable_gpu_hours, low_gpu_hours, expected_gpu_hours, high_gpu_hours,
 --          unknown_reasons
 --   kind                observed, left out or forecast
---   held_gpu_hours      h held; of an observed day
+--   allocated_gpu_hours      h held; of an observed day
 --   usable_gpu_hours    h usable; of an observed day
 --   low_gpu_hours       h, one day in ten is expected to fall below
 --   expected_gpu_hours  h expected
@@ -19,7 +19,7 @@ select
     gpu_model,
     day,
     if(is_counted, 'observed', 'left out') as kind,
-    held_gpu_hours,
+    allocated_gpu_hours,
     usable_gpu_hours,
     null::double as low_gpu_hours,
     null::double as expected_gpu_hours,
@@ -30,7 +30,7 @@ union all by name
 select
     *,
     'forecast' as kind,
-    null::double as held_gpu_hours,
+    null::double as allocated_gpu_hours,
     null::double as usable_gpu_hours,
-    map { 'held_gpu_hours': 'is_future', 'usable_gpu_hours': 'is_future' } as unknown_reasons
+    map { 'allocated_gpu_hours': 'is_future', 'usable_gpu_hours': 'is_future' } as unknown_reasons
 from period.demand_forecast

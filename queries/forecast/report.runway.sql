@@ -7,12 +7,12 @@
 -- reads:  period.demand_runway
 -- params:
 -- source: period.demand_runway
--- columns: cluster, gpu_model, sentence, day_count, left_out_count, daily_held_gpu_hours, daily_usable_gpu_hours, weekly_change_gpu_hours,
+-- columns: cluster, gpu_model, sentence, day_count, left_out_count, daily_allocated_gpu_hours, daily_usable_gpu_hours, weekly_change_gpu_hours,
 --          runway_day_count, early_runway_day_count, short_gpu_hours, horizon_day_count, backtest_day_count, backtest_error_ratio,
 --          naive_error_ratio, backtest_within_ratio, unknown_reasons
 --   sentence              what it comes to, in words
 --   day_count             days of data that count
---   daily_held_gpu_hours  h held a day, mean of the last week
+--   daily_allocated_gpu_hours  h held a day, mean of the last week
 --   runway_day_count      days until the expected demand reaches what is usable; null where it does not within the horizon
 with judged as (
     select
@@ -27,7 +27,7 @@ select
     gpu_model,
     case
         when day_count < 28 then format('no forecast: {} of the 28 days of data that it needs are there', day_count)
-        when daily_held_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are allocated already'
+        when daily_allocated_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are allocated already'
         when is_worse
             then
                 format(
@@ -46,7 +46,7 @@ select
     end as sentence,
     day_count,
     left_out_count,
-    daily_held_gpu_hours,
+    daily_allocated_gpu_hours,
     daily_usable_gpu_hours,
     weekly_change_gpu_hours,
     runway_day_count,
@@ -58,7 +58,7 @@ select
     naive_error_ratio,
     backtest_within_ratio,
     unknown_reasons([
-        ('daily_held_gpu_hours', if(daily_held_gpu_hours is null, 'too_few_days', null)),
+        ('daily_allocated_gpu_hours', if(daily_allocated_gpu_hours is null, 'too_few_days', null)),
         ('daily_usable_gpu_hours', if(daily_usable_gpu_hours is null, 'too_few_days', null)),
         ('weekly_change_gpu_hours', if(weekly_change_gpu_hours is null, 'too_few_days', null)),
         ('runway_day_count', if(runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null)),

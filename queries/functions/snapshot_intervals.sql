@@ -1,7 +1,7 @@
 -- Intervals of what snapshots show: from the first snapshot of a run until the last one is out of date.
 --
 -- parameters:
---   states     name of a CTE with one row a state: its columns, cluster, run_number, and look_numbers, the snapshots that show it
+--   states     name of a CTE with one row a state: its columns, cluster, run_number, and snapshot_numbers, the snapshots that show it
 --   snapshots  name of a CTE with the snapshots of one kind (day.state_snapshot)
 -- source: day.state_snapshot; runs of snapshots by snapshot_runs
 create macro snapshot_intervals(states, snapshots) as table
@@ -14,15 +14,15 @@ create macro snapshot_intervals(states, snapshots) as table
         last_snapshot.is_followed
     from (
         select
-            * exclude (look_numbers, run_number),
-            unnest(snapshot_runs(look_numbers)) as snapshot_run
+            * exclude (snapshot_numbers, run_number),
+            unnest(snapshot_runs(snapshot_numbers)) as snapshot_run
         from query_table(states)
     ) as shown
     inner join query_table(snapshots) as first_snapshot
         on
             shown.cluster = first_snapshot.cluster
-            and shown.snapshot_run.first = first_snapshot.look_number
+            and shown.snapshot_run.first = first_snapshot.snapshot_number
     inner join query_table(snapshots) as last_snapshot
         on
             shown.cluster = last_snapshot.cluster
-            and shown.snapshot_run.last = last_snapshot.look_number
+            and shown.snapshot_run.last = last_snapshot.snapshot_number

@@ -48,7 +48,7 @@ known as (
         gpu_model,
         hour_start_at,
         gpu_hours as usable_gpu_hours,
-        if(state = 'allocated', gpu_hours, 0) as held_gpu_hours
+        if(state = 'allocated', gpu_hours, 0) as allocated_gpu_hours
     from requested
     where gpu_hours > 0
 ),
@@ -59,7 +59,7 @@ hour as (
         coalesce(gpu_model, '(all)') as gpu_model,
         hour_start_at,
         sum(usable_gpu_hours) as usable_gpus,
-        sum(held_gpu_hours) as allocated_gpus,
+        sum(allocated_gpu_hours) as allocated_gpus,
         sum(unnamed_gpu_hours) as unnamed_gpus,
         sum(active_gpu_hours) as active_gpus,
         sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus

@@ -7,14 +7,14 @@
 -- params: fit_hours_min
 -- source: period.fit; geometry and models: queries/catalog/mig_profile.csv, gpu_model.csv
 -- columns: cluster, namespace, workload_kind, workload, container, gpu_model, pod, pod_uid, node_name, device_uuid, pod_count, verdict,
---          profile, smaller_model, instance_count, freed_gpu_hours, held_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
+--          profile, smaller_model, instance_count, freed_gpu_hours, allocated_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
 --          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
 --   pod_count                   pods that were alone on a GPU of the model
 --   verdict                     fits, nothing smaller here, model not in the catalog, too short (under fit_hours_min), or unknown
 --   profile                     MIG profile in which it fits; '' for none
 --   smaller_model               smaller model of the cluster in which it fits; '' for none
 --   freed_gpu_hours             h of whole GPUs that others of the profile could have used; null where none fits
---   held_gpu_hours              h for which GPUs were seen while the containers held them
+--   allocated_gpu_hours              h for which GPUs were seen while the containers held them
 --   busiest_sm_active_ratio     SM activity of its busiest hour
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour
@@ -24,7 +24,7 @@ select
     columns('^(cluster|namespace|workload_kind|workload|container|gpu_model|pod|pod_uid|node_name|device_uuid|pod_count)$'),
     case
         when not is_known then 'unknown'
-        when held_gpu_hours < $fit_hours_min then 'too short'
+        when allocated_gpu_hours < $fit_hours_min then 'too short'
         when profile != '' or smaller_model != '' then 'fits'
         when is_catalogued then 'nothing smaller here'
         else 'model not in the catalog'
@@ -32,8 +32,8 @@ select
     profile,
     smaller_model,
     instance_count,
-    held_gpu_hours * (1 - 1 / instance_count) as freed_gpu_hours,
-    columns('^(held_gpu_hours|busiest_sm_active_ratio|busiest_sm_occupancy_ratio|busiest_dram_active_ratio)$'),
+    allocated_gpu_hours * (1 - 1 / instance_count) as freed_gpu_hours,
+    columns('^(allocated_gpu_hours|busiest_sm_active_ratio|busiest_sm_occupancy_ratio|busiest_dram_active_ratio)$'),
     sm_active_ratio_max as sm_active_max,
     memory_used_bytes_max,
     memory_used_ratio_max,

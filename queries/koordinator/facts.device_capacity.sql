@@ -53,7 +53,7 @@ device as (
         device.resources['koordinator.sh/gpu-memory'] as memory_bytes,
         device.resources['koordinator.sh/gpu-memory-ratio'] as memory_ratio_percent,
         snapshot.run_number,
-        snapshot.look_number,
+        snapshot.snapshot_number,
         snapshot.observed_at
     from lake.koordinator_device as device
     inner join snapshot
@@ -84,8 +84,8 @@ allocated as (
 -- Devices stay as they are for many snapshots: those of one state first, and in turn only where it came back.
 state as (
     select
-        * exclude (look_number),
-        list(look_number order by look_number) as look_numbers
+        * exclude (snapshot_number),
+        list(snapshot_number order by snapshot_number) as snapshot_numbers
     from allocated
     group by all
 ),

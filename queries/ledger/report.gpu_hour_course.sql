@@ -8,7 +8,7 @@
 -- reads:  facts.ledger_hour, period.capacity, period.holder_day
 -- params: since_at, until_at
 -- source: facts.ledger_hour; missing labels: period.holder_day
--- columns: cluster, gpu_model, hour_start_at, usable_gpu_hours, held_gpu_hours, unnamed_gpu_hours, active_gpu_hours, effective_gpu_hours,
+-- columns: cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, active_gpu_hours, effective_gpu_hours,
 --          allocated_idle_gpu_hours
 --   usable_gpu_hours     h seen in which the GPU could be used
 --   active_gpu_hours     h held and active
@@ -52,7 +52,7 @@ select
     gpu_model,
     hour_start_at,
     sum(gpu_seconds) / 3600 as usable_gpu_hours,
-    coalesce(sum(gpu_seconds) filter (where is_held), 0) / 3600 as held_gpu_hours,
+    coalesce(sum(gpu_seconds) filter (where is_held), 0) / 3600 as allocated_gpu_hours,
     coalesce(sum(gpu_seconds) filter (where not is_held and needs_holder), 0) / 3600 as unnamed_gpu_hours,
     coalesce(
         sum(gpu_seconds) filter (where is_held and activity in ('effective', 'ineffective', 'busy')), 0

@@ -4,24 +4,24 @@
 -- reads:  report.gpu_hour_course
 -- params: timezone
 -- source: report.gpu_hour_course
--- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, held_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
---          held_ratio, held_idle_ratio
+-- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
+--          allocated_ratio, allocated_idle_ratio
 --   weekday           1 Monday to 7 Sunday
 --   hour_of_day       0 to 23, in the report's time zone
 --   hour_count        hours of the window that are added up here
 --   usable_gpu_hours  h seen in which GPUs could be used
---   held_ratio        held ÷ usable without unnamed; null where all of it is unnamed
---   held_idle_ratio   held and not active ÷ the same
+--   allocated_ratio        held ÷ usable without unnamed; null where all of it is unnamed
+--   allocated_idle_ratio   held and not active ÷ the same
 select
     cluster,
     isodow(local_time(hour_start_at, $timezone))::utinyint as weekday,
     hour(local_time(hour_start_at, $timezone))::utinyint as hour_of_day,
     count(distinct hour_start_at) as hour_count,
     sum(usable_gpu_hours) as usable_gpu_hours,
-    sum(held_gpu_hours) as held_gpu_hours,
+    sum(allocated_gpu_hours) as allocated_gpu_hours,
     sum(unnamed_gpu_hours) as unnamed_gpu_hours,
     sum(allocated_idle_gpu_hours) as allocated_idle_gpu_hours,
-    sum(held_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as held_ratio,
-    sum(allocated_idle_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as held_idle_ratio
+    sum(allocated_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_ratio,
+    sum(allocated_idle_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_idle_ratio
 from report.gpu_hour_course
 group by all

@@ -6,27 +6,27 @@
 -- reads:  facts.ledger_hour
 -- params: restated_days, since_at, until_at
 -- source: footers of facts; facts.ledger_hour
--- columns: cluster, day, earlier_seen_gpu_hours, seen_gpu_hours, earlier_held_gpu_hours, held_gpu_hours
---   earlier_seen_gpu_hours  h of whole GPUs that had been seen of the day at first
+-- columns: cluster, day, previous_seen_gpu_hours, seen_gpu_hours, previous_allocated_gpu_hours, allocated_gpu_hours
+--   previous_seen_gpu_hours  h of whole GPUs that had been seen of the day at first
 --   seen_gpu_hours          h of whole GPUs that are seen now
---   earlier_held_gpu_hours  h of these that somebody held, at first
---   held_gpu_hours          h of these that somebody held, now
+--   previous_allocated_gpu_hours  h of these that somebody held, at first
+--   allocated_gpu_hours          h of these that somebody held, now
 with authoritative as (
     select unnest(from_json(
         $restated_days::json,
-        '[{"cluster": "VARCHAR", "day": "DATE", "earlier_seen_gpu_hours": "DOUBLE", "earlier_held_gpu_hours": "DOUBLE"}]'
+        '[{"cluster": "VARCHAR", "day": "DATE", "previous_seen_gpu_hours": "DOUBLE", "previous_allocated_gpu_hours": "DOUBLE"}]'
     ), recursive := true)
 )
 
 select
     authoritative.cluster,
     authoritative.day,
-    authoritative.earlier_seen_gpu_hours,
+    authoritative.previous_seen_gpu_hours,
     coalesce(sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen'), 0) / 3600 as seen_gpu_hours,
-    authoritative.earlier_held_gpu_hours,
+    authoritative.previous_allocated_gpu_hours,
     coalesce(sum(ledger.gpu_seconds) filter (
         where ledger.activity != 'unseen' and ledger.pod != '' and not ledger.is_reserved
-    ), 0) / 3600 as held_gpu_hours
+    ), 0) / 3600 as allocated_gpu_hours
 from authoritative
 left join facts.ledger_hour as ledger
     on

@@ -4,9 +4,9 @@
 -- counts. A step in which neither is known is not here.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
--- reads:  day.quota_ask, day.quota_change, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
+-- reads:  day.quota_request, day.quota_change, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- params:
--- source: day.quota_terms, day.quota_ask, day.quota_reported
+-- source: day.quota_terms, day.quota_request, day.quota_reported
 -- columns:
 --   uid                     uid of the object; '' where unknown
 --   deserved_native         Volcano's capacity plugin; null elsewhere
@@ -22,24 +22,24 @@ with by_pods as (
     select distinct
         cluster,
         system
-    from day.quota_ask
+    from day.quota_request
 ),
 
 pod_queue as (
     select
-        ask.cluster,
-        ask.quota,
+        request.cluster,
+        request.quota,
         bool_or(coalesce(pod.owner_kind, '') in (
             'Job', 'JobSet', 'RayJob', 'RayCluster', 'MPIJob', 'PyTorchJob', 'TFJob', 'XGBoostJob', 'PaddleJob', 'JAXJob', 'TrainJob', 'AppWrapper'
         )) as has_jobs,
-        bool_or(ask.created_at + interval 1 minute < coalesce(ask.bound_at, ask.ended_at, 'infinity'::timestamp)) as has_waiting
-    from day.quota_ask as ask
+        bool_or(request.created_at + interval 1 minute < coalesce(request.bound_at, request.ended_at, 'infinity'::timestamp)) as has_waiting
+    from day.quota_request as request
     left join day.quota_pod as pod
         on
-            ask.cluster = pod.cluster
-            and ask.ask = pod.pod_uid
-    where ask.system = 'kueue'
-    group by ask.cluster, ask.quota
+            request.cluster = pod.cluster
+            and request.request_uid = pod.pod_uid
+    where request.system = 'kueue'
+    group by request.cluster, request.quota
 ),
 
 reported as (
@@ -61,7 +61,7 @@ way as (
             ) then 'workloads'
             when exists (
                 select 1
-                from day.quota_ask as period
+                from day.quota_request as period
                 where
                     period.cluster = known.cluster
                     and period.system = known.system
@@ -110,7 +110,7 @@ change as (
             { 'at': bound_at, 'demanded': 0, 'delivered': amount_native },
             { 'at': ended_at, 'demanded': -amount_native, 'delivered': if(bound_at is null, 0, -amount_native) }
         ]) as event
-    from day.quota_ask
+    from day.quota_request
 ),
 
 changed as (
@@ -219,7 +219,7 @@ waiting_change as (
     select
         columns('^(cluster|system|resource|flavor|quota|amount_native|pod_native)$'),
         unnest([{ 'at': created_at, 'growth': 1 }, { 'at': coalesce(bound_at, ended_at), 'growth': -1 }]) as event
-    from day.quota_ask
+    from day.quota_request
     where created_at < coalesce(bound_at, ended_at, 'infinity'::timestamp)
 ),
 

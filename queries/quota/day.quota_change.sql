@@ -4,9 +4,9 @@
 -- waits; a full hour begins.
 --
 -- grain:  cluster, system, resource, flavor, scope, start_at
--- reads:  day.quota_ask, day.quota_capacity, day.quota_free, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
+-- reads:  day.quota_request, day.quota_capacity, day.quota_free, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- params:
--- source: clean.quota_*, day.quota_ask, day.quota_capacity, day.quota_free
+-- source: clean.quota_*, day.quota_request, day.quota_capacity, day.quota_free
 -- columns:
 --   scope     as day.quota_scope has it
 with subject as (
@@ -16,9 +16,9 @@ with subject as (
 
 asked as (
     select
-        ask.*,
+        request.*,
         known.scope
-    from day.quota_ask as ask
+    from day.quota_request as request
     inner join day.quota_scope as known
         using (cluster, system, resource, flavor, quota)
 ),

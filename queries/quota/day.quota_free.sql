@@ -3,7 +3,7 @@
 -- A node that offers its GPUs under Koordinator's names beside others' has them once.
 --
 -- grain:  cluster, flavor, request_gpus, start_at
--- reads:  day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_ask
+-- reads:  day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request
 -- params:
 -- source: day.quota_node less the pods that were bound
 -- columns:
@@ -26,7 +26,7 @@ size as (
         cluster,
         flavor,
         round(pod_gpus, 6) as request_gpus
-    from day.quota_ask
+    from day.quota_request
     where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
 ),
 

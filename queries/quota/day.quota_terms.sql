@@ -23,8 +23,8 @@ with seen as (
             term.uid, parent, is_parent, tree, namespaces, priority, may_lend,
             guaranteed, cap, weight, deserved, borrowing_limit, lending_limit
         )::text as said,
-        term.observed_at::timestamp as look_at,
-        least(coalesce(greatest(term.changed_at, term.created_at)::timestamp, look_at), look_at) as since_at
+        term.observed_at::timestamp as snapshot_at,
+        least(coalesce(greatest(term.changed_at, term.created_at)::timestamp, snapshot_at), snapshot_at) as since_at
     from lake.quota_term as term
     inner join day.state_snapshot as snapshot
         using (cluster, kind, observed_at)
@@ -39,13 +39,13 @@ beside as (
     select
         *,
         said = lag(said) over one as is_as_before,
-        lead(look_at) over one as next_look_at,
+        lead(snapshot_at) over one as next_snapshot_at,
         said = lead(said) over one as is_as_next,
         if(lead(changed_at) over one is null, null, lead(since_at) over one) as next_since_at
     from seen
     window one as (
         partition by cluster, system, quota, resource, flavor
-        order by look_at
+        order by snapshot_at
     )
 ),
 
@@ -53,13 +53,13 @@ beside as (
 object as (
     select
         *,
-        if(coalesce(is_as_before, false) or changed_at is null, look_at, since_at) as start_at,
+        if(coalesce(is_as_before, false) or changed_at is null, snapshot_at, since_at) as start_at,
         case
-            when is_as_next then next_look_at
-            when next_since_at >= look_at then next_since_at
+            when is_as_next then next_snapshot_at
+            when next_since_at >= snapshot_at then next_since_at
             else stands_until_at
         end as end_at,
-        if(coalesce(is_as_next, false) and next_look_at > stands_until_at, 'inferred', 'certain') as certainty
+        if(coalesce(is_as_next, false) and next_snapshot_at > stands_until_at, 'inferred', 'certain') as certainty
     from beside
 ),
 

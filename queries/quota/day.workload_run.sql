@@ -16,7 +16,7 @@
 with seen as (
     select
         workload.*,
-        snapshot.observed_at as look_at,
+        snapshot.observed_at as snapshot_at,
         snapshot.next_at
     from lake.workload as workload
     inner join day.state_snapshot as snapshot
@@ -43,13 +43,13 @@ life as (
         max(workload) as workload,
         max(owner_kind) as owner_kind,
         max(owner_name) as owner_name,
-        arg_max(local_queue, look_at) as local_queue,
-        arg_max(priority, look_at) as priority,
-        arg_max(priority_class, look_at) as priority_class,
-        coalesce(min(created_at)::timestamp, min(look_at)) as created_at,
+        arg_max(local_queue, snapshot_at) as local_queue,
+        arg_max(priority, snapshot_at) as priority,
+        arg_max(priority_class, snapshot_at) as priority_class,
+        coalesce(min(created_at)::timestamp, min(snapshot_at)) as created_at,
         max(finished_at)::timestamp as finished_at,
-        min(look_at) filter (where not is_active) as inactive_at,
-        arg_max_null(next_at, look_at) as gone_at
+        min(snapshot_at) filter (where not is_active) as inactive_at,
+        arg_max_null(next_at, snapshot_at) as gone_at
     from seen
     group by seen.cluster, seen.workload_uid
 ),
@@ -74,7 +74,7 @@ reservation as (
         reserved_at::timestamp as reserved_at,
         min(admitted_at)::timestamp as admitted_at,
         max(cluster_queue) as cluster_queue,
-        arg_max(requests, look_at) as requests
+        arg_max(requests, snapshot_at) as requests
     from seen
     where reserved_at is not null
     group by all
@@ -136,8 +136,8 @@ last_request as (
     select
         cluster,
         workload_uid,
-        arg_max(requests, look_at) as requests,
-        arg_max(waiting_message, look_at) as waiting_message
+        arg_max(requests, snapshot_at) as requests,
+        arg_max(waiting_message, snapshot_at) as waiting_message
     from seen
     where reserved_at is null
     group by all

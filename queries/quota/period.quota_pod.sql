@@ -14,7 +14,7 @@ with pod as (
     select
         columns('^(cluster|system|quota|resource|flavor|namespace|pod|pod_uid)$'),
         max(end_reason) in ('Evicted', 'Preempting', 'Preempted', 'PreemptionByScheduler') as is_evicted,
-        sum(held_seconds * amount_gpus) / 3600 as held_gpu_hours,
+        sum(held_seconds * amount_gpus) / 3600 as allocated_gpu_hours,
         sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours
     from facts.quota_pod_hour
     where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
@@ -50,7 +50,7 @@ named as (
 select
     pod.* similar to '^(cluster|system|quota|resource|flavor)$',
     nullif(count(distinct pod.pod_uid) filter (where pod.is_evicted), 0) as evicted_pod_count,
-    sum(pod.held_gpu_hours) filter (where pod.is_evicted) as lost_gpu_hours,
+    sum(pod.allocated_gpu_hours) filter (where pod.is_evicted) as lost_gpu_hours,
     sum(named.idle_gpu_hours) as idle_gpu_hours,
     sum(pod.over_quota_gpu_hours) as over_quota_gpu_hours,
     min(named.first_idle_at) as first_idle_at

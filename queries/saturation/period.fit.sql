@@ -16,7 +16,7 @@
 --   node_name                   node; '' where there are several
 --   device_uuid                 UUID of the GPU; '' where there are several
 --   pod_count                   pods that were alone on a GPU of the model
---   held_gpu_hours              h for which GPUs were seen while the containers held them
+--   allocated_gpu_hours              h for which GPUs were seen while the containers held them
 --   memory_used_bytes_max       largest memory in use; null where unknown
 --   is_known                    whether all that is compared is known
 --   is_catalogued               whether the catalog has the GPU's model
@@ -104,7 +104,7 @@ needed as (
         only_one(list(device.node_name)) as node_name,
         only_one(list(allocated.device_uuid)) as device_uuid,
         count(distinct allocated.pod || '/' || allocated.pod_uid) as pod_count,
-        sum(allocated.observed_seconds) / 3600 as held_gpu_hours,
+        sum(allocated.observed_seconds) / 3600 as allocated_gpu_hours,
         $figure_min_coverage_ratio * sum(allocated.observed_seconds) as needed_seconds,
         if(sum(allocated.sm_active_seen_seconds) >= needed_seconds, max(allocated.busiest_sm_active_ratio), null) as busiest_sm_active_ratio,
         if(

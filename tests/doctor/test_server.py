@@ -23,7 +23,7 @@ _OF_DEFAULT_CSV = {
     "sm_active_ratio": (
         "effective_gpu_hours",
         "underutilized_gpu_hours",
-        "earlier_effective_gpu_hours",
+        "previous_effective_gpu_hours",
         "effective_change_gpu_hours",
         "freed_gpu_hours",
         "busiest_sm_active_ratio",

@@ -54,7 +54,7 @@ def test_a_look_stands_for_fifteen_minutes_of_two_hours(report: duckdb.DuckDBPyC
 
 def test_what_waits_is_told_apart_from_what_has_a_place(report: duckdb.DuckDBPyConnection) -> None:
     statement = """select resource, demand_source, unscheduled_pod_count_max, unscheduled_units_max, bound_pending_pod_count_max,
-                          held_units_avg, schedulable_units_avg, cordoned_units_avg
+                          allocated_units_avg, schedulable_units_avg, cordoned_units_avg
                    from report.scheduler_pressure where hour_start_at = '2026-11-21 01:00' and unscheduled_pod_count_max > 0
                    order by resource"""
     gpus = pytest.approx(9 + 1 + 2 + 1 + 6 / 7)

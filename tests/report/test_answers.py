@@ -115,7 +115,7 @@ def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckD
     con.execute("""
         create or replace table report.gpu_hour_course as select * from (values
             ('', 'M', timestamp '2026-11-20 00:00:00', 4e0, 2e0, 0e0), ('', 'M', timestamp '2026-11-20 01:00:00', 4e0, 1e0, 1e0)
-        ) as course(team, gpu_model, hour_start_at, usable_gpu_hours, held_gpu_hours, unnamed_gpu_hours)
+        ) as course(team, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours)
     """)
     found = _answers(con)["GPUs to return"]
     assert found.headline == "3 of 4"  # 24 h idle over 24 h, and 2 free: 4 - 2, and 4 - 1 - 1

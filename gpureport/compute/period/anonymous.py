@@ -17,7 +17,7 @@ from gpureport.query import Query
 from gpureport.runtime.resources import catalog_rows
 
 _SCHEMAS = ("facts", "period", "previous", "report", "lake")
-_KEPT_NESTED = frozenset({"unknown_reasons", "left_out", "source_metrics", "dropped", "xid_codes", "spans"})
+_KEPT_NESTED = frozenset({"unknown_reasons", "left_out", "source_metrics", "dropped", "xid_codes", "steps"})
 _KNOWN_RESOURCE = r"^(nvidia|amd|habana)\.(com|ai)/[a-z0-9.-]+$"
 """Resources that everybody's clusters have; others may bear a company's name."""
 

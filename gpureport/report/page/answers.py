@@ -193,7 +193,7 @@ class _Asked:
             else self.row("""
             select sum(spare) as gpus from (
                 select gpu_model, min(spare) as spare from (
-                    select gpu_model, hour_start_at, sum(usable_gpu_hours - held_gpu_hours - coalesce(unnamed_gpu_hours, 0))
+                    select gpu_model, hour_start_at, sum(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0))
                             as spare
                     from report.gpu_hour_course where $team = '' group by all
                 ) group by all

@@ -4,12 +4,12 @@
 -- one with quota in those that Kueue gave each resource. A claim counts for a ResourceQuota on its class's extended resource
 -- while it exists, and is held from its allocation on; firstAvailable is charged as the API server does it.
 --
--- grain:  cluster, system, quota, resource, flavor, ask
+-- grain:  cluster, system, quota, resource, flavor, request_uid
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota
 -- params:
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
 -- columns:
---   ask         uid, of a workload with the number of its attempt
+--   request_uid uid, of a workload with the number of its attempt
 --   pod_native  what one pod of it requests
 --   pod_gpus    the same in GPUs; null where the resource is none
 with counted as (
@@ -21,7 +21,7 @@ with counted as (
 requested as (
     select
         run.* exclude (namespace, workload, requests),
-        run.workload_uid || '/' || run.attempt as ask,
+        run.workload_uid || '/' || run.attempt as request_uid,
         unnest(run.requests) as part
     from day.workload_run as run
     where run.ended_at is null or run.ended_at > run.queued_at
@@ -34,7 +34,7 @@ workload as (
         requested.cluster_queue as quota,
         requested.part.resource,
         coalesce(nullif(requested.part.flavor, ''), placed.flavor) as flavor,
-        requested.ask,
+        requested.request_uid,
         requested.queued_at as created_at,
         requested.reserved_at as bound_at,
         requested.ended_at,
@@ -74,7 +74,7 @@ pod_group as (
         coalesce(nullif(seen.queue, ''), 'default') as quota,
         unnest(map_keys(seen.amounts)) as resource,
         '' as flavor,
-        'group ' || seen.uid as ask,
+        'group ' || seen.uid as request_uid,
         seen.created_at,
         null::timestamp as bound_at,
         least(min(pod.created_at), seen.over_at, seen.gone_at) as ended_at,
@@ -162,7 +162,7 @@ claim as (
         quota.quota,
         charged.resource,
         '' as flavor,
-        'claim ' || charged.claim_uid as ask,
+        'claim ' || charged.claim_uid as request_uid,
         charged.created_at,
         charged.allocated_at as bound_at,
         charged.gone_at as ended_at,
@@ -189,7 +189,7 @@ object as (
 
 select
     * exclude (namespace, pod, pod_uid, amount_gpus, node_name, running_at, end_reason),
-    pod_uid as ask,
+    pod_uid as request_uid,
     amount_native as pod_native,
     amount_gpus as pod_gpus
 from day.quota_pod_interval
