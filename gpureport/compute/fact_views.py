@@ -15,7 +15,7 @@ import duckdb
 from gpureport.config.findings import expectations
 from gpureport.lake import Lake, Partition, views
 from gpureport.lake.views import create_view, make_way, rows_of
-from gpureport.query import Query, build, needed, of_life
+from gpureport.query import Query, build, define_functions, needed, of_life
 from gpureport.window import Window, day_start, plain
 
 EXPECTED = "facts.expected_device"
@@ -151,6 +151,7 @@ def _rolled_up(
     hourly, wanted = [folder(table) for table in sorted(read)], {table: queries[table].columns for table in read}
     hours = {"since_at": plain(window.start_at), "until_at": plain(window.end_at), **expectations()}
     con.execute(f"drop table if exists {table}")
+    define_functions(con, query.sql)
     making = f"create table {table} as"
     for day in days:
         if len(views(con, lake, hourly, clusters, [day], wanted)) == len(hourly):

@@ -76,7 +76,7 @@ hour as (
         if(count(idle_gpu_seconds) = count(*), sum(idle_gpu_seconds) / 3600, null) as reserved_idle_gpu_hours,
         max(claim_count) as claim_count
     from facts.claim_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     group by cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
 ),
 

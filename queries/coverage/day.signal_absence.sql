@@ -36,7 +36,7 @@ with hourly as (
         arg_max(driver_version, hour_start_at) as seen_driver_version,
         sum(columns('_seen_seconds$'))
     from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     group by all
 ),
 

@@ -16,8 +16,7 @@ with hour as (
         source = 'snapshot' as is_preferred
     from facts.scheduler_hour
     where
-        hour_start_at < $until_at
-        and hour_start_at + interval 1 hour > $since_at
+        is_in_period(hour_start_at, $since_at, $until_at)
         and source != 'opencost'
         and gauge in ('unscheduled_units', 'schedulable_units', 'allocatable_units')
 ),

@@ -54,7 +54,7 @@ with hour as (
             'held_units', 'schedulable_units', 'cordoned_units', 'not_ready_units', 'demand_schedulable_ratio'
         ) as is_kubernetes
     from facts.scheduler_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
 ),
 
 sense as (

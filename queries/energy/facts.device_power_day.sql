@@ -11,7 +11,7 @@
 with hour as (
     select *
     from facts.device_power_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     order by cluster, device_uuid, hour_start_at
 )
 

@@ -32,7 +32,7 @@ with place as (
         max(node_name) as node_name,
         max(gpu_model) as gpu_model
     from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     group by cluster, device_uuid, hour_start_at
 ),
 

@@ -20,7 +20,7 @@
 with shown as (
     select *
     from facts.kepler_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
 ),
 
 -- The pod of a name and time: ours may lack the uid.

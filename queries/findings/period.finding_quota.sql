@@ -11,13 +11,13 @@ with hour as (
         *,
         rtrim(system || ' ' || quota || ' ' || resource || ' ' || flavor) as detail
     from facts.quota_hour
-    where not is_parent and hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where not is_parent and is_in_period(hour_start_at, $since_at, $until_at)
 ),
 
 governed as (
     select columns('^(cluster|system|quota|namespace)$')
     from facts.quota_pod_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     union all by name
     select
         cluster,

@@ -43,7 +43,7 @@ with own as (
         string_agg(distinct nullif(fb_total_metric, ''), ', ' order by nullif(fb_total_metric, '')) as total_metric,
         max(fb_total_bytes_max) as total_bytes_max
     from facts.pod_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     group by all
 ),
 

@@ -57,8 +57,7 @@ with reported as (
         hour.pod = '' and not hour.is_reserved and hour.outage = ''
         and hour.activity not in ('unseen', 'effective', 'ineffective', 'busy')
         and hour.hour_start_at::date = capacity.day
-        and hour.hour_start_at < $until_at
-        and hour.hour_start_at + interval 1 hour > $since_at
+        and is_in_period(hour.hour_start_at, $since_at, $until_at)
     group by hour.cluster, hour.hour_start_at, capacity.node_name, capacity.gpu_model
     union all by name
     select

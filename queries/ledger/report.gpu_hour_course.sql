@@ -41,8 +41,7 @@ step as (
             and ledger.device_uuid = holder_day.device_uuid
             and ledger.hour_start_at::date = holder_day.day
     where
-        ledger.hour_start_at < $until_at
-        and ledger.hour_start_at + interval 1 hour > $since_at
+        is_in_period(ledger.hour_start_at, $since_at, $until_at)
         and (ledger.outage = '' or ledger.pod != '' or ledger.activity in ('effective', 'ineffective', 'busy'))
         and ledger.activity != 'unseen'
 )

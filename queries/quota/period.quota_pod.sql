@@ -17,7 +17,7 @@ with pod as (
         sum(held_seconds * amount_gpus) / 3600 as allocated_gpu_hours,
         sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours
     from facts.quota_pod_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
 ),
 

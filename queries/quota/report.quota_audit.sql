@@ -24,6 +24,6 @@ select
     sum(recomputed_native_hours) * 3600 / sum(observed_seconds) as recomputed_native_avg,
     recomputed_native_avg - reported_native_avg as difference_native_avg
 from facts.quota_audit_hour
-where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+where is_in_period(hour_start_at, $since_at, $until_at)
 group by cluster, system, quota, resource, flavor, measure
 order by all

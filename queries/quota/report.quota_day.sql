@@ -23,7 +23,7 @@ with day as (
         sum(starved_seconds) as starved_seconds,
         sum(capped_seconds) as capped_seconds
     from facts.quota_hour
-    where not is_parent and hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where not is_parent and is_in_period(hour_start_at, $since_at, $until_at)
     group by all
     having sum(observed_seconds) > 0
 ),
@@ -39,7 +39,7 @@ borrower as (
         borrower,
         sum(together_seconds) as seconds
     from facts.quota_pair_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     group by all
 ),
 

@@ -43,7 +43,7 @@
 with hour as (
     select *
     from facts.quota_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
 ),
 
 summed as (
@@ -104,7 +104,7 @@ evicted as (
         quota,
         sum(evicted_count) as evicted_count
     from facts.quota_eviction
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     group by cluster, system, quota
 ),
 

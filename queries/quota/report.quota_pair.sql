@@ -23,5 +23,5 @@ select
     sum(contested_native_hours) as contested_native_hours,
     any_value(native_unit) as native_unit
 from facts.quota_pair_hour
-where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+where is_in_period(hour_start_at, $since_at, $until_at)
 group by cluster, system, resource, flavor, quota, borrower

@@ -57,5 +57,5 @@ select
         ('label_differs_seconds', if(sum(label_differs_seconds) is null, if(system = 'nos', 'not_observed', 'no_such_notion'), null))
     ]) as unknown_reasons
 from facts.quota_pod_hour
-where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+where is_in_period(hour_start_at, $since_at, $until_at)
 group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid

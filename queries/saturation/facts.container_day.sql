@@ -15,7 +15,7 @@
 with hour as (
     select *
     from facts.container_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     order by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 )
 

@@ -21,7 +21,7 @@ with hour as (
             null
         ) as board_observed_seconds
     from facts.device_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     window board as (partition by cluster, device_uuid, hour_start_at)
     order by cluster, device_uuid, gpu_instance_id, hour_start_at
 )

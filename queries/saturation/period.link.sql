@@ -41,7 +41,7 @@ exported as (
         device_uuid,
         max(pcie_link_bytes_per_second_max) as pcie_bytes_per_second
     from facts.link_hour
-    where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+    where is_in_period(hour_start_at, $since_at, $until_at)
     group by all
 )
 
