@@ -75,6 +75,7 @@ class Cohorts:
         both = {**known, **implied}
         self.nodes: Mapping[str, Node] = {name: node for name, node in both.items() if _has_root(node, both)}
         self._subtree: dict[tuple[str, FlavorResource], float] = {}
+        self._local: dict[tuple[str, FlavorResource], float] = {}
 
     @cached_property
     def _children(self) -> Mapping[str, list[Node]]:
@@ -93,8 +94,10 @@ class Cohorts:
 
     def local_quota(self, name: str, key: FlavorResource) -> float:
         """What it never lends: beyond its lending limit. Without one all may be lent."""
-        limit = _terms(self.nodes[name], key).lending_limit
-        return 0.0 if limit is None else max(0.0, self.subtree_quota(name, key) - limit)
+        if (name, key) not in self._local:
+            limit = _terms(self.nodes[name], key).lending_limit
+            self._local[name, key] = 0.0 if limit is None else max(0.0, self.subtree_quota(name, key) - limit)
+        return self._local[name, key]
 
     def usage(self, name: str, key: FlavorResource) -> float:
         """What a queue has reserved; what a cohort's members have reserved beyond what they never lend."""

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from operator import itemgetter
 
 import duckdb
 import pyarrow as pa
@@ -18,26 +19,24 @@ from gpureport.schedulers.kueue import policy_of
 from gpureport.schedulers.model import Holding, Past, Rules, Terms
 from gpureport.schedulers.pods import Ask
 from gpureport.schedulers.replay import POLICIES, Step, replay
-from gpureport.window import from_ms, plain
 
 _RECORDED = """
 select
-    moment.*,
+    moment.* exclude (start_at, end_at, created_at, waiting_native, waiting_pod_native, reported_share_native, amount_source),
     known.scope,
     epoch_ms(moment.start_at) as start_ms,
     epoch_ms(moment.end_at) as end_ms,
     epoch_ms(moment.created_at) as created_at_ms,
-    usable.capacity_native
+    if(moment.start_at < usable.end_at, usable.capacity_native, null) as capacity_native
 from recorded_moment as moment
 inner join day.quota_scope as known
     using (cluster, system, resource, flavor, quota)
-left join period.quota_usable as usable
+asof left join period.quota_usable as usable
     on
         moment.cluster = usable.cluster
         and moment.system = usable.system
         and moment.resource = usable.resource
         and moment.start_at >= usable.start_at
-        and moment.start_at < usable.end_at
 order by moment.cluster, moment.system, moment.resource, moment.flavor, known.scope, moment.start_at, moment.quota
 """
 _ASKS = """
@@ -93,7 +92,7 @@ _BOUND_BY_MIN = ("nos", "scheduler-plugins", "kueue")
 _REPLAYED = pa.schema(
     [
         *((name, pa.string()) for name in (*Pool._fields, "quota")),
-        ("start_at", pa.timestamp("us")),
+        ("start_at", pa.timestamp("ms")),
         ("parent", pa.string()),
         *((name, pa.float64()) for name in (*TERMS, "delivered_native")),
     ]
@@ -138,7 +137,7 @@ def replay_steps(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
     """
     left_out: LeftOut = defaultdict(float)
     found = _replayed(_recorded(con), given, left_out)
-    batches = [pa.RecordBatch.from_pylist(rows, _REPLAYED) for rows in iter(lambda: list(islice(found, _ROWS_AT_ONCE)), [])]
+    batches = [_batch(rows) for rows in iter(lambda: list(islice(found, _ROWS_AT_ONCE)), [])]
     con.register("replayed", pa.Table.from_batches(batches, _REPLAYED))
     con.execute(_PUT_BACK)
     con.unregister("replayed")
@@ -151,8 +150,14 @@ def _recorded(con: duckdb.DuckDBPyConnection) -> Iterator[Row]:
         yield from rows
 
 
-def _replayed(rows: Iterable[Row], given: Given, left_out: LeftOut) -> Iterator[Row]:
-    for (pool, scope), of_scope in groupby(rows, key=lambda row: (Pool(*(row[name] for name in Pool._fields)), row["scope"])):
+def _batch(rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    return pa.record_batch([pa.array(column, kind.type) for column, kind in zip(columns, _REPLAYED, strict=True)], _REPLAYED)
+
+
+def _replayed(rows: Iterable[Row], given: Given, left_out: LeftOut) -> Iterator[tuple[object, ...]]:
+    for (*named, scope), of_scope in groupby(rows, key=itemgetter(*Pool._fields, "scope")):
+        pool = Pool(*named)
         quotas = QuotaRows(given.policies.get(pool.cluster) if pool.system == "kueue" else None)
         steps = _steps(pool, of_scope, quotas, left_out)
         change = given.changes.get(pool, NO_CHANGE)
@@ -164,7 +169,7 @@ def _replayed(rows: Iterable[Row], given: Given, left_out: LeftOut) -> Iterator[
 
 def _steps(pool: Pool, rows: Iterable[Row], quotas: QuotaRows, left_out: LeftOut) -> Iterator[Step]:
     """The steps of one system's resource; those of which too little is known are left out and counted."""
-    for _, step in groupby(rows, key=lambda row: row["start_ms"]):
+    for _, step in groupby(rows, key=itemgetter("start_ms")):
         there = list(step)
         first = there[0]
         capacity = first["capacity_native"]
@@ -183,9 +188,8 @@ def _unknown(rows: Iterable[Row], capacity: float | None) -> str:
     return "capacity_unknown" if capacity is None else ""
 
 
-def _rows(pool: Pool, step: Step) -> Iterator[Row]:
-    same = {**pool._asdict(), "start_at": plain(from_ms(step.start_ms))}
+def _rows(pool: Pool, step: Step) -> Iterator[tuple[object, ...]]:
+    """As ``_REPLAYED`` names them."""
     for each in step.holdings:
-        terms = each.quota.terms.get(pool.resource, Terms())
-        said = {**dict(zip(TERMS, vars(terms).values(), strict=True)), "delivered_native": each.delivered}
-        yield {**same, "quota": each.quota.name, "parent": each.quota.parent, **said}
+        terms = vars(each.quota.terms.get(pool.resource, Terms())).values()
+        yield *pool, each.quota.name, step.start_ms, each.quota.parent, *terms, each.delivered

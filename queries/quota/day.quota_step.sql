@@ -65,7 +65,7 @@ joined as (
             else ''
         end as share_source,
         if(fair_share_native is null, coalesce(share.reason, 'no_such_notion'), '') as share_reason,
-        capacity.capacity_native,
+        if(amount.start_at < capacity.end_at, capacity.capacity_native, null) as capacity_native,
         lending.lent_native as tree_lent_native,
         lending.others_borrowed_native as tree_others_borrowed_native,
         if(amount.start_at < free.end_at, free.free_gpus, null) / unit.gpus_per_native as fitting_native,
@@ -82,14 +82,13 @@ joined as (
         using (cluster, system, resource, flavor, quota, start_at)
     left join day.quota_lending as lending
         using (cluster, system, resource, flavor, quota, start_at)
-    left join capacity
+    asof left join capacity
         on
             amount.cluster = capacity.cluster
             and amount.system = capacity.system
             and amount.resource = capacity.resource
             and amount.flavor = capacity.flavor
             and amount.start_at >= capacity.start_at
-            and amount.start_at < capacity.end_at
     asof left join day.quota_free as free
         on
             amount.cluster = free.cluster

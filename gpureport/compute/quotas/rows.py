@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 from gpureport.schedulers.model import Quota, Terms
 
 TERMS = ("guaranteed_native", "cap_native", "weight", "deserved_native", "borrowing_limit_native", "lending_limit_native")
 """Columns of a quota's terms, in the order of ``model.Terms``."""
-_IDENTITY = (
-    "system",
-    "quota",
-    "parent",
-    "is_parent",
-    "namespaces",
-    "tree",
-    "priority",
-    "may_lend",
-    "created_at_ms",
-    "uid",
-    "resource",
+_SAID = itemgetter(
+    *("system", "quota", "parent", "is_parent", "tree", "priority", "may_lend", "created_at_ms", "uid", "resource", *TERMS)
 )
 
 Row = dict[str, Any]
@@ -35,7 +26,7 @@ class QuotaRows:
 
     def quota(self, row: Row) -> Quota:
         """The row's quota, with its terms of the row's resource; ``created_at_ms`` stands beside the table's own columns."""
-        key = (*(str(row[name]) for name in _IDENTITY), *(row[name] for name in TERMS))
+        key = (*_SAID(row), *row["namespaces"])
         if key not in self._known:
             self._known[key] = Quota(
                 system=row["system"],

@@ -18,15 +18,14 @@ _STEPS = """
 select
     moment.*,
     epoch_ms(moment.created_at) as created_at_ms,
-    capacity.capacity_native
+    if(moment.start_at < capacity.end_at, capacity.capacity_native, null) as capacity_native
 from day.quota_amount as moment
-left join day.quota_capacity as capacity
+asof left join day.quota_capacity as capacity
     on
         moment.cluster = capacity.cluster
         and moment.system = capacity.system
         and moment.resource = capacity.resource
         and moment.start_at >= capacity.start_at
-        and moment.start_at < capacity.end_at
 where moment.system in (select sharing_system.system from sharing_system)
 order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
 """
