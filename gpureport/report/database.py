@@ -25,8 +25,7 @@ def finished(
     """Every report table by name, written into a new file: rounded, in the order of its keys.
 
     Within the block ``report.*`` are views of the file, so that memory holds no table twice. After it they are gone. The file
-    also has what the report says of itself (meta), what its columns mean (meaning), what a later report is compared with, and on
-    request all facts.
+    also has what the report says of itself (meta), what a later report is compared with, and on request all facts.
     """
     path.unlink(missing_ok=True)
     results = [Result(queries[table], con) for table in sorted(queries)]
@@ -42,7 +41,7 @@ def finished(
             con.execute(f"create table file.{name} as select * from {name} order by {order}")
         with _at_once(con):
             _write_meta(con, header)
-            _write_meanings(con, results)
+            _document(con, results)
         yield results
     finally:
         con.execute("detach file")
@@ -100,16 +99,14 @@ def _write_meta(con: duckdb.DuckDBPyConnection, header: Header) -> None:
     con.executemany("insert into file.main.meta values (?, ?)", rows)
 
 
-def _write_meanings(con: duckdb.DuckDBPyConnection, results: Sequence[Result]) -> None:
-    """What each table and column means, as rows: a thousand comments take longer than a small report's tables."""
-    told = [
-        (result.name, column, doc)
-        for result in results
-        for column, doc in (("", result.query.purpose), *result.query.columns.items())
-    ]
-    names, columns, docs = map(list, zip(*told, strict=True)) if told else ([], [], [])
-    con.execute(
-        "create table file.main.meaning as "
-        "select unnest($tables) as table_name, unnest($columns) as column_name, unnest($docs) as doc",
-        {"tables": names, "columns": columns, "docs": docs},
-    )
+def _document(con: duckdb.DuckDBPyConnection, results: Sequence[Result]) -> None:
+    """A comment on each table and column, and a view in ``main`` of each table, so that its bare name is enough."""
+    statements = ["select 1"]
+    for name, query in ((result.name, result.query) for result in results):
+        table, purpose = f"file.report.{name}", _quoted(query.purpose)
+        statements += [f"comment on column {table}.{column} is {_quoted(doc)}" for column, doc in query.columns.items()]
+        statements += [f"comment on table {table} is {purpose}", f"create view file.main.{name} as from report.{name}"]
+        statements += [f"comment on view file.main.{name} is {purpose}"]
+    con.execute("use file")  # a view is bound when it is made
+    con.execute(";".join(statements))
+    con.execute("use memory")

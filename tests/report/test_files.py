@@ -100,9 +100,17 @@ def test_the_database_documents_itself(out: Path) -> None:
     with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
         ((window,),) = con.execute("select value from meta where name = 'window'").fetchall()
         assert json.loads(window) == {"start_at": "2026-11-20T00:00:00Z", "end_at": "2026-11-20T01:00:00Z"}
-        documented = con.execute("select table_name, column_name from meaning where doc <> '' and column_name <> ''").fetchall()
-        columns = con.execute("select table_name, column_name from duckdb_columns() where schema_name = 'report'").fetchall()
-        assert sorted(documented) == sorted(columns)
+        for what in ("duckdb_tables", "duckdb_columns"):
+            comments = con.execute(f"select comment from {what}() where schema_name = 'report'").fetchall()
+            assert comments and all(comment for (comment,) in comments), what
+        views = "select view_name, comment <> '' from duckdb_views() where schema_name = 'main' and not internal"
+        tables = "select table_name, true from duckdb_tables() where schema_name = 'report'"
+        assert sorted(con.execute(views).fetchall()) == sorted(con.execute(tables).fetchall())
+        rows = con.execute("from report.container_saturation").fetchall()
+        assert con.execute("from container_saturation").fetchall() == rows
+    with duckdb.connect() as con:
+        con.execute(f"attach '{out / 'gpureport.duckdb'}' as kept (read_only)")
+        assert con.execute("from kept.container_saturation").fetchall() == rows
 
 
 def test_allocations_have_opencosts_shape_and_leave_out_what_is_unknown(out: Path) -> None:
