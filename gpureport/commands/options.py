@@ -216,12 +216,14 @@ def period(invocation: Invocation, /, config: Config, since: str | None, until: 
 
 
 def print_report(invocation: Invocation, reported: Reported) -> None:
-    """The report's answers, and on the last line where its page is; its warnings into the log."""
+    """The report's answers, and last where its page is; its warnings into the log. After that its failure is raised."""
     for warning in reported.warnings:
         invocation.log.warn(warning)
     for line in reported.answers:
         click.echo(line)
     click.echo(str(reported.files[0]))
+    if reported.failure:
+        raise reported.failure
 
 
 def read_salt(file: Path | None) -> str:

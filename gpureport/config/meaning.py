@@ -158,6 +158,25 @@ def _zone(name: str) -> str:
     return name
 
 
+class Notify(Section):
+    """Where the answers of a report go: to a chat's webhook, whose URL is a secret and so in a file, and by mail."""
+
+    webhook_url_file: str = ""
+    smtp_server: Annotated[str, formed(r"([^\s:/@]+(:\d{1,5})?)?", "the name of a mail server, as mail or mail:587")] = ""
+    smtp_username: str = ""
+    smtp_password_file: str = ""
+    mail_from: str = ""
+    mail_to: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Notify:
+        if bool(self.smtp_username) != bool(self.smtp_password_file):
+            raise ValueError("smtp_username and smtp_password_file go together")
+        if len({bool(self.smtp_server), bool(self.mail_from), bool(self.mail_to)}) > 1:
+            raise ValueError("smtp_server, mail_from and mail_to go together")
+        return self
+
+
 class Report(Section):
     """When a figure is too thin to print, and a report to succeed."""
 
@@ -173,6 +192,7 @@ class Report(Section):
     facts: bool = False
     only: Annotated[tuple[Literal["html", "csv", "parquet", "json", "duckdb"], ...], BeforeValidator(_listed)] = ()
     """Forms to write; all where it is empty."""
+    notify: Notify = Notify()
 
 
 class Link(Section):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpureport.collect.export import NoSeriesError
 from gpureport.config import Config
-from gpureport.errors import CoverageError, FindingError, GpureportError, SourceError, StoreError
+from gpureport.errors import GpureportError, SourceError, StoreError
 from gpureport.lake import LakeBusyError, exclusive_run, open_lake
 from gpureport.lake.retention import describe_pruned, prune
 from gpureport.pipeline import collecting, delivering, observing, reporting
@@ -37,6 +37,7 @@ class Watch:
     stage_seconds: dict[str, float] = field(default_factory=dict)
     sample_counts: Counter[str] = field(default_factory=Counter)
     has_report: bool = False
+    exit_code: int = 0
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -90,7 +91,7 @@ def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
         code = EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code)
         tell(code, "Terminated" if is_terminated() else type(error).__name__)
         raise
-    tell(0)
+    tell(watch.exit_code)
 
 
 def _work(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
@@ -110,6 +111,8 @@ def _work(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
             say(f"warning: {error}")
             raise failures[0] from error
         raise
+    if failures and written.failure:
+        say(f"warning: {written.failure}")
     for failure in failures[1:]:
         say(f"warning: {failure}")
     if failures:
@@ -122,11 +125,11 @@ def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> reporting.Report
     try:
         with watch.stage("report"):
             written = reporting.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
-    except Exception as error:
-        watch.has_report = isinstance(error, CoverageError | FindingError)
+    except Exception:
         _tidy(plan, say, watch)
         raise
     watch.has_report = True
+    watch.exit_code = written.failure.exit_code if written.failure else 0
     _tidy(plan, say, watch)
     return written
 

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gpureport.config import Config
+from gpureport.config.meaning import Notify
 from gpureport.lake.migrate import migrate
 from gpureport.pipeline.observing import import_files, import_state
 from gpureport.pipeline.progress import progress_bar
@@ -32,7 +33,9 @@ def quiet_say(_: str) -> None:
 
 def demo(config: Config, out: Path, now: datetime) -> Reported:
     """The bundled recording through every stage. The lake stands in ``out/lake``."""
-    with_facts = config.report.model_copy(update={"facts": True})  # the cookbook's questions are answered from the one file
+    with_facts = config.report.model_copy(
+        update={"facts": True, "notify": Notify()}
+    )  # the cookbook's questions are answered from the one file
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": with_facts})
     _renew(out / "lake")
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
@@ -78,7 +81,7 @@ def _demo_settings(config: Config) -> dict[str, Any]:
     return {
         "prices": config.prices.model_copy(update={"gpu_hour": by_model, "kwh": 0.21, "currency": "$"}),
         "carbon": config.carbon.model_copy(update={"pue": 1.3, "grams_per_kwh": 380.0}),
-        "report": config.report.model_copy(update={"by": "namespace", "facts": True}),
+        "report": config.report.model_copy(update={"by": "namespace", "facts": True, "notify": Notify()}),
     }
 
 

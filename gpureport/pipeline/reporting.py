@@ -124,13 +124,16 @@ class Reported:
     files: list[Place]
     answers: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    failure: CoverageError | FindingError | None = None
+    """Why the command ends with another code than 0 though the report is written."""
 
 
 def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> Reported:
     """Every form of the report of a window; with a salt without names, each by a pseudonym that the salt decides.
 
-    After they are written CoverageError where too little was seen, FindingError for a finding that is to fail the run.
+    The failure tells of too little that was seen, or of a finding that is to fail the run.
     """
+    from gpureport.pipeline.notifying import notify
     from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
 
     check(config)
@@ -154,16 +157,22 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         unmatched = [] if salt else _unmatched(con, config)
         forms = Forms(config.report.csv_rows, config.report.facts, config.report.only)
         written = deliver(out, write)
-    ratio = header.coverage_ratio or 0.0
+    title = f"GPU usage report: {', '.join(header.clusters)}, {window}"
+    unsent = notify(config.report.notify, title, [*answers, str(written[0])])
+    failure = _failure(config, out, header.coverage_ratio or 0.0, failing)
+    return Reported(written, tuple(answers), (*unmatched, *unsent), failure)
+
+
+def _failure(config: Config, out: Place, ratio: float, failing: Mapping[str, int]) -> CoverageError | FindingError | None:
     if ratio < config.report.min_coverage_ratio:
-        raise CoverageError(
+        return CoverageError(
             f"{out / 'report.html'} is written, but data coverage is {ratio:.1%} "
             f"(required: {config.report.min_coverage_ratio:.1%}); see its tab Data quality"
         )
+    listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
     if failing:
-        listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
-        raise FindingError(f"{out / 'report.html'} is written, and has findings that fail the run (--fail-on): {listed}")
-    return Reported(written, tuple(answers), tuple(unmatched))
+        return FindingError(f"{out / 'report.html'} is written, and has findings that fail the run (--fail-on): {listed}")
+    return None
 
 
 def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> None:
