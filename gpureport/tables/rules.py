@@ -73,6 +73,18 @@ QUOTA_LENDING = Table(
         Column("borrowers", pa.map_(pa.string(), pa.float64()), "the same by the queue that borrows"),
     ),
 )
+QUOTA_WEIGHTED_SHARE = Table(
+    "day.quota_weighted_share",
+    "Kueue's weighted share of queues and cohorts at each snapshot; no row where fair sharing is off.",
+    ("cluster", "quota", "start_at"),
+    (
+        _CLUSTER,
+        Column("quota", pa.string(), "queue or cohort"),
+        *_span("the snapshot"),
+        Column("reported_native", pa.float64(), "what its status says"),
+        Column("recomputed_native", pa.float64(), "the same from what queues have reserved; null where that is unknown", True),
+    ),
+)
 QUOTA_POD_LABEL = Table(
     "day.quota_pod_label",
     "Which running pods are over quota by nos' rules, and when: stretches of one label.",
@@ -100,4 +112,4 @@ QUOTA_EXPOSURE = Table(
     ),
 )
 
-RULE_TABLES = (QUOTA_NATIVE, QUOTA_UNIT, QUOTA_SHARE, QUOTA_LENDING, QUOTA_POD_LABEL, QUOTA_EXPOSURE)
+RULE_TABLES = (QUOTA_NATIVE, QUOTA_UNIT, QUOTA_SHARE, QUOTA_LENDING, QUOTA_WEIGHTED_SHARE, QUOTA_POD_LABEL, QUOTA_EXPOSURE)

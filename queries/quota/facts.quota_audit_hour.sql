@@ -2,14 +2,14 @@
 --
 -- Only the time in which both are known. A ResourceQuota is charged for pods from their creation, the others for what is allocated.
 --
--- revision: 1
+-- revision: 2
 -- grain:  cluster, system, resource, flavor, quota, measure, hour_start_at
--- reads:  day.quota_amount, day.quota_reported, day.quota_share, day.quota_unit
+-- reads:  day.quota_amount, day.quota_reported, day.quota_share, day.quota_unit, day.quota_weighted_share
 -- params:
--- source: day.quota_reported; day.quota_amount and day.quota_share
+-- source: day.quota_reported; day.quota_amount and day.quota_share; day.quota_weighted_share
 -- columns: cluster, system, resource, flavor, quota, measure, hour_start_at, gpus_per_native, native_unit, observed_seconds,
 --          reported_native_hours, recomputed_native_hours
---   measure                  use or fair share
+--   measure                  use, fair share, or Kueue's weighted share of all resources
 --   observed_seconds         s in which both are known
 --   reported_native_hours    ∫ amount that the scheduler reports
 --   recomputed_native_hours  ∫ the same from requests of pods and workloads, or by the scheduler's rules
@@ -41,17 +41,30 @@ with pair as (
         report.field in ('delivered', 'fair_share')
         and report.start_at < amount.end_at
         and report.end_at > amount.start_at
+    union all by name
+    select
+        cluster,
+        'kueue' as system,
+        '' as resource,
+        '' as flavor,
+        quota,
+        'weighted share' as measure,
+        unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as hour_start_at,
+        overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour) / 1000 as seconds,
+        reported_native,
+        recomputed_native
+    from day.quota_weighted_share
 )
 
 select
     pair.* exclude (seconds, reported_native, recomputed_native),
     any_value(unit.gpus_per_native) as gpus_per_native,
-    any_value(unit.native_unit) as native_unit,
+    coalesce(any_value(unit.native_unit), 'thousandths') as native_unit,
     sum(pair.seconds)::double as observed_seconds,
     sum(pair.reported_native * pair.seconds / 3600)::double as reported_native_hours,
     sum(pair.recomputed_native * pair.seconds / 3600)::double as recomputed_native_hours
 from pair
-inner join day.quota_unit as unit
+left join day.quota_unit as unit
     using (system, resource)
-where not isinf(pair.reported_native) and not isinf(pair.recomputed_native)
+where pair.seconds > 0 and not isinf(pair.reported_native) and not isinf(pair.recomputed_native)
 group by pair.cluster, pair.system, pair.resource, pair.flavor, pair.quota, pair.measure, pair.hour_start_at

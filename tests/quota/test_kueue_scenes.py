@@ -82,6 +82,18 @@ def test_kueues_series_of_what_waits_has_no_flavor(tmp_path):
     assert amounts(found, *FIGURES) == TRUTH
 
 
+def test_weighted_shares_as_kueue_says_them_beside_the_rules(tmp_path):
+    """other borrows 2 GPUs of the 8 that the cohort can lend: 250 thousandths, over its weight of 2. Kueue says more."""
+    lists = cluster(groups={"team": [{"h100": {GPU: 4}}], "other": [{"h100": {GPU: 4}}]})
+    for each, held, weight, share in zip(lists["clusterqueues"], (0, 6), (1, 2), (0, 300), strict=True):
+        each["spec"]["fairSharing"] = {"weight": str(weight)}
+        reserved = [{"name": "h100", "resources": [{"name": GPU, "total": str(held)}]}]
+        each["status"] = {"flavorsReservation": reserved, "fairSharing": {"weightedShare": share}}
+    found = told(tmp_path, lambda minute: {**lists, "workloads": []})
+    shares = "select quota, reported_native_avg, recomputed_native_avg from report.quota_audit where measure = 'weighted share'"
+    assert sorted(rows(found, shares)) == [("other", 300, 125), ("team", 0, 0)]
+
+
 def test_what_waits_for_a_flavor_without_nodes_is_no_violation(tmp_path):
     """All 16 GPUs are of h100, of which 8 are free. Four wait for l40s: guaranteed, and no node could have served them."""
     groups = {"team": [CPU, {"l40s": {GPU: 4}}], "other": [CPU, {"h100": {GPU: 16}}]}

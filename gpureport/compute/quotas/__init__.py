@@ -16,11 +16,12 @@ from gpureport.compute.quotas.amounts import quota_native_table, quota_unit_tabl
 from gpureport.compute.quotas.labels import quota_label_tables
 from gpureport.compute.quotas.lending import quota_lending_table
 from gpureport.compute.quotas.shares import quota_share_table
+from gpureport.compute.quotas.weighted import quota_weighted_share_table
 from gpureport.lake import Lake, Partition
 from gpureport.query import Query, build, build_empty, needed
 from gpureport.schedulers.model import Rules
 from gpureport.schedulers.nos_labels import ORDER
-from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
+from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
 from gpureport.window import Window, plain
 
 QUOTA_FACTS = (
@@ -89,6 +90,8 @@ def build_quota_facts(
     _build(con, queries, _STEPS, built)
     _put(con, built, "day.quota_share", quota_share_table(con, rules))
     _put(con, built, "day.quota_lending", quota_lending_table(con))
+    if QUOTA_WEIGHTED_SHARE.name not in built:
+        _put(con, built, QUOTA_WEIGHTED_SHARE.name, quota_weighted_share_table(con, window))
     if not built.issuperset(_LABELS):
         for name, rows in quota_label_tables(con, pod_order).items():
             _put(con, built, name, rows)

@@ -1,0 +1,68 @@
+"""``day.quota_weighted_share``: Kueue's weighted shares at each snapshot, as it says them and from what queues have reserved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+import duckdb
+import pyarrow as pa
+
+from gpureport.compute.quotas.rows import Row
+from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node
+from gpureport.schedulers.model import Terms
+from gpureport.tables.rules import QUOTA_WEIGHTED_SHARE
+from gpureport.window import Window, plain
+
+_OBJECTS = """
+select
+    term.cluster,
+    term.quota,
+    snapshot.observed_at as start_at,
+    snapshot.stands_until_at as end_at,
+    term.* similar to '^(parent|is_parent|weight|resource|flavor|guaranteed|borrowing_limit|lending_limit|delivered)$',
+    try_cast(object.status ->> '$.fairSharing.weightedShare' as double) as reported
+from lake.quota_term as term
+inner join lake.quota as object
+    using (cluster, kind, name, observed_at)
+inner join day.state_snapshot as snapshot
+    using (cluster, kind, observed_at)
+where term.system = 'kueue' and snapshot.observed_at < $until and snapshot.stands_until_at > $since
+qualify bool_or(reported is not null) over (partition by term.cluster, snapshot.observed_at)
+order by term.cluster, snapshot.observed_at, term.quota
+"""
+
+
+def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, window: Window) -> pa.Table:
+    """A row for each queue and cohort of which Kueue says one; those of weight 0 that borrow are left out."""
+    since, until = plain(window.start_at), plain(window.end_at)
+    rows = con.sql(_OBJECTS, params={"since": since, "until": until}).to_arrow_table().to_pylist()
+    shares = [
+        {**each, "start_at": max(each["start_at"], since), "end_at": min(each["end_at"], until)}
+        for _, snapshot in groupby(rows, itemgetter("cluster", "start_at"))
+        for each in _shares(list(snapshot))
+    ]
+    return pa.Table.from_pylist(shares, QUOTA_WEIGHTED_SHARE.schema)
+
+
+def _shares(rows: Sequence[Row]) -> Iterator[Row]:
+    said = {quota: list(each) for quota, each in groupby(rows, itemgetter("quota"))}
+    trees = Cohorts(_node(quota, each) for quota, each in said.items())
+    is_known = all(row["delivered"] is not None or row["is_parent"] for row in rows)
+    for quota, (first, *_) in said.items():
+        if first["reported"] is not None and first["reported"] < MAX_WEIGHTED_SHARE and quota in trees.nodes:
+            share = trees.weighted_share(quota).as_status if is_known else None
+            yield {**first, "reported_native": first["reported"], "recomputed_native": share}
+
+
+def _node(quota: str, rows: Sequence[Row]) -> Node:
+    terms: Mapping[tuple[str, str], Terms] = {
+        (row["flavor"], row["resource"]): Terms(
+            row["guaranteed"], borrowing_limit=row["borrowing_limit"], lending_limit=row["lending_limit"]
+        )
+        for row in rows
+        if row["resource"]
+    }
+    usage = {(row["flavor"], row["resource"]): row["delivered"] or 0.0 for row in rows if not row["is_parent"]}
+    return Node(quota, rows[0]["parent"], terms, 1.0 if rows[0]["weight"] is None else rows[0]["weight"], usage)
