@@ -20,10 +20,7 @@ with named as (
 
 latest as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         max({ 'kind': workload_kind, 'name': workload }) as own,
         max(team) as team
     from named

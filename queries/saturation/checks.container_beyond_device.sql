@@ -10,15 +10,7 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, device_seconds
 --   observed_seconds  s in which the device was seen while held
 select
-    allocated.cluster,
-    allocated.namespace,
-    allocated.pod,
-    allocated.pod_uid,
-    allocated.container,
-    allocated.device_uuid,
-    allocated.gpu_instance_id,
-    allocated.hour_start_at,
-    allocated.observed_seconds,
+    allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|hour_start_at|observed_seconds)$',
     sum(device_hour.observed_seconds) as device_seconds
 from facts.container_hour as allocated
 inner join facts.device_hour

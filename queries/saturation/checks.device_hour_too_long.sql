@@ -6,11 +6,6 @@
 -- params:
 -- source: facts.device_hour
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, observed_seconds
-select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    hour_start_at,
-    observed_seconds
+select columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|observed_seconds)$')
 from facts.device_hour
 where observed_seconds > 3600.001  -- sums of doubles

@@ -8,10 +8,7 @@
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, other_start_at
 --   other_start_at  UTC, start of the interval that begins within it
 select
-    part.cluster,
-    part.device_uuid,
-    part.gpu_instance_id,
-    part.start_at,
+    part.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at)$',
     other.start_at as other_start_at
 from day.interval_saturation as part
 inner join day.interval_saturation as other

@@ -11,10 +11,7 @@
 --   seen_seconds       s over which it grew
 with counter as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
+        columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at)$'),
         unnest([
             { 'violation': 'power', 'violation_seconds': power_violation_seconds, 'seen_seconds': power_violation_seen_seconds },
             { 'violation': 'thermal', 'violation_seconds': thermal_violation_seconds, 'seen_seconds': thermal_violation_seen_seconds },

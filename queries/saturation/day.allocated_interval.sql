@@ -23,14 +23,7 @@ with owned_hour as (
 
 allocated as (
     select distinct
-        owned_hour.cluster,
-        owned_hour.device_uuid,
-        owned_hour.gpu_instance_id,
-        owned_hour.namespace,
-        owned_hour.pod,
-        owned_hour.pod_uid,
-        owned_hour.container,
-        owned_hour.hour_start_at,
+        owned_hour.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|hour_start_at)$',
         coalesce(ownership_interval.start_at, owned_hour.hour_start_at) as start_at,
         coalesce(ownership_interval.end_at, owned_hour.hour_start_at + interval 1 hour) as end_at
     from owned_hour
@@ -70,10 +63,7 @@ granted as (
 
 part as (
     select
-        sharer.device_uuid,
-        sharer.gpu_instance_id,
-        sharer.start_at,
-        sharer.holder_number,
+        sharer.* similar to '^(device_uuid|gpu_instance_id|start_at|holder_number)$',
         (sharer.namespace, sharer.pod, sharer.pod_uid) as holder_pod,
         string_agg(granted.grant_key, ', ' order by granted.grant_key) as grants,
         if(count(granted.share_ratio) = count(*), sum(granted.share_ratio), null) as share_ratio

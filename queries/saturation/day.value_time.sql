@@ -39,11 +39,7 @@ placed as (
 
 binned as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at,
-        signal,
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at|signal)$'),
         value_bin(value, bin_width(signal)) as bin,
         sum(held_ms)::integer as milliseconds
     from placed
@@ -56,11 +52,7 @@ binned as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    start_at,
-    signal,
+    columns('^(cluster|device_uuid|gpu_instance_id|start_at|signal)$'),
     list(bin order by bin) as bins,
     list(milliseconds order by bin) as bin_milliseconds
 from binned

@@ -32,37 +32,21 @@ with step as (
 ),
 
 run as (
-    select distinct
-        cluster,
-        device_uuid,
-        hour_start_at,
-        start_at,
-        end_at
+    select distinct columns('^(cluster|device_uuid|hour_start_at|start_at|end_at)$')
     from step
 ),
 
 -- What a MIG instance has of its own, and what is its board's.
 own as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        start_at,
-        observed_seconds,
-        sample_count,
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at|observed_seconds|sample_count)$'),
         columns('^(fb|memory_(seen|used|pressure)|gr_engine|sm_(active|occupancy)|tensor|fp[0-9]+|dram)_')
     from step
 ),
 
 board as (
     select
-        cluster,
-        device_uuid,
-        start_at,
-        observed_seconds,
-        sample_count,
-        xid_event_count,
-        xid_codes,
+        columns('^(cluster|device_uuid|start_at|observed_seconds|sample_count|xid_event_count|xid_codes)$'),
         columns(
             lambda name: regexp_matches(name, '_(seconds|joules|bytes|max)$|_(gap|replay|sample)_count$')
             and not regexp_matches(name, '^(fb|memory_(seen|used|pressure)|gr_engine|sm_(active|occupancy)|tensor|fp[0-9]+|dram)_|^(observed|inactive|effective|ineffective|busy|untold)_seconds$')
@@ -73,10 +57,7 @@ board as (
 
 labelled as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
+        columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at)$'),
         columns('^(node_name|gpu_(index|device|model|instance_profile)|pci_bus_id|driver_version|make)$')
     from facts.device_hour
 ),
@@ -94,14 +75,7 @@ allocated as (
 )
 
 select
-    allocated.cluster,
-    allocated.namespace,
-    allocated.pod,
-    allocated.pod_uid,
-    allocated.container,
-    allocated.device_uuid,
-    allocated.gpu_instance_id,
-    allocated.hour_start_at,
+    allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|hour_start_at)$',
     -- The least exclusive mode of the hour: 'exclusive' < 'mig' < 'mps' < 'shared-claim' < 'time-sliced' < 'time-sliced?', as letters.
     max(allocated.sharing_mode) as sharing_mode,
     arg_max(allocated.sharing_evidence, allocated.sharing_mode) as sharing_evidence,

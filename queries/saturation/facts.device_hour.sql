@@ -28,10 +28,7 @@ summed as (
     where is_whole_hour
     union all by name
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
+        columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at)$'),
         sum(columns('_(seconds|joules|bytes)$|_replay(_gap)?_count$')) as "\0",
         sum(columns('sample_count$'))::bigint as "\0",
         max(columns('_max$')) as "\0"
@@ -54,10 +51,7 @@ event as (
 
 run as (
     select
-        summed.cluster,
-        summed.device_uuid,
-        summed.gpu_instance_id,
-        summed.hour_start_at,
+        summed.* similar to '^(cluster|device_uuid|gpu_instance_id|hour_start_at)$',
         least(run.end_at, summed.hour_start_at + interval 1 hour) as end_at,
         run.* exclude (cluster, device_uuid, gpu_instance_id, end_at)
     from summed
@@ -71,10 +65,7 @@ run as (
 -- What the labels said last in the hour, each for itself: an exporter that leaves a label out takes nothing from one that has it.
 labelled as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        hour_start_at,
+        columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at)$'),
         arg_max(node_name, (end_at, start_at, node_name)) filter (where node_name != '') as node_name,
         arg_max(gpu_index, (end_at, start_at, gpu_index)) filter (where gpu_index != '') as gpu_index,
         arg_max(gpu_device, (end_at, start_at, gpu_device)) filter (where gpu_device != '') as gpu_device,

@@ -33,19 +33,8 @@ with measured as (
 -- The holder that a series means: the one of its name at that time, for not every series carries the pod's uid.
 holder as (
     select
-        ownership.cluster,
-        ownership.namespace,
-        ownership.pod,
-        ownership.pod_uid,
-        ownership.container,
-        ownership.device_uuid,
-        ownership.gpu_instance_id,
-        ownership.start_at,
-        ownership.end_at,
-        measured.series_id,
-        measured.signal,
-        measured.metric,
-        measured.scope
+        ownership.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|start_at|end_at)$',
+        measured.* similar to '^(series_id|signal|metric|scope)$'
     from facts.ownership
     inner join measured
         using (cluster, device_uuid, gpu_instance_id, namespace, pod)

@@ -42,10 +42,7 @@ best as (
 -- What the day before hands over at midnight are that day's errors.
 handed_over as (
     select
-        cluster,
-        device_uuid,
-        signal,
-        xid_code,
+        columns('^(cluster|device_uuid|signal|xid_code)$'),
         arg_min(value, seen_at) as value
     from detail
     group by all

@@ -78,11 +78,7 @@ device as (
 
 -- One GPU at any time, and one only: a pod that is given another after a restart is left out too.
 alone as (
-    select
-        cluster,
-        namespace,
-        pod,
-        pod_uid
+    select columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.ownership
     where start_at < $until_at and end_at > $since_at
     group by cluster, namespace, pod, pod_uid

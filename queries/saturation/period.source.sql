@@ -13,11 +13,7 @@
 --   left_out        signal → for what most of its values were left out, copies aside
 with reported as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day,
-        signal,
+        columns('^(cluster|device_uuid|gpu_instance_id|day|signal)$'),
         if(sample_count > 0, source_metric, '') as metric,
         coalesce(if(cardinality(dropped) > 0, list_sort([
             { 'fewer': -entry.value, 'reason': entry.key }
@@ -42,11 +38,7 @@ signal_metric as materialized (
 ),
 
 instance as (
-    select distinct
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        day
+    select distinct columns('^(cluster|device_uuid|gpu_instance_id|day)$')
     from facts.container_day
     where gpu_instance_id != ''
 ),
@@ -116,13 +108,7 @@ numbered as (
 of_device as (
     select
         'container_device' as subject,
-        allocated.cluster,
-        allocated.namespace,
-        allocated.pod,
-        allocated.pod_uid,
-        allocated.container,
-        allocated.device_uuid,
-        allocated.gpu_instance_id,
+        allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
         list_sort(list_distinct(list(numbered.number))) as sets
     from facts.container_day as allocated
     inner join numbered

@@ -79,14 +79,7 @@ reached as (
 )
 
 select
-    cluster,
-    scope,
-    gpu_model,
-    team,
-    namespace,
-    workload_kind,
-    workload,
-    signal,
+    columns('^(cluster|scope|gpu_model|team|namespace|workload_kind|workload|signal)$'),
     sum(milliseconds) / 3.6e6 as known_gpu_hours,
     sum(value * milliseconds) / 3.6e6 as weighted_gpu_hours,
     coalesce(sum(milliseconds) filter (where bin = 0), 0) / sum(milliseconds) as zero_ratio,
