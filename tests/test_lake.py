@@ -201,6 +201,13 @@ def test_facts_that_no_day_of_an_older_lake_has_are_empty_tables_whose_days_are_
     assert con.execute("select * from facts.expected_device where day >= date '2026-11-20'").fetchall() == []
 
 
+def test_lists_that_no_day_of_an_older_lake_has_are_empty_lists_of_numbers(tmp_path: Path) -> None:
+    with duckdb.connect() as con:
+        wanted = {"facts.value_day": ["bins", "bin_milliseconds"]}
+        views(con, open_lake(tmp_path, create=True), ["facts/value_day"], wanted=wanted)
+        assert con.execute("select unnest(bins), unnest(bin_milliseconds) from facts.value_day").fetchall() == []
+
+
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     write(tmp_path / "one", sample_rows(1000))
     write(tmp_path / "two", sample_rows(1000))

@@ -75,6 +75,8 @@ def _kind(column: str) -> str:
         return "timestamp"
     if column.startswith("is_"):
         return "boolean"
+    if column in ("bins", "bin_milliseconds"):
+        return "bigint[]"
     return "double" if _NUMBER.search(column) else "varchar"
 
 
