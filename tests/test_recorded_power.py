@@ -49,14 +49,14 @@ def test_each_holders_energy_is_the_oracles(rows: dict[str, Row], truth: power.L
     for owner, expected in truth.holders.items():
         row = rows[owner[1]]
         assert row["active_joules"] == pytest.approx(expected.active, rel=NOISE)
-        assert row["held_joules"] == pytest.approx(expected.held, rel=NOISE)
+        assert row["allocated_idle_joules"] == pytest.approx(expected.held, rel=NOISE)
         assert row["idle_joules"] == pytest.approx(expected.idle, rel=NOISE)
         assert row["active_joules_kepler"] == pytest.approx(expected.kepler, rel=NOISE)
         assert row["held_seconds"] == pytest.approx(expected.held_seconds)
 
 
 def test_the_device_closes(rows: dict[str, Row], device: Row, truth: power.Ledger) -> None:
-    attributed = sum(row["active_joules"] + row["held_joules"] for row in rows.values())
+    attributed = sum(row["active_joules"] + row["allocated_idle_joules"] for row in rows.values())
     parts = device["idle_joules"] + attributed + device["unattributed_joules"]
     assert device["attributed_joules"] == pytest.approx(attributed, rel=1e-8)
     assert parts == pytest.approx(device["energy_joules"], rel=1e-8)
@@ -80,7 +80,7 @@ def test_it_idles_at_what_it_drew_before_anybody_came(rows: dict[str, Row], trut
 
 def test_contexts_that_are_merely_held_are_held_energy(rows: dict[str, Row], truth: power.Ledger) -> None:
     assert truth.held_seconds == pytest.approx(97, abs=1)
-    held = sum(row["held_joules"] for row in rows.values())
+    held = sum(row["allocated_idle_joules"] for row in rows.values())
     assert held / truth.held_seconds == pytest.approx(43, abs=2)
 
 
@@ -99,7 +99,7 @@ def test_a_policy_charges_idle_to_holders_or_to_the_pool(
     pool = charged_by("pool", recorded / "lake", tmp_path / "pool")
     for row in holder:
         own = rows[row["pod"]]
-        assert own["charged_joules"] == pytest.approx(own["active_joules"] + own["held_joules"], rel=1e-8)
+        assert own["charged_joules"] == pytest.approx(own["active_joules"] + own["allocated_idle_joules"], rel=1e-8)
         assert row["charged_joules"] == pytest.approx(own["charged_joules"] + own["idle_joules"], rel=1e-8)
     # The pool is this one GPU: its idle energy, free time too, is all charged.
     charged = sum(row["charged_joules"] for row in pool)

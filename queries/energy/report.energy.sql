@@ -7,7 +7,7 @@
 -- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.workload
 -- params: timezone
 -- source: facts.energy_hour, facts.reserved_power_hour
--- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, held_joules,
+-- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules,
 --          idle_joules, unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   energy_joules        J in all: active, held, idle and unattributed
 --   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free; unknown counts as 0
@@ -87,7 +87,9 @@ select
     summed.energy_joules,
     summed.energy_joules / 3.6e6 as energy_kwh,
     coalesce(summed.energy_method, 'none') as energy_method,
-    summed.* similar to '^(corrected_joules|energy_accuracy_ratio|active_joules|held_joules|idle_joules|unattributed_joules|never_active_joules)$',
+    summed.* similar to '^(corrected_joules|energy_accuracy_ratio|active_joules)$',
+    summed.held_joules as allocated_idle_joules,
+    summed.* similar to '^(idle_joules|unattributed_joules|never_active_joules)$',
     if(listed.is_looked_at, summed.seen_reserved_joules, null) as reserved_joules,
     summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,

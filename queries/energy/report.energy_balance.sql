@@ -8,7 +8,7 @@
 -- reads:  facts.device_day, facts.energy_hour, facts.power_day, period.device_power, period.sensor_accuracy, period.workload
 -- params: timezone
 -- source: facts.energy_hour, facts.power_day; label of the namespace that owners.team_label names
--- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, held_joules, idle_joules,
+-- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules, idle_joules,
 --          unattributed_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
 --   dimension             cluster, day, node_name, gpu_model, team, namespace or workload: what the row is for
 --   value                 which of them; workloads as namespace/kind/name
@@ -197,7 +197,7 @@ select
     if(uncounted_count = 0, corrected_joules, null) as corrected_joules,
     if(range_reason is null, (rated_joules + range_joules) / energy_joules, null) as energy_accuracy_ratio,
     active_joules,
-    held_joules,
+    held_joules as allocated_idle_joules,
     idle_joules,
     unattributed_joules,
     never_active_joules,

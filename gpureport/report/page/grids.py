@@ -81,7 +81,7 @@ def grids(tables: Tables, queries: Mapping[str, Query], hours: float) -> list[Gr
 
 
 def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
-    sql = OWN[name](tables)
+    sql = OWN[name]
     if not tables.can(sql):
         return None
     params = {"hours": hours} if "$hours" in sql else {}

@@ -2,194 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
 
-from gpureport.report.page.tables import Tables, opened_tables
+from gpureport.report.page.tables import opened_tables
 
-
-def _findings(_: Tables) -> str:
-    return """
-        select finding.*, gpu_index, at_stake_cost as cost
-        from page.finding as finding
-        left join (
-            select cluster, device_uuid, gpu_instance_id, any_value(gpu_index) as gpu_index from report.device group by all
-        ) using (cluster, device_uuid, gpu_instance_id)
-        order by number
-    """
-
-
-def _teams(_: Tables) -> str:
-    return """
-        select team, sum(gpu_hours) filter (where bucket != 'reserved_idle') / $hours as gpus,
-            sum(gpu_hours) filter (where bucket != 'reserved_idle') as allocated_gpu_hours,
-            sum(gpu_hours) filter (where bucket = 'effective') as effective_gpu_hours,
-            sum(gpu_hours) filter (where bucket = 'underutilized') as underutilized_gpu_hours,
-            sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_gpu_hours, sum(cost) as cost
-        from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
-    """
-
-
-def _workloads(tables: Tables) -> str:
-    idle = _first(tables, "report.container_power", "allocated_idle_joules", "held_joules")
-    return f"""
-        with hours as (
-            select
-                cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pod_count,
-                string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-                coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as allocated_gpu_hours,
-                coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
-                coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), 0) as underutilized_gpu_hours,
-                coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
-                sum(cost) as cost,
-                sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_cost
-            from page.use where namespace != '' group by all
-        ),
-        figures as (
-            select
-                cluster, namespace, workload, kind,
-                sum(sm_active_avg * sm_active_seen_seconds) / sum(sm_active_seen_seconds) filter (where sm_active_avg is not null)
-                    as sm_active_avg,
-                sum(gpu_usage_avg * gpu_usage_seen_seconds) / sum(gpu_usage_seen_seconds) filter (where gpu_usage_avg is not null)
-                    as gpu_usage_avg,
-                max(memory_used_ratio_max) as memory_used_ratio_max
-            from report.container inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
-        ),
-        energy as (
-            select cluster, namespace, workload, kind,
-                sum(active_joules + {idle} + coalesce(idle_joules, 0)) / 3.6e6 as energy_kwh
-            from report.container_power inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
-        ),
-        found as (
-            select cluster, namespace, workload, workload_kind as kind, count(*) as finding_count,
-                arg_min(title, number) as finding
-            from page.finding where workload != '' group by all
-        )
-        select hours.*, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind), energy_kwh,
-            finding_count, coalesce(finding, '') as finding
-        from hours
-        left join figures using (cluster, namespace, workload, kind)
-        left join energy using (cluster, namespace, workload, kind)
-        left join found using (cluster, namespace, workload, kind)
-        order by idle_gpu_hours + 0.5 * underutilized_gpu_hours desc, allocated_gpu_hours desc, namespace, workload
-    """
-
-
-def _containers(tables: Tables) -> str:
-    idle = _first(tables, "report.container_power", "allocated_idle_joules", "held_joules")
-    bound = "(select cluster, namespace, pod, pod_uid, container, string_agg(distinct bound_by, ', ') as bound_by"
-    return f"""
-        with hours as (
-            select cluster, namespace, pod, pod_uid,
-                sum(gpu_hours) filter (where bucket != 'reserved_idle') as allocated_gpu_hours,
-                sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_gpu_hours,
-                sum(gpu_hours) filter (where bucket = 'effective') as effective_gpu_hours,
-                sum(cost) as cost
-            from page.use where namespace != '' group by all
-        ),
-        weight as (
-            select cluster, namespace, pod, pod_uid, sum(device_seconds) as device_seconds from report.container group by all
-        ),
-        energy as (
-            select cluster, namespace, pod, pod_uid, container,
-                sum(active_joules + {idle} + coalesce(idle_joules, 0)) / 3.6e6 as energy_kwh
-            from report.container_power group by all
-        ),
-        found as (
-            select cluster, namespace, pod, pod_uid, arg_min(title, number) as finding
-            from page.finding where pod != '' group by all
-        )
-        select container.*, page.pod.team, page.pod.workload, page.pod.kind,
-            hours.allocated_gpu_hours * container.device_seconds / weight.device_seconds as allocated_gpu_hours,
-            coalesce(hours.idle_gpu_hours, 0) * container.device_seconds / weight.device_seconds as idle_gpu_hours,
-            coalesce(hours.effective_gpu_hours, 0) * container.device_seconds / weight.device_seconds as effective_gpu_hours,
-            hours.cost * container.device_seconds / weight.device_seconds as cost,
-            energy_kwh, bound_by, finding
-        from report.container as container
-        left join page.pod using (cluster, namespace, pod, pod_uid)
-        left join hours using (cluster, namespace, pod, pod_uid)
-        left join weight using (cluster, namespace, pod, pod_uid)
-        left join energy using (cluster, namespace, pod, pod_uid, container)
-        left join found using (cluster, namespace, pod, pod_uid)
-        left join {bound} from report.boundness group by all) using (cluster, namespace, pod, pod_uid, container)
-        order by hours.allocated_gpu_hours desc nulls last, container.device_seconds desc nulls last, namespace, pod, container
-    """
-
-
-def _devices(_: Tables) -> str:
-    return """
-        with hours as (
-            select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) as capacity,
-                coalesce(sum(gpu_hours) filter (where namespace != '' and bucket != 'reserved_idle'), 0) as allocated,
-                coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
-                string_agg(distinct nullif(namespace, ''), ', ') as namespaces
-            from report.gpu_hour_ledger group by all
-        ),
-        whole as (
-            select cluster, device_uuid, sum(allocated) / nullif(sum(capacity), 0) as allocated_ratio,
-                count(*) > 1 as has_instances from hours group by all
-        ),
-        found as (
-            select cluster, device_uuid, gpu_instance_id, min(gravity) as gravity, arg_min(title, number) as finding
-            from page.finding where device_uuid != '' group by all
-        )
-        select device.*, namespaces,
-            if(device.gpu_instance_id = '', whole.allocated_ratio, allocated / nullif(capacity, 0)) as allocated_ratio,
-            if(device.gpu_instance_id = '' and has_instances, null, idle_gpu_hours) as idle_gpu_hours,
-            energy_joules / 3.6e6 as energy_kwh, finding
-        from report.device as device
-        left join hours using (cluster, device_uuid, gpu_instance_id)
-        left join whole using (cluster, device_uuid)
-        left join found using (cluster, device_uuid, gpu_instance_id)
-        order by gravity nulls last, xid_error_count desc nulls last, any_throttle_ratio desc nulls last, cluster, node_name,
-            gpu_index, gpu_instance_id
-    """
-
-
-def _first(tables: Tables, table: str, *columns: str) -> str:
-    """The first of the columns that the table has."""
-    return next((column for column in columns if column in tables.columns.get(table, ())), columns[-1])
-
-
-def _distributions(_: Tables) -> str:
-    values = ("avg", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
-    return f"""
+_FINDINGS = """
+    select finding.*, gpu_index, at_stake_cost as cost
+    from page.finding as finding
+    left join (
+        select cluster, device_uuid, gpu_instance_id, any_value(gpu_index) as gpu_index from report.device group by all
+    ) using (cluster, device_uuid, gpu_instance_id)
+    order by number
+"""
+_TEAMS = """
+    select team, sum(gpu_hours) filter (where bucket != 'reserved_idle') / $hours as gpus,
+        sum(gpu_hours) filter (where bucket != 'reserved_idle') as allocated_gpu_hours,
+        sum(gpu_hours) filter (where bucket = 'effective') as effective_gpu_hours,
+        sum(gpu_hours) filter (where bucket = 'underutilized') as underutilized_gpu_hours,
+        sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_gpu_hours, sum(cost) as cost
+    from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
+"""
+_WORKLOADS = """
+    with hours as (
         select
-            signal_words.words as signal, scope, team,
-            case scope
-                when 'cluster' then cluster when 'model' then gpu_model when 'team' then team else namespace || '/' || workload
-            end as name,
-            known_gpu_hours, if(factor = 100, weighted_gpu_hours, null) as weighted_gpu_hours, zero_ratio,
-            {", ".join(f"value_units_{each} * signal_words.factor as value_{each}" for each in values)}
-        from report.distribution inner join (
-            values (1, 'gpu_util_ratio', 'GPU utilization, %', 100), (2, 'sm_active_ratio', 'SM activity, %', 100),
-                (3, 'tensor_active_ratio', 'Tensor activity, %', 100), (4, 'dram_active_ratio', 'DRAM activity, %', 100),
-                (5, 'memory_used_ratio', 'Memory used, %', 100), (6, 'power_watts', 'Power, W', 1),
-                (7, 'gpu_temp_celsius', 'Temperature, °C', 1)
-        ) as signal_words (number, signal, words, factor) using (signal)
-        qualify row_number() over (partition by scope, signal order by known_gpu_hours desc, name) <= 100
-        order by list_position(['cluster', 'model', 'team', 'workload'], scope), signal_words.number, known_gpu_hours desc, name
-    """
-
-
-OWN: Mapping[str, Callable[[Tables], str]] = {
-    "findings": _findings,
-    "workload": _workloads,
-    "containers": _containers,
-    "devices": _devices,
-    "distributions": _distributions,
+            cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pod_count,
+            string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+            coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as allocated_gpu_hours,
+            coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
+            coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), 0) as underutilized_gpu_hours,
+            coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
+            sum(cost) as cost,
+            sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_cost
+        from page.use where namespace != '' group by all
+    ),
+    figures as (
+        select
+            cluster, namespace, workload, kind,
+            sum(sm_active_avg * sm_active_seen_seconds) / sum(sm_active_seen_seconds) filter (where sm_active_avg is not null)
+                as sm_active_avg,
+            sum(gpu_usage_avg * gpu_usage_seen_seconds) / sum(gpu_usage_seen_seconds) filter (where gpu_usage_avg is not null)
+                as gpu_usage_avg,
+            max(memory_used_ratio_max) as memory_used_ratio_max
+        from report.container inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
+    ),
+    energy as (
+        select cluster, namespace, workload, kind,
+            sum(active_joules + allocated_idle_joules + coalesce(idle_joules, 0)) / 3.6e6 as energy_kwh
+        from report.container_power inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
+    ),
+    found as (
+        select cluster, namespace, workload, workload_kind as kind, count(*) as finding_count,
+            arg_min(title, number) as finding
+        from page.finding where workload != '' group by all
+    )
+    select hours.*, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind), energy_kwh,
+        finding_count, coalesce(finding, '') as finding
+    from hours
+    left join figures using (cluster, namespace, workload, kind)
+    left join energy using (cluster, namespace, workload, kind)
+    left join found using (cluster, namespace, workload, kind)
+    order by idle_gpu_hours + 0.5 * underutilized_gpu_hours desc, allocated_gpu_hours desc, namespace, workload
+"""
+_BOUND = "(select cluster, namespace, pod, pod_uid, container, string_agg(distinct bound_by, ', ') as bound_by"
+_CONTAINERS = f"""
+    with hours as (
+        select cluster, namespace, pod, pod_uid,
+            sum(gpu_hours) filter (where bucket != 'reserved_idle') as allocated_gpu_hours,
+            sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_gpu_hours,
+            sum(gpu_hours) filter (where bucket = 'effective') as effective_gpu_hours,
+            sum(cost) as cost
+        from page.use where namespace != '' group by all
+    ),
+    weight as (
+        select cluster, namespace, pod, pod_uid, sum(device_seconds) as device_seconds from report.container group by all
+    ),
+    energy as (
+        select cluster, namespace, pod, pod_uid, container,
+            sum(active_joules + allocated_idle_joules + coalesce(idle_joules, 0)) / 3.6e6 as energy_kwh
+        from report.container_power group by all
+    ),
+    found as (
+        select cluster, namespace, pod, pod_uid, arg_min(title, number) as finding
+        from page.finding where pod != '' group by all
+    )
+    select container.*, page.pod.team, page.pod.workload, page.pod.kind,
+        hours.allocated_gpu_hours * container.device_seconds / weight.device_seconds as allocated_gpu_hours,
+        coalesce(hours.idle_gpu_hours, 0) * container.device_seconds / weight.device_seconds as idle_gpu_hours,
+        coalesce(hours.effective_gpu_hours, 0) * container.device_seconds / weight.device_seconds as effective_gpu_hours,
+        hours.cost * container.device_seconds / weight.device_seconds as cost,
+        energy_kwh, bound_by, finding
+    from report.container as container
+    left join page.pod using (cluster, namespace, pod, pod_uid)
+    left join hours using (cluster, namespace, pod, pod_uid)
+    left join weight using (cluster, namespace, pod, pod_uid)
+    left join energy using (cluster, namespace, pod, pod_uid, container)
+    left join found using (cluster, namespace, pod, pod_uid)
+    left join {_BOUND} from report.boundness group by all) using (cluster, namespace, pod, pod_uid, container)
+    order by hours.allocated_gpu_hours desc nulls last, container.device_seconds desc nulls last, namespace, pod, container
+"""
+_DEVICES = """
+    with hours as (
+        select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) as capacity,
+            coalesce(sum(gpu_hours) filter (where namespace != '' and bucket != 'reserved_idle'), 0) as allocated,
+            coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
+            string_agg(distinct nullif(namespace, ''), ', ') as namespaces
+        from report.gpu_hour_ledger group by all
+    ),
+    whole as (
+        select cluster, device_uuid, sum(allocated) / nullif(sum(capacity), 0) as allocated_ratio,
+            count(*) > 1 as has_instances from hours group by all
+    ),
+    found as (
+        select cluster, device_uuid, gpu_instance_id, min(gravity) as gravity, arg_min(title, number) as finding
+        from page.finding where device_uuid != '' group by all
+    )
+    select device.*, namespaces,
+        if(device.gpu_instance_id = '', whole.allocated_ratio, allocated / nullif(capacity, 0)) as allocated_ratio,
+        if(device.gpu_instance_id = '' and has_instances, null, idle_gpu_hours) as idle_gpu_hours,
+        energy_joules / 3.6e6 as energy_kwh, finding
+    from report.device as device
+    left join hours using (cluster, device_uuid, gpu_instance_id)
+    left join whole using (cluster, device_uuid)
+    left join found using (cluster, device_uuid, gpu_instance_id)
+    order by gravity nulls last, xid_error_count desc nulls last, any_throttle_ratio desc nulls last, cluster, node_name,
+        gpu_index, gpu_instance_id
+"""
+_VALUES = ("avg", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
+_DISTRIBUTIONS = f"""
+    select
+        signal_words.words as signal, scope, team,
+        case scope
+            when 'cluster' then cluster when 'model' then gpu_model when 'team' then team else namespace || '/' || workload
+        end as name,
+        known_gpu_hours, if(factor = 100, weighted_gpu_hours, null) as weighted_gpu_hours, zero_ratio,
+        {", ".join(f"value_units_{each} * signal_words.factor as value_{each}" for each in _VALUES)}
+    from report.distribution inner join (
+        values (1, 'gpu_util_ratio', 'GPU utilization, %', 100), (2, 'sm_active_ratio', 'SM activity, %', 100),
+            (3, 'tensor_active_ratio', 'Tensor activity, %', 100), (4, 'dram_active_ratio', 'DRAM activity, %', 100),
+            (5, 'memory_used_ratio', 'Memory used, %', 100), (6, 'power_watts', 'Power, W', 1),
+            (7, 'gpu_temp_celsius', 'Temperature, °C', 1)
+    ) as signal_words (number, signal, words, factor) using (signal)
+    qualify row_number() over (partition by scope, signal order by known_gpu_hours desc, name) <= 100
+    order by list_position(['cluster', 'model', 'team', 'workload'], scope), signal_words.number, known_gpu_hours desc, name
+"""
+OWN: Mapping[str, str] = {
+    "findings": _FINDINGS,
+    "workload": _WORKLOADS,
+    "containers": _CONTAINERS,
+    "devices": _DEVICES,
+    "distributions": _DISTRIBUTIONS,
 }
-"""The statement behind each, in the words of the lake at hand."""
+"""The statement behind each."""
 
-TOP: Mapping[str, tuple[Callable[[Tables], str], tuple[str, ...]]] = {
+TOP: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "teams": (
-        _teams,
+        _TEAMS,
         ("team", "gpus", "allocated_gpu_hours", "effective_gpu_hours", "underutilized_gpu_hours", "idle_gpu_hours", "cost"),
     ),
     "workloads": (
-        _workloads,
+        _WORKLOADS,
         (
             "workload",
             "team",
@@ -202,7 +176,7 @@ TOP: Mapping[str, tuple[Callable[[Tables], str], tuple[str, ...]]] = {
         ),
     ),
     "gpus": (
-        _devices,
+        _DEVICES,
         ("node_name", "gpu_index", "gpu_model", "allocated_ratio", "sm_active_avg", "xid_error_count", "finding", "device_uuid"),
     ),
 }
@@ -215,7 +189,7 @@ def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> 
     """Names and rows of one of ``TOP``, from a database with its tables."""
     with opened_tables(con, {}) as tables:
         sql, columns = TOP[what]
-        rows = tables.rows(f"select * from ({sql(tables)}) limit {count:d}", **({"hours": hours} if what != "gpus" else {}))
+        rows = tables.rows(f"select * from ({sql}) limit {count:d}", **({"hours": hours} if what != "gpus" else {}))
     return columns, [[_short(row[name]) for name in columns] for row in rows]
 
 
