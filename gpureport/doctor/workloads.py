@@ -47,16 +47,16 @@ class Habits:
         return any(each.labels.get(label) for each in self.identities)
 
 
-def habits(labels: Sequence[Labels], catalog: Catalog) -> Habits:
-    """Read the label sets; those that name no device are left out."""
-    reading = told_by(labels)
+def habits(labels: Sequence[Labels], catalog: Catalog, pods: Sequence[Labels] = ()) -> Habits:
+    """Read the label sets, beside what is known of pods; those that name no device are left out."""
+    reading = told_by([*labels, *pods])
     read = (identify(each, catalog, reading) for each in labels)
     return Habits(tuple(each for each in read if each is not None))
 
 
 def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
     """Rows about who holds a device; none where no device series was seen."""
-    seen = habits(evidence.labels, catalog)
+    seen = habits(evidence.labels, catalog, evidence.pods)
     if not seen.identities:
         return []
     refuted = _refuted(seen, evidence.pods)

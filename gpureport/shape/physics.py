@@ -111,7 +111,10 @@ def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
         is_up = (up >= 0) & (up <= most) & (before > coarser * most)
         is_down = (down >= 0) & (down <= most) & (after > coarser * most)
         power_of_ten[1:] += np.log10(coarser) * np.cumsum(is_up.astype(np.int64) - is_down)
-    scaled: Values = points.values * 10 ** (power_of_ten - power_of_ten.min(initial=0.0))
+    power_of_ten -= power_of_ten.min(initial=0.0)
+    if power_of_ten.max(initial=0.0) > np.log10(_COARSER[-1]):  # no unit is so much coarser: not units, but garbage
+        return points.values
+    scaled: Values = points.values * 10**power_of_ten
 
     def impossible(values: Values) -> int:
         growth = np.diff(values)

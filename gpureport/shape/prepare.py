@@ -167,7 +167,7 @@ def _bounds(meaning: Meaning, factor: float) -> tuple[float, float]:
     """The same without a look at blanks; a counter's values are judged by their growth, once it is a device's."""
     signal = SIGNAL_BY_NAME.get(meaning.signal)  # a divisor is none
     if signal is None or meaning.kind == "counter":
-        return 0.0, math.inf
+        return 0.0, 2.0**64  # no counter is wider
     return signal.lowest / factor, signal.highest / factor
 
 
@@ -196,7 +196,7 @@ def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArr
         found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
     if meaning.vendor == "amd":
         found["not_applicable"] = np.isin(values, _NOT_APPLICABLE)
-    if meaning.signal in SIGNAL_BY_NAME:
+    if meaning.signal in SIGNAL_BY_NAME or meaning.kind == "counter":
         found["out_of_range"] = _out_of_range(values, meaning, factor)
     if math.isnan(factor):
         found["ambiguous_unit"] = np.ones(values.size, np.bool_)

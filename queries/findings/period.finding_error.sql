@@ -11,11 +11,12 @@ with class as (
         entry.code::integer as xid_code,
         entry.class,
         entry.severity,
+        entry.severity = 'info' and entry.immediate_action = '' as is_only_told,
         entry.name,
         entry.meaning
     from (
         select unnest(from_json(
-            $xid_classes::json, '[{"code": "VARCHAR", "class": "VARCHAR", "severity": "VARCHAR", "name": "VARCHAR", "meaning": "VARCHAR"}]'
+            $xid_classes::json, '[{"code": "VARCHAR", "class": "VARCHAR", "severity": "VARCHAR", "immediate_action": "VARCHAR", "name": "VARCHAR", "meaning": "VARCHAR"}]'
         )) as entry
     ) as listed
 ),
@@ -83,7 +84,7 @@ device as (
 select
     case
         when class.class = 'application' then 'GR402'
-        when class.class is null or class.class = 'driver' then 'GR403'
+        when class.class is null or class.class = 'driver' or class.is_only_told then 'GR403'
         else 'GR401'
     end as code,
     summed.xid_code::varchar as detail,

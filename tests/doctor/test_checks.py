@@ -264,6 +264,13 @@ def test_pods_that_cannot_hold_a_device_are_told_with_the_evidence() -> None:
     assert found["pod_labels"] == "pods named on the devices that were looked at: 2"
 
 
+def test_a_pod_that_requests_a_gpu_is_a_holder_though_it_is_named_like_the_job() -> None:
+    pod = {"pod": "train-x7k2p", "namespace": "ml", "container": "c"}
+    asks = {"__name__": "kube_pod_container_resource_requests", "resource": "nvidia_com_gpu", **pod}
+    evidence = Evidence("x", labels=({**DEVICE, **pod, "job": "train"},), pods=(asks,))
+    assert {each.code: each.status for each in workload_findings(evidence, CATALOG)}["pod_labels"] == "ok"
+
+
 def test_honor_labels_is_not_advised_where_it_is_on() -> None:
     """The workload is in pod; a GPU without one has the exporter's pod there, and hours ago it was in exported_pod."""
     held = {"pod": "train-0", "namespace": "ml", "container": "main"}

@@ -1,0 +1,133 @@
+"""Whatever exporters print, no figure of a report is impossible: ratios above 1, less than nothing, more than a board can."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import duckdb
+import pytest
+from golden_case import NOON, gpureport
+from traps.notation import openmetrics
+
+HOURS, DEVICES = 2, 12
+GAUGES = {
+    "DCGM_FI_DEV_POWER_USAGE": 300.0,
+    "DCGM_FI_DEV_ENFORCED_POWER_LIMIT": 700.0,
+    "DCGM_FI_DEV_GPU_UTIL": 80.0,
+    "DCGM_FI_DEV_FB_USED": 40e3,
+    "DCGM_FI_DEV_FB_FREE": 40e3,
+    "DCGM_FI_DEV_FB_TOTAL": 81_920.0,
+    "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.7,
+    "DCGM_FI_PROF_SM_ACTIVE": 0.6,
+    "DCGM_FI_PROF_DRAM_ACTIVE": 0.3,
+    "DCGM_FI_PROF_PCIE_TX_BYTES": 1e9,
+    "DCGM_FI_PROF_NVLINK_TX_BYTES": 1e9,
+    "DCGM_FI_DEV_GPU_TEMP": 60.0,
+    "DCGM_FI_DEV_XID_ERRORS": 0.0,
+    "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS": 4.0,
+    "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL": 0.0,
+    "DCGM_FI_DEV_ROW_REMAP_FAILURE": 0.0,
+    "DCGM_EXP_XID_ERRORS_TOTAL": 5.0,
+}
+COUNTERS = {  # growth per second
+    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 300_000.0,
+    "DCGM_FI_DEV_POWER_VIOLATION": 1e8,
+    "DCGM_FI_DEV_THERMAL_VIOLATION": 1e7,
+    "DCGM_FI_DEV_PCIE_REPLAY_COUNTER": 0.001,
+}
+LIMITS = {"NVIDIA H100 80GB HBM3": 1400.0, "NVIDIA A30": 1400.0, "Tesla T4": 1400.0, "": 2000.0}
+"""The highest limit that is believed for the model, or else the one that is exported doubled, in W."""
+GARBAGE = (
+    *(math.nan, math.inf, -math.inf, -1.0, -1e9, 0.0, 0.5, 255.0, 65_535.0, 1e6, 1e300, 1e-300),
+    *(2_147_483_632.0, 2_147_483_647.0, 4_294_967_295.0, 140_737_488_355_328.0, 9_223_372_036_854_775_792.0, 2.0**64),
+)
+Samples = list[tuple[float, float]]
+
+
+def spoiled(random: Random, samples: Samples) -> Samples:
+    for _ in range(random.choice([0, 1, 1, 2, 4])):
+        at, bad, last = random.randrange(len(samples)), random.choice(GARBAGE), len(samples)
+        factor = random.choice([1e3, 1e-3, 1e6, 1e-6, 100, 0.01, 2, 0.5])
+        step = random.choice([1, -1]) * random.choice([1, 5e3, 1e6, 1e9, 1e12])
+        samples = random.choice(
+            [
+                [(when, bad if number == at else value) for number, (when, value) in enumerate(samples)],
+                [(when, bad if at <= number < at + 12 else value) for number, (when, value) in enumerate(samples)],
+                [(when, value - samples[at][1] if number >= at else value) for number, (when, value) in enumerate(samples)],
+                [(when, value + step if number >= at else value) for number, (when, value) in enumerate(samples)],
+                [(when, value * factor if number >= at else value) for number, (when, value) in enumerate(samples)],
+                [(when, samples[at][1] if number >= at else value) for number, (when, value) in enumerate(samples)],
+                [
+                    (when + (random.choice([-400, -61, 90]) if number >= at else 0), value)
+                    for number, (when, value) in enumerate(samples)
+                ],
+                [(when, bad if number % 2 else value) for number, (when, value) in enumerate(samples)],
+                [(when, value % 2**32) for when, value in samples],
+                [*samples[:at], (samples[at][0], bad), *samples[at:]],
+                [*samples[:at], *samples[min(at + 20, last - 1) :]],
+                [(when, -value) for when, value in samples],
+                [(when, bad) for when, _ in samples],
+            ]
+        )
+    return samples
+
+
+def printed(random: Random) -> Iterator[str]:
+    for device in range(DEVICES):
+        step, model = random.choice([15, 30, 60, 300]), random.choice(list(LIMITS))
+        parts = random.choice(["", "", "", ',GPU_I_ID="1",GPU_I_PROFILE="3g.40gb" ,GPU_I_ID="2",GPU_I_PROFILE="3g.40gb"'])
+        pods = random.choice([[""], ["p"], ["p", "q"], ["p", "q", ""]])
+        for metric, target, part, pod in product({**GAUGES, **COUNTERS}, random.choice(["a", "ab"]), parts.split(" "), pods):
+            if random.random() < 0.25:
+                continue
+            times = [NOON + random.random() + number * step for number in range(HOURS * 3600 // step)]
+            base = random.choice([0.0, 1e6, 1e12])
+            grows = COUNTERS.get(metric)
+            values = [GAUGES[metric] if grows is None else base + grows * (when - NOON) for when in times]
+            labels = f'UUID="GPU-{device}",Hostname="n{device // 4}",job="dcgm",instance="{target}{device // 4}:9400"{part}'
+            labels += f',modelName="{model}"'
+            labels += f',namespace="ns",pod="{pod}{device}",container="c"' if pod else ""
+            labels += ',xid="79"' if metric == "DCGM_EXP_XID_ERRORS_TOTAL" else ""
+            for when, value in spoiled(random, list(zip(times, values, strict=True))):
+                yield f"{metric}{{{labels}}} {str(value).replace('inf', 'Inf').replace('nan', 'NaN')} {when:.3f}"
+
+
+UNBOUNDED = ("counter_integral_ratio", "error_ratio", "naive")
+MAY_BE_NEGATIVE = ("difference", "closing_error", "temp", "change")
+
+
+def impossible(con: duckdb.DuckDBPyConnection, table: str, column: str) -> bool:
+    tests = ["isnan(x)", "isinf(x)"]
+    if table != "report.gpu_hour_bridge" and not any(word in column for word in MAY_BE_NEGATIVE):
+        tests.append("x < -1e-6")
+    if column.endswith(("_ratio", "_ratio_avg", "_ratio_max")) and not any(word in column for word in UNBOUNDED):
+        tests.append("x > 1 + 1e-9")
+    if "_watts" in column and "sm_active_watts" not in column and table in ("report.device", "report.container_power"):
+        tests.append("x > 3000")
+    found = con.execute(f'select count(*) from (select "{column}" as x from {table}) where {" or ".join(tests)}').fetchone()
+    return found is not None and found[0] > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5, 24])
+def test_no_figure_is_impossible(seed: int, tmp_path: Path) -> None:
+    (tmp_path / "metrics.txt").write_text(openmetrics(printed(Random(seed))))
+    gpureport("import", tmp_path / "metrics.txt", "--cluster", "c", "--lake", tmp_path / "lake")
+    gpureport("compute", "--date", "2026-11-20", "--lake", tmp_path / "lake")
+    window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
+    gpureport("report", *window, "--facts", "--lake", tmp_path / "lake", "--out", tmp_path / "out")
+    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+        columns = con.execute("""
+            select table_schema || '.' || table_name, column_name from information_schema.columns
+            where data_type = 'DOUBLE' and table_schema in ('report', 'facts')
+        """).fetchall()
+        assert [each for each in columns if impossible(con, *each)] == []
+        energy = con.execute("select gpu_model, energy_joules from report.device where energy_joules is not null").fetchall()
+        assert [each for each in energy if each[1] > 1.5 * LIMITS[each[0]] * HOURS * 3600] == []
+        hours = con.execute("select sum(gpu_hours) from report.gpu_hour_ledger group by device_uuid").fetchall()
+        assert max(each[0] for each in hours) <= HOURS + 1e-6
+        events = con.execute("select sum(event_count) from facts.xid_event").fetchone()
+        assert events is None or (events[0] or 0) <= 100 * HOURS * 3600 * DEVICES
