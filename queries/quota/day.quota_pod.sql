@@ -1,6 +1,7 @@
 -- Pods that request extended resources over their whole life: created, bound, running, ended, and the queue they name.
 --
--- Looks at the pods and kube-state-metrics' series are put together by uid; each instant is from whichever knows it. KAI's pods
+-- Looks at the pods and kube-state-metrics' series are put together by uid; each time is from whichever knows it, and at the latest the first
+-- snapshot that shows it. KAI's pods
 -- that only hold a GPU for fractions of it are left out, and a fraction that is requested by annotation is gpu-fraction here.
 -- Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by its word a pod requests the sum of its
 -- containers, or its largest init container if more.
@@ -22,8 +23,8 @@ with listed as (
         pod_uid,
         max(namespace) as namespace,
         max(pod) as pod,
-        min(created_at)::timestamp as created_at,
-        min(scheduled_at)::timestamp as bound_at,
+        least(min(created_at), min(pod.observed_at))::timestamp as created_at,
+        least(min(scheduled_at), min(pod.observed_at) filter (where scheduled_at is not null))::timestamp as bound_at,
         min(coalesce(running_at, if(phase = 'Running', started_at, null)))::timestamp as running_at,
         max(finished_at)::timestamp as finished_at,
         max(if(phase in ('Succeeded', 'Failed'), pod.observed_at, null))::timestamp as over_at,

@@ -57,7 +57,7 @@ group_seen as (
         object.* similar to '^(cluster|namespace|name|uid)$',
         max(object.spec ->> '$.queue') as queue,
         any_value((object.spec -> '$.minResources')::map (varchar, varchar)) as amounts,
-        min(object.created_at)::timestamp as created_at,
+        least(min(object.created_at)::timestamp, min(snapshot.observed_at)) as created_at,
         min(snapshot.observed_at) filter (where coalesce(object.status ->> '$.phase', 'Pending') not in ('Pending', 'Inqueue')) as over_at,
         arg_max_null(snapshot.next_at, snapshot.observed_at) as gone_at
     from lake.quota as object
@@ -97,7 +97,7 @@ claim_seen as (
         claim.namespace,
         claim.claim_uid,
         any_value(claim.requests) as requests,
-        coalesce(min(claim.created_at)::timestamp, min(snapshot.observed_at)) as created_at,
+        least(min(claim.created_at)::timestamp, min(snapshot.observed_at)) as created_at,
         coalesce(min(claim.allocated_at)::timestamp, min(snapshot.observed_at) filter (where claim.is_allocated)) as allocated_at,
         arg_max_null(snapshot.next_at, snapshot.observed_at) as gone_at
     from lake.claim as claim

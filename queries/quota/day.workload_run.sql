@@ -1,7 +1,7 @@
 -- Attempts of Kueue's Workloads to run: waiting, holding quota, and how it ended; one row from each queueing to the next.
 --
 -- Conditions carry their own times, so what happened between snapshots is known too, as long as the workload was listed after it.
--- A workload whose quota is taken queues again at that instant. A deactivated one waits for nothing.
+-- What a snapshot shows was there by then, whatever its clock says. A workload whose quota is taken queues again at that instant. A deactivated one waits for nothing.
 --
 -- grain:  cluster, workload_uid, attempt
 -- reads:  day.state_snapshot, lake.quota, lake.workload
@@ -46,7 +46,7 @@ life as (
         arg_max(local_queue, snapshot_at) as local_queue,
         arg_max(priority, snapshot_at) as priority,
         arg_max(priority_class, snapshot_at) as priority_class,
-        coalesce(min(created_at)::timestamp, min(snapshot_at)) as created_at,
+        least(min(created_at)::timestamp, min(snapshot_at)) as created_at,
         max(finished_at)::timestamp as finished_at,
         min(snapshot_at) filter (where not is_active) as inactive_at,
         arg_max_null(next_at, snapshot_at) as gone_at
@@ -71,27 +71,27 @@ reservation as (
     select
         cluster,
         workload_uid,
-        reserved_at::timestamp as reserved_at,
+        least(seen.reserved_at::timestamp, min(snapshot_at)) as reserved_at,
         min(admitted_at)::timestamp as admitted_at,
         max(cluster_queue) as cluster_queue,
         arg_max(requests, snapshot_at) as requests
     from seen
-    where reserved_at is not null
-    group by all
+    where seen.reserved_at is not null
+    group by cluster, workload_uid, seen.reserved_at
 ),
 
 loss as (
     select
         cluster,
         workload_uid,
-        coalesce(evicted_at, released_at)::timestamp as evicted_at,
-        max(greatest(evicted_at, released_at))::timestamp as lost_at,
+        least(coalesce(seen.evicted_at, released_at)::timestamp, min(snapshot_at)) as evicted_at,
+        least(max(greatest(seen.evicted_at, released_at)), max(snapshot_at))::timestamp as lost_at,
         max(eviction_reason) as eviction_reason,
         max(preemption_reason) as preemption_reason,
         max(preemptor_uid) as preemptor_uid
     from seen
-    where reserved_at is null or evicted_at is not null
-    group by all
+    where reserved_at is null or seen.evicted_at is not null
+    group by cluster, workload_uid, coalesce(seen.evicted_at, released_at)
 ),
 
 allocated as (

@@ -188,3 +188,13 @@ def test_what_if_replays_whole_workloads_by_the_queues_policy(tmp_path, capsys):
         ("team", "delivered_gpu_hours"): (8, 8, 10),
         ("team", "replay_error_gpu_hours"): (None, 0, None),
     }
+
+
+def test_what_a_snapshot_shows_was_there_by_then_whatever_its_clock_says(tmp_path):
+    """Seen waiting from 12:15 and with quota from 12:30, by its clock in the evening: 2 x 45 min demanded, 2 x 30 delivered."""
+    waits, runs = workload("late", "team", 2, FROM + 500), workload("late", "team", 2, FROM + 500, FROM + 600, flavors=H100)
+
+    def listed(minute):
+        return cluster(JOBS, [*HELD, *([] if minute < FROM + 15 else [waits] if minute < FROM + 30 else [runs])])
+
+    assert amounts(told(tmp_path, listed), "demanded", "delivered", "unmet")["team", "h100"] == (9.5, 9, 0.5)

@@ -26,7 +26,7 @@ asof left join day.quota_capacity as capacity
         and moment.system = capacity.system
         and moment.resource = capacity.resource
         and moment.start_at >= capacity.start_at
-where moment.system in (select sharing_system.system from sharing_system)
+where list_contains($systems, moment.system)
 order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
 """
 _STEP = ("cluster", "system", "resource", "flavor", "start_at")
@@ -38,8 +38,7 @@ BY_DEMAND = ("koordinator", "volcano", "kai")
 def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
     """What each quota may have in each step of ``day.quota_amount``, with ``day.quota_capacity`` to share out."""
     reckoner = _Reckoner(rules)
-    con.execute("create or replace temp table sharing_system as select unnest($systems) as system", {"systems": list(SHARING)})
-    reader = con.sql(_STEPS).to_arrow_reader(_ROWS_AT_ONCE)
+    reader = con.sql(_STEPS, params={"systems": list(SHARING)}).to_arrow_reader(_ROWS_AT_ONCE)
     rows: Iterator[Row] = chain.from_iterable(batch.to_pylist() for batch in reader)
     found = [share for _, step in groupby(rows, key=_step) for share in reckoner.step(list(step))]
     return pa.Table.from_pylist(found, QUOTA_SHARE.schema)
