@@ -105,7 +105,7 @@ def impossible(con: duckdb.DuckDBPyConnection, table: str, column: str) -> bool:
     if table != "report.gpu_hour_bridge" and not any(word in column for word in MAY_BE_NEGATIVE):
         tests.append("x < -1e-6")
     if column.endswith(("_ratio", "_ratio_avg", "_ratio_max")) and not any(word in column for word in UNBOUNDED):
-        tests.append("x > 1 + 1e-9")
+        tests.append("x > 1")
     if "_watts" in column and "sm_active_watts" not in column and table in ("report.device", "report.container_power"):
         tests.append("x > 3000")
     found = con.execute(f'select count(*) from (select "{column}" as x from {table}) where {" or ".join(tests)}').fetchone()
