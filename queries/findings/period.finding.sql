@@ -9,7 +9,7 @@
 --          period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste, period.workload
 -- params:
 -- source: facts.finding_*
-with found as (
+with each_rule as (
     select * from period.finding_waste
     union all by name
     select * from period.finding_evidence
@@ -29,6 +29,14 @@ with found as (
     select * from period.finding_wait
     union all by name
     select * from period.finding_grant
+),
+
+-- A rule says only what its findings are of.
+found as (
+    select
+        * exclude (detail, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id),
+        coalesce(columns('^(detail|namespace|pod|pod_uid|container|node_name|device_uuid|gpu_instance_id)$'), '') as "\0"
+    from each_rule
 ),
 
 named as (

@@ -1,11 +1,10 @@
 -- Findings: containers reported on GPUs that were not allocated to them.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id
 -- reads:  facts.device_day, facts.unallocated_use
 -- params: since_at, until_at
 -- source: facts.unallocated_use
 -- columns:
---   detail  ''
 with place as (
     select
         cluster,
@@ -30,7 +29,6 @@ summed as (
 
 select
     'GR107' as code,
-    '' as detail,
     summed.* exclude (source, given_devices),
     coalesce(place.node_name, '') as node_name,
     coalesce(place.gpu_model, '') as gpu_model,

@@ -1,6 +1,6 @@
 -- Findings: weak evidence, such as nodes without data, unnamed holders, signals that cannot be right, effectiveness not measured.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, pod, pod_uid, node_name, detail
 -- reads:  facts.device_power_day, facts.ownership, period.capacity, period.ledger, period.signal_day
 -- params: counter_difference_ratio, findings_gpu_hours, observed_seconds_min, since_at, unseen_ratio, until_at
 -- source: period.ledger, period.capacity, period.signal_day, facts.ownership, facts.device_power_day
@@ -190,9 +190,6 @@ select
     coalesce(namespace, '') as namespace,
     coalesce(pod, '') as pod,
     coalesce(pod_uid, '') as pod_uid,
-    '' as container,
     coalesce(node_name, '') as node_name,
-    '' as device_uuid,
-    '' as gpu_instance_id,
     coalesce(gpu_model, '') as gpu_model
 from found

@@ -10,7 +10,6 @@ select
     'GR210' as code,
     coalesce(nullif(profile, ''), smaller_model) as detail,
     columns('^(cluster|namespace|workload_kind|workload|pod|pod_uid|container|node_name|device_uuid)$'),
-    '' as gpu_instance_id,
     gpu_model,
     allocated_gpu_hours * (1 - 1 / instance_count) as gpu_hours,
     -- A model is compared by data sheets; a profile whose part is exceeded at times would make those times longer.

@@ -1,6 +1,6 @@
 -- Findings: over-allocated GPUs, by two schedulers or by a node that offers them in several ways.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, node_name, device_uuid, gpu_instance_id
 -- reads:  facts.device_day, facts.overallocation
 -- params: since_at, until_at
 -- source: facts.overallocation
@@ -25,12 +25,7 @@ given as (
 
 select
     'GR108' as code,
-    '' as detail,
     given.cluster,
-    '' as namespace,
-    '' as pod,
-    '' as pod_uid,
-    '' as container,
     coalesce(max(place.node_name), '') as node_name,
     given.device_uuid,
     given.gpu_instance_id,

@@ -1,6 +1,6 @@
 -- Findings: quotas with an unmet guarantee, idle borrowed quota, or unused quota.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, detail
 -- reads:  facts.pod_wait, facts.quota_hour, facts.quota_pod_hour, period.quota_pod, period.workload_run
 -- params: findings_gpu_hours, idle_ratio, since_at, until_at
 -- source: facts.quota_hour, period.quota_pod
@@ -107,12 +107,6 @@ found as (
 select
     found.* exclude (system, quota),
     coalesce(home.namespace, if(found.system in ('nos', 'scheduler-plugins'), split_part(found.quota, '/', 1), '')) as namespace,
-    '' as pod,
-    '' as pod_uid,
-    '' as container,
-    '' as node_name,
-    '' as device_uuid,
-    '' as gpu_instance_id,
     '' as gpu_model
 from found
 left join home

@@ -2,7 +2,7 @@
 --
 -- None of a device that was seen for less than observed_seconds_min while held.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, period.boundness
 -- params: observed_seconds_min
 -- source: period.boundness
@@ -93,7 +93,6 @@ ruled as (
 
 select
     code,
-    '' as detail,
     columns('^(cluster|namespace|pod|pod_uid|container|node_name|device_uuid|gpu_instance_id|gpu_model|gpu_hours)$'),
     -- On a device that others hold too the figures are everybody's; of a MIG instance those of clocks and errors are the board's.
     case

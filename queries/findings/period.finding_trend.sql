@@ -1,6 +1,6 @@
 -- Findings: GPU models forecast to be fully allocated within the lead time.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, detail
 -- reads:  period.demand_runway
 -- params: lead_time_days, until_at
 -- source: period.demand_runway
@@ -10,13 +10,6 @@ select
     'GR701' as code,
     gpu_model as detail,
     cluster,
-    '' as namespace,
-    '' as pod,
-    '' as pod_uid,
-    '' as container,
-    '' as node_name,
-    '' as device_uuid,
-    '' as gpu_instance_id,
     gpu_model,
     short_gpu_hours as gpu_hours,
     -- The forecast has to be better than last week's value, and close, to be relied upon.

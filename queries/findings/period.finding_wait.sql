@@ -2,7 +2,7 @@
 --
 -- Judged where several pods were given a place in the window, or still waited at its end, these by what they have waited so far.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, detail
 -- reads:  period.pod_wait
 -- params: since_at, wait_hours_max, wait_pods_min
 -- source: period.pod_wait
@@ -30,12 +30,6 @@ select
     resource as detail,
     cluster,
     namespace,
-    '' as pod,
-    '' as pod_uid,
-    '' as container,
-    '' as node_name,
-    '' as device_uuid,
-    '' as gpu_instance_id,
     coalesce(gpu_model, '') as gpu_model,
     pending_gpu_hours as gpu_hours,
     'high' as confidence,

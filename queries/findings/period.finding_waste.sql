@@ -6,7 +6,7 @@
 -- sampling step after their pod, so a GPU that changes hands often is active for minutes without a name: unnamed_ratio of its time is
 -- left to that.
 --
--- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, node_name, device_uuid, detail
 -- reads:  facts.ownership, period.ledger, period.workload
 -- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, unnamed_ratio, workload_idle_ratio
 -- source: period.ledger; how sure its holder is: facts.ownership
@@ -196,9 +196,7 @@ select
     coalesce(pod_uid, '') as pod_uid,
     coalesce(workload_kind, '') as workload_kind,
     coalesce(workload, '') as workload,
-    '' as container,
     coalesce(node_name, '') as node_name,
     coalesce(device_uuid, '') as device_uuid,
-    '' as gpu_instance_id,
     columns('^(gpu_model|gpu_hours|confidence|evidence|first_seen_at)$')
 from found
