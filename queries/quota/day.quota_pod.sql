@@ -172,10 +172,10 @@ placed as (
 
 merged as (
     select
-        coalesce(snapshot.cluster, reported.cluster) as cluster,
+        cluster,
+        pod_uid,
         coalesce(snapshot.namespace, reported.namespace) as namespace,
         coalesce(snapshot.pod, reported.pod) as pod,
-        coalesce(snapshot.pod_uid, reported.pod_uid) as pod_uid,
         least(snapshot.created_at, reported.created_at) as created_at,
         coalesce(snapshot.bound_at, reported.bound_at) as bound_at,
         coalesce(snapshot.running_at, reported.running_at) as running_at,
@@ -192,30 +192,19 @@ merged as (
         coalesce(snapshot.labels['kueue.x-k8s.io/cluster-queue-name'], labelled.cluster_queue, '') as cluster_queue,
         coalesce(snapshot.labels['kueue.x-k8s.io/queue-name'], labelled.local_queue, '') as local_queue,
         coalesce(
-            snapshot.annotations['scheduling.volcano.sh/queue-name'],
-            snapshot.labels['volcano.sh/queue-name'],
-            labelled.volcano_queue,
-            ''
+            snapshot.annotations['scheduling.volcano.sh/queue-name'], snapshot.labels['volcano.sh/queue-name'], labelled.volcano_queue, ''
         ) as volcano_queue,
         coalesce(snapshot.labels['kai.scheduler/queue'], snapshot.labels['runai/queue'], labelled.kai_queue, '') as kai_queue,
-        coalesce(
-            snapshot.labels['quota.scheduling.koordinator.sh/name'], labelled.koordinator_quota, ''
-        ) as koordinator_quota
+        coalesce(snapshot.labels['quota.scheduling.koordinator.sh/name'], labelled.koordinator_quota, '') as koordinator_quota
     from snapshot
     full outer join reported
         using (cluster, pod_uid)
     left join requested
-        on
-            coalesce(snapshot.cluster, reported.cluster) = requested.cluster
-            and coalesce(snapshot.pod_uid, reported.pod_uid) = requested.pod_uid
+        using (cluster, pod_uid)
     left join labelled
-        on
-            coalesce(snapshot.cluster, reported.cluster) = labelled.cluster
-            and coalesce(snapshot.pod_uid, reported.pod_uid) = labelled.pod_uid
+        using (cluster, pod_uid)
     left join placed
-        on
-            coalesce(snapshot.cluster, reported.cluster) = placed.cluster
-            and coalesce(snapshot.pod_uid, reported.pod_uid) = placed.pod_uid
+        using (cluster, pod_uid)
 )
 
 select

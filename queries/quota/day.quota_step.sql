@@ -26,13 +26,13 @@
 --   others_borrowed_native   what others of the pool borrow
 --   violated_native          part of unmet that free devices and others' borrowing could have covered; null as unmet, or where not decided
 --   is_capped                demand waits because the hard limit is reached; null where unknown
-with node_count as (
+with whole as (
     select
         cluster,
-        flavor,
-        count(*) as node_count
+        flavor
     from day.quota_flavor_node
-    group by all
+    group by cluster, flavor
+    qualify count(*) = max(count(*)) over (partition by cluster)
 ),
 
 -- That of a flavor of some nodes alone is unknown.
@@ -44,13 +44,11 @@ capacity as (
     union all by name
     select
         capacity.*,
-        of_flavor.flavor
+        whole.flavor
     from day.quota_capacity as capacity
-    inner join node_count as of_all
-        on capacity.cluster = of_all.cluster and of_all.flavor = ''
-    inner join node_count as of_flavor
-        on of_all.cluster = of_flavor.cluster and of_all.node_count = of_flavor.node_count
-    where capacity.system = 'kueue' and of_flavor.flavor != ''
+    inner join whole
+        using (cluster)
+    where capacity.system = 'kueue' and whole.flavor != ''
 ),
 
 joined as (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -19,8 +19,8 @@ _OBJECTS = """
 select
     term.cluster,
     term.quota,
-    snapshot.observed_at as start_at,
-    snapshot.stands_until_at as end_at,
+    greatest(snapshot.observed_at, $since) as start_at,
+    least(snapshot.stands_until_at, $until) as end_at,
     term.* similar to '^(parent|is_parent|weight|resource|flavor|guaranteed|borrowing_limit|lending_limit|delivered)$',
     try_cast(object.status ->> '$.fairSharing.weightedShare' as double) as reported
 from lake.quota_term as term
@@ -36,14 +36,10 @@ order by term.cluster, snapshot.observed_at, term.quota
 
 def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, window: Window) -> pa.Table:
     """A row for each queue and cohort of which Kueue says one; those of weight 0 that borrow are left out."""
-    since, until = plain(window.start_at), plain(window.end_at)
-    rows = con.sql(_OBJECTS, params={"since": since, "until": until}).to_arrow_table().to_pylist()
-    shares = [
-        {**each, "start_at": max(each["start_at"], since), "end_at": min(each["end_at"], until)}
-        for _, snapshot in groupby(rows, itemgetter("cluster", "start_at"))
-        for each in _shares(list(snapshot))
-    ]
-    return pa.Table.from_pylist(shares, QUOTA_WEIGHTED_SHARE.schema)
+    limits = {"since": plain(window.start_at), "until": plain(window.end_at)}
+    rows = con.sql(_OBJECTS, params=limits).to_arrow_table().to_pylist()
+    snapshots = groupby(rows, itemgetter("cluster", "start_at"))
+    return pa.Table.from_pylist([each for _, found in snapshots for each in _shares(list(found))], QUOTA_WEIGHTED_SHARE.schema)
 
 
 def _shares(rows: Sequence[Row]) -> Iterator[Row]:
@@ -57,12 +53,10 @@ def _shares(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _node(quota: str, rows: Sequence[Row]) -> Node:
-    terms: Mapping[tuple[str, str], Terms] = {
-        (row["flavor"], row["resource"]): Terms(
-            row["guaranteed"], borrowing_limit=row["borrowing_limit"], lending_limit=row["lending_limit"]
-        )
-        for row in rows
-        if row["resource"]
+    named = {(row["flavor"], row["resource"]): row for row in rows if row["resource"]}
+    terms = {
+        key: Terms(row["guaranteed"], None, None, None, row["borrowing_limit"], row["lending_limit"])
+        for key, row in named.items()
     }
-    usage = {(row["flavor"], row["resource"]): row["delivered"] or 0.0 for row in rows if not row["is_parent"]}
+    usage = {key: row["delivered"] or 0.0 for key, row in named.items() if not row["is_parent"]}
     return Node(quota, rows[0]["parent"], terms, 1.0 if rows[0]["weight"] is None else rows[0]["weight"], usage)
