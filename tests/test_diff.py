@@ -144,7 +144,8 @@ def moved(report: Path, statement: str, to: Path) -> str:
     """A copy of a report's database in which a statement was run over every table that names clusters."""
     shutil.copy(report / "gpureport.duckdb", to)
     with duckdb.connect(str(to)) as con:
-        told = "select schema_name || '.' || table_name from duckdb_columns() where column_name = 'cluster' and not internal"
+        told = """select schema_name || '.' || table_name from duckdb_columns() semi join duckdb_tables() using (table_oid)
+                  where column_name = 'cluster' and not internal"""
         for (table,) in con.execute(told).fetchall():
             con.execute(statement.format(table=table))
     return str(to)
