@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from gpureport.commands.options import FORMAT, LAKE, Invocation
+from gpureport.errors import UsageError
 from gpureport.schedulers.change import SETTABLE
 from gpureport.store import Place
 from gpureport.text.rows import Output
+from gpureport.whatif.placement import Policy
 from gpureport.window import Window, parse_instant
 
 _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
@@ -37,6 +39,13 @@ _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
 @click.option(
     "--pod-order", default="", help="nos only: the order in which pods are counted, such as creation,-priority,request,name."
 )
+@click.option("--nodes", help="Nodes more or less, without quotas: +4, -3, or each number of a range, -2..+6.")
+@click.option("--like", default="", help="With --nodes: a node or GPU model that they are like (default: the most common).")
+@click.option(
+    "--placement",
+    type=click.Choice(["spread", "best-fit", "first-fit"]),
+    help="With --nodes: whether pods go to most, least, or the first free GPUs (default: as the recorded ones did).",
+)
 @click.option("--cluster", help="Only this cluster.")
 @click.option(
     "--system",
@@ -52,22 +61,35 @@ def whatif(
     until: str | None,
     output: Output,
     lake: Place | None,
+    nodes: str | None,
+    like: str,
+    placement: Policy | None,
+    cluster: str | None,
     **asked: Any,
 ) -> None:
-    """Say what other quotas or more nodes would have come to.
+    """Say what other quotas, or more or fewer nodes, would have come to.
 
     Replays the recorded demand through the schedulers' rules, and prints the outcomes side by side.
 
     Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' removes a cap or limit. The table
     shows the quotas that are named or come out differently, CSV and JSON show all of them.
 
+    With --nodes the recorded pods are placed anew, by node, model and GPUs; waits are s from creation to a place. A pod that
+    waited for something else than GPUs keeps its start.
+
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
     """
-    from gpureport.pipeline.comparing import what_if
+    from gpureport.pipeline.comparing import what_if, what_if_nodes
     from gpureport.whatif import parse_question
+    from gpureport.whatif.nodes import NodeQuestion, parse_counts
 
-    question = parse_question(**asked)
-    config = invocation.config(lake=lake)
     start = parse_instant(since)
     window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
-    what_if(config, window, question, output, invocation.say)
+    if nodes:
+        if any(asked.values()):
+            raise UsageError("--nodes places pods without quotas; ask about quotas (--set, --remove, --add-nodes, …) without it")
+        own = NodeQuestion(parse_counts(nodes), like, placement, cluster or "")
+        what_if_nodes(invocation.config(lake=lake), window, own, output, invocation.say)
+        return
+    question = parse_question(**asked, cluster=cluster)
+    what_if(invocation.config(lake=lake), window, question, output, invocation.say)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpureport.compute.look_back import window_before
-from gpureport.compute.period import report_tables
+from gpureport.compute.period import WindowTables, report_tables
 from gpureport.compute.quotas import quota_lake
 from gpureport.config import Config
 from gpureport.errors import LakeError
@@ -17,11 +17,12 @@ from gpureport.pipeline.settings import REPORT_THREADS, facts_made_with, quota_r
 from gpureport.query import load
 from gpureport.query.database import connection
 from gpureport.store import Place
-from gpureport.text.rows import Output
+from gpureport.text.rows import Output, print_rows
 from gpureport.window import Window
 
 if TYPE_CHECKING:
     from gpureport.whatif import Question
+    from gpureport.whatif.nodes import NodeQuestion
 
 Say = Callable[[str], None]
 
@@ -57,6 +58,21 @@ def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, o
     with report_here(earlier) as first, report_here(now) as second, connection(*limits) as con:
         queries = compare_reports(con, first, second, judged_by, say)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
+
+
+def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output: Output, say: Say) -> None:
+    """Print what more or fewer nodes would have come to; LakeError where the lake knows no pods of the window."""
+    from gpureport.whatif.nodes import NAMES, NODE_TABLES, rows_of
+
+    lake = open_lake(config.lake)
+    lake = lake.of_cluster(question.cluster) if question.cluster else lake
+    settings = report_settings(config)
+    with connection(config.compute.memory_limit, REPORT_THREADS) as con:
+        WindowTables(con, lake, window, settings, facts_made_with(config)).build(NODE_TABLES)
+        found = list(rows_of(con, window, question, settings.prices.get("gpu_hour", {})))
+    for note in dict.fromkeys(told for told, _ in found):
+        say(note)
+    print_rows(NAMES, [row for _, row in found], output, sys.stdout)
 
 
 def what_if(config: Config, window: Window, question: Question, output: Output, say: Say) -> None:

@@ -1,0 +1,141 @@
+"""What more or fewer nodes would have come to: the recorded pods of each cluster placed anew, a row for each number of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from gpureport.errors import LakeError, UsageError
+from gpureport.text import formats
+from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Scene, calibrated, outcome, replayed
+from gpureport.window import Window
+
+NODE_TABLES = ("period.pod_run", "period.node_room", "period.pod_place")
+NAMES = ("cluster", "variant", "gpu_model", "node_count", *Outcome._fields, "node_cost")
+_MOST_VARIANTS = 50
+Prices = Mapping[str, Mapping[str, float]]
+"""What an hour of a GPU costs, by model or for all, and by the day from which it does."""
+
+
+@dataclass(frozen=True)
+class NodeQuestion:
+    """Numbers of nodes to add (or, negative, to take away) and what they are like."""
+
+    counts: tuple[int, ...]
+    like: str = ""
+    """A node, or a GPU model; '' for the most common kind of node."""
+    policy: Policy | None = None
+    """None for the one that the recorded nodes of pods agree with most."""
+    cluster: str = ""
+
+
+def parse_counts(text: str) -> tuple[int, ...]:
+    """``+4``, ``-3``, or a range ``-2..+6``; UsageError for anything else."""
+    parts = re.fullmatch(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?", text)
+    if not parts:
+        raise UsageError(f"--nodes {text!r} is no number of nodes; write it like +4, -3 or -2..+6")
+    first, last = int(parts[1]), int(parts[2] or parts[1])
+    if not 0 <= last - first < _MOST_VARIANTS:
+        raise UsageError(f"--nodes {text!r}: give a range of 1 to {_MOST_VARIANTS} numbers that ascend, such as -2..+6")
+    return tuple(range(first, last + 1))
+
+
+def rows_of(
+    con: DuckDBPyConnection, window: Window, question: NodeQuestion, prices: Prices
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """For each cluster a sentence about the replay's error, and a row for what was recorded, replayed, and each number of nodes.
+
+    LakeError where no cluster's pods and nodes are known; UsageError where none is like the node that is asked for.
+    """
+    scenes = list(_scenes(con, window))
+    if not scenes:
+        raise LakeError(f"no pod on a GPU is known in {window}; it takes kube-state-metrics or snapshots, and computed days")
+    fitting = [(cluster, scene, like) for cluster, scene in scenes if (like := _like(scene, question.like))]
+    if not fitting:
+        models = sorted({node.gpu_model or "unknown model" for _, scene in scenes for node in scene.nodes})
+        raise UsageError(f"--like {question.like!r} is no node and no GPU model here; there are {', '.join(models)}")
+    for cluster, scene, like in fitting:
+        yield from _rows(cluster, scene, like, question, _price(prices, like.gpu_model, str(window.start_at.date())))
+
+
+def _rows(
+    cluster: str, scene: Scene, like: Node, question: NodeQuestion, price: float | None
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    alike = [node for node in scene.nodes if (node.gpu_model, node.size) == (like.gpu_model, like.size)]
+    if -min(question.counts) > len(alike):
+        kind = f"{like.gpu_model} with {like.size:g} GPUs"
+        raise UsageError(f"{cluster} has {formats.counted(len(alike), 'node')} of {kind}; --nodes can take away no more")
+    held, likeliest = calibrated(scene)
+    policy = question.policy or likeliest
+    usual = replayed(held, policy)
+    recorded = outcome(scene, [pod.start for pod in scene.pods], usual)
+    again = outcome(held, usual, usual)
+    error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
+    told = (
+        f"{cluster}: what was recorded, replayed, has {abs(error):.2%} {'more' if error > 0 else 'fewer'} allocated GPU-hours; "
+        f"{formats.counted(len(held.held or ()), 'pod')} waited for something else than GPUs and keep their start; "
+        f"placement: {policy}"
+    )
+    hours = (scene.until - scene.since) / 3600
+    yield told, (cluster, "recorded", "", 0, *recorded, None)
+    yield told, (cluster, "replayed", "", 0, *again, None)
+    for count in question.counts:
+        changed = held.grown(count, like)
+        found = outcome(changed, replayed(changed, policy), usual)
+        cost = None if price is None else price * count * like.size * hours
+        yield told, (cluster, "changed", like.gpu_model, count, *found, cost)
+
+
+def _scenes(con: DuckDBPyConnection, window: Window) -> Iterator[tuple[str, Scene]]:
+    nodes = con.execute(
+        "select cluster, node_name, gpu_model, epoch(start_at), room_gpus from period.node_room order by all"
+    ).fetchall()
+    pods = con.execute("""
+        select cluster, requested_gpus, epoch(created_at), epoch(start_at), epoch(end_at), node_name, resource, wanted_model
+        from period.pod_run order by cluster, created_at, namespace, pod, pod_uid
+    """).fetchall()
+    places = con.execute("select * from period.pod_place order by all").fetchall()
+    for cluster, rows in groupby(nodes, key=lambda row: row[0]):
+        steps: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for _, name, model, at, gpus in rows:
+            steps.setdefault((name, model), []).append((at, gpus))
+        there: dict[tuple[str, str], list[str]] = {}
+        for of, resource, wanted, name in places:
+            if of == cluster:
+                there.setdefault((resource, wanted), []).append(name)
+        yield (
+            cluster,
+            Scene(
+                window.start_at.timestamp(),
+                window.end_at.timestamp(),
+                [
+                    Pod(gpus, created, start, end, name, (resource, wanted))
+                    for of, gpus, created, start, end, name, resource, wanted in pods
+                    if of == cluster
+                ],
+                [Node(name, model, tuple(each)) for (name, model), each in steps.items()],
+                there,
+            ),
+        )
+
+
+def _like(scene: Scene, asked: str) -> Node | None:
+    """The node of that name, or one of the most common size among all or those of the model."""
+    chosen = [node for node in scene.nodes if asked in ("", node.name, node.gpu_model)]
+    kinds = Counter((node.gpu_model, node.size) for node in chosen if node.size)
+    if not kinds:
+        return None
+    [(kind, _)] = kinds.most_common(1)
+    return next(node for node in chosen if (node.gpu_model, node.size) == kind)
+
+
+def _price(prices: Prices, model: str, day: str) -> float | None:
+    """Of an hour of the model's GPUs, as it was in force on the day; None without one."""
+    in_force = [amount for since, amount in sorted((prices.get(model) or prices.get("all", {})).items()) if since <= day]
+    return in_force[-1] if in_force else None

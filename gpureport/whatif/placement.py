@@ -1,0 +1,266 @@
+"""Recorded pods placed anew, on more or fewer nodes: who would have waited how long, and what would have been free.
+
+As the Kubernetes scheduler does it: a pod is on one node; whoever waits longest and fits goes first, and one that does not fit
+keeps no other from its place. With the recorded nodes a pod goes to the node on which it ran where that has room, else by the
+policy. Times are s since 1970, amounts GPUs. A pod that runs at the end of the window runs until there; one that never ran would.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Literal, NamedTuple
+
+Policy = Literal["spread", "best-fit", "first-fit"]
+_EPSILON = 1e-6
+_NOTABLE_SECONDS = 60
+"""A start that differs by less is the same: it takes a scheduler seconds."""
+_COMPARED = 3_000
+"""Choices of nodes that agree with a policy are enough to tell which one it is."""
+_END, _STEP, _ARRIVAL, _LEAVING = range(4)
+_PREFERRED: Mapping[Policy, Callable[[float], float]] = {
+    "spread": lambda free: -free,
+    "best-fit": float,
+    "first-fit": lambda _: 0.0,
+}
+
+
+class Pod(NamedTuple):
+    """A pod as it was recorded; ``start`` None where it never had a place, ``end`` None where it ran, or waited, to the end."""
+
+    gpus: float
+    created: float
+    start: float | None
+    end: float | None
+    node: str
+    kind: tuple[str, str]
+    """Resource and models that it requests."""
+
+
+class Node(NamedTuple):
+    """A node's room over time: times of changes with the GPUs that pods can have from then on."""
+
+    name: str
+    gpu_model: str
+    steps: tuple[tuple[float, float], ...]
+
+    @property
+    def size(self) -> float:
+        """GPUs at most."""
+        return max(gpus for _, gpus in self.steps)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What was recorded of a cluster in a window."""
+
+    since: float
+    until: float
+    pods: Sequence[Pod]
+    nodes: Sequence[Node]
+    places: Mapping[tuple[str, str], Collection[str]]
+    """By kind of request the nodes with its resource and one of its models."""
+    held: Mapping[int, float] | None = None
+    """By number of the pod a time before which it has no place: it waited for something else than GPUs."""
+    is_changed: bool = False
+    """Its nodes are others than those on which the pods ran."""
+
+    def grown(self, count: int, like: Node) -> Scene:
+        """With so many nodes more, whole from the beginning, or less, the last ones of the same model and size."""
+        if count >= 0:
+            added = [
+                like._replace(name=f"{like.name}+{number}", steps=((self.since, like.size),)) for number in range(1, count + 1)
+            ]
+            names = [node.name for node in added]
+            places = {kind: [*there, *names] if like.name in there else there for kind, there in self.places.items()}
+            return replace(self, nodes=[*self.nodes, *added], places=places, is_changed=count > 0)
+        alike = [node.name for node in self.nodes if (node.gpu_model, node.size) == (like.gpu_model, like.size)]
+        gone = {*alike[count:]}
+        places = {kind: [name for name in there if name not in gone] for kind, there in self.places.items()}
+        return replace(self, nodes=[node for node in self.nodes if node.name not in gone], places=places, is_changed=True)
+
+
+def calibrated(scene: Scene) -> tuple[Scene, Policy]:
+    """The scene in which pods that had room and no place are held until they had it: they waited for something else than GPUs.
+
+    And the policy by which most pods would be on the node on which they are.
+    """
+    replay = _Replay(scene, "spread", is_recorded=True)
+    replay.starts()
+    return replace(scene, held=replay.held), max(_PREFERRED, key=lambda policy: replay.agreeing[policy])
+
+
+def replayed(scene: Scene, policy: Policy) -> list[float | None]:
+    """When each pod would have had its place; None where it would not."""
+    return _Replay(scene, policy).starts()
+
+
+class _Replay:
+    """One run through the events of a window."""
+
+    def __init__(self, scene: Scene, policy: Policy, is_recorded: bool = False) -> None:
+        self.scene, self._rank, self._is_recorded = scene, _PREFERRED[policy], is_recorded
+        self.held = dict(scene.held or {})
+        self.agreeing = dict.fromkeys(_PREFERRED, 0)
+        self._free = {node.name: 0.0 for node in scene.nodes}
+        self._started: list[float | None] = [None] * len(scene.pods)
+        self._on: dict[int, str] = {}
+        self._waiting: dict[tuple[tuple[str, str], float], list[tuple[float, int]]] = {}
+        self._events: list[tuple[float, int, int, float]] = []
+
+    def starts(self) -> list[float | None]:
+        scene = self.scene
+        self._names = [node.name for node in scene.nodes]
+        self._of_kind = {kind: {*there} for kind, there in scene.places.items()}
+        for number, node in enumerate(scene.nodes):
+            before = 0.0
+            for at, gpus in node.steps:
+                self._events.append((max(at, scene.since), _STEP, number, gpus - before))
+                before = gpus
+        for number, pod in enumerate(scene.pods):
+            at = max(pod.created, scene.since, (scene.held or {}).get(number, 0.0))
+            if pod.start is not None and pod.start <= scene.since and pod.node in self._free:
+                self._place(number, pod.node, scene.since)
+            elif at < scene.until:
+                self._events.append((at, _ARRIVAL, number, 0.0))
+                if pod.start is None and pod.end is not None:
+                    self._events.append((pod.end, _LEAVING, number, 0.0))
+        heapify(self._events)
+        while self._events and self._events[0][0] < scene.until:
+            now, what, number, gpus = heappop(self._events)
+            roomier = self._happen(what, number, gpus)
+            while (
+                self._events and what <= _STEP and self._events[0][:2] <= (now, _STEP)
+            ):  # what gives room at once counts together
+                _, *event, gpus = heappop(self._events)
+                roomier += self._happen(event[0], event[1], gpus)
+            self._fill(dict.fromkeys(roomier), now)
+        return self._started
+
+    def _happen(self, what: int, number: int, gpus: float) -> list[str]:
+        """One event; the nodes that have more room by it, or the one on which a new pod has its place."""
+        if what == _STEP:
+            name = self._names[number]
+            self._free[name] += gpus
+            return [name] if gpus > 0 else []
+        pod = self.scene.pods[number]
+        if what == _END:
+            self._free[self._on[number]] += pod.gpus
+            return [self._on[number]]
+        queue = self._waiting.setdefault((pod.kind, pod.gpus), [])
+        if what == _LEAVING:
+            if (pod.created, number) in queue:
+                queue.remove((pod.created, number))
+            return []
+        insort(queue, (pod.created, number))
+        if queue[0] != (pod.created, number):  # those before it found no place for as much
+            return []
+        return self._candidates(pod)
+
+    def _candidates(self, pod: Pod) -> list[str]:
+        """The node on which a new pod has its place at once, if there is one."""
+        is_home = self._is_home(pod)
+        if is_home and not (self._is_recorded and sum(self.agreeing.values()) < _COMPARED):
+            return [pod.node]
+        fitting = [name for name in self._of_kind.get(pod.kind, ()) if self._fits(pod.gpus, name)]
+        if is_home:
+            for policy, rank in _PREFERRED.items():
+                self.agreeing[policy] += self._best(fitting, rank) == pod.node
+            return [pod.node]
+        return [self._best(fitting, self._rank)] if fitting else []
+
+    def _best(self, names: Iterable[str], rank: Callable[[float], float]) -> str:
+        return min(names, key=lambda name: (rank(self._free[name]), name))
+
+    def _fits(self, gpus: float, name: str) -> bool:
+        return self._free[name] >= gpus - _EPSILON
+
+    def _fill(self, roomier: Collection[str], now: float) -> None:
+        """Give the room of these nodes to those who wait, the oldest first."""
+        while heads := [
+            (queue[0], there)
+            for (kind, gpus), queue in self._waiting.items()
+            if queue and (there := [name for name in roomier if self._fits(gpus, name) and name in self._of_kind.get(kind, ())])
+        ]:
+            (created, number), there = min(heads)
+            pod = self.scene.pods[number]
+            self._waiting[pod.kind, pod.gpus].remove((created, number))
+            if not self._is_held_back(number, now):
+                self._place(number, pod.node if self._is_home(pod) else self._best(there, self._rank), now)
+
+    def _is_home(self, pod: Pod) -> bool:
+        """Whether the node on which it ran has room, and the nodes are those that there were."""
+        return not self.scene.is_changed and pod.node in self._of_kind.get(pod.kind, ()) and self._fits(pod.gpus, pod.node)
+
+    def _is_held_back(self, number: int, now: float) -> bool:
+        """Whether, as it was recorded, it has no place yet though there is room; it then comes again when it had one."""
+        start = self.scene.pods[number].start
+        if not self._is_recorded or (start is not None and start <= now + _NOTABLE_SECONDS):
+            return False
+        self.held[number] = inf if start is None else start
+        if start is not None:
+            heappush(self._events, (start, _ARRIVAL, number, 0.0))
+        return True
+
+    def _place(self, number: int, name: str, now: float) -> None:
+        pod = self.scene.pods[number]
+        self._free[name] -= pod.gpus
+        self._started[number], self._on[number] = now, name
+        if pod.start is not None and pod.end is not None:
+            heappush(self._events, (now + pod.end - max(pod.start, self.scene.since), _END, number, 0.0))
+
+
+class Outcome(NamedTuple):
+    """What came of a placement."""
+
+    room_gpus: float
+    """On average."""
+    allocated_gpu_hours: float
+    pending_gpu_hours: float
+    placed_pod_count: int
+    waiting_pod_count: int
+    """Pods that had no place at the end."""
+    wait_seconds_p50: float | None
+    wait_seconds_p95: float | None
+    """Of the pods that came in the window; of one without a place as long as it was there, so at least that."""
+    moved_pod_count: int
+    """Pods that began a minute earlier or later than in the replay of what was recorded."""
+
+
+def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float | None]) -> Outcome:
+    """Hours, waits and pods of a placement, beside the one that is usual."""
+    hours = (scene.until - scene.since) / 3600
+    waits, allocated, pending, without = [], 0.0, 0.0, 0
+    for pod, start in zip(scene.pods, starts, strict=True):
+        begin = scene.until if start is None else start
+        if start is not None:
+            lasting = inf if pod.start is None or pod.end is None else pod.end - max(pod.start, scene.since)
+            allocated += pod.gpus * (min(begin + lasting, scene.until) - begin) / 3600
+        elif pod.start is None and pod.end is not None:
+            begin = pod.end
+        without += start is None
+        pending += pod.gpus * max(0.0, begin - max(pod.created, scene.since)) / 3600
+        if pod.created >= scene.since:
+            waits.append(begin - pod.created)
+    waits.sort()
+    moved = sum(
+        abs((one or scene.until) - (other or scene.until)) > _NOTABLE_SECONDS for one, other in zip(starts, usual, strict=True)
+    )
+    room = sum(_room(node, scene) for node in scene.nodes) / 3600
+    return Outcome(
+        room / hours, allocated, pending, len(starts) - without, without, _quantile(waits, 0.5), _quantile(waits, 0.95), moved
+    )
+
+
+def _room(node: Node, scene: Scene) -> float:
+    """GPU-s of the window."""
+    ends = [*(at for at, _ in node.steps[1:]), scene.until]
+    return sum(gpus * (min(end, scene.until) - max(at, scene.since)) for (at, gpus), end in zip(node.steps, ends, strict=True))
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float | None:
+    """The smallest wait that so many do not exceed."""
+    return ordered[max(0, -int(-share * len(ordered) // 1) - 1)] if ordered else None

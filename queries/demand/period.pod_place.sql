@@ -1,0 +1,35 @@
+-- Nodes that each kind of request may have a place on: those with its resource and one of its models.
+--
+-- grain:  cluster, resource, wanted_model, node_name
+-- reads:  period.node_room, period.pod_run
+-- params:
+-- source: misfit, without its amounts
+-- columns: cluster, resource, wanted_model, node_name
+--   resource      resource that it requests, as kube-state-metrics writes it; '' where unknown
+--   wanted_model  models whose nodes it allows (facts.pod_wait)
+with request as (
+    select distinct
+        cluster,
+        resource,
+        wanted_model
+    from period.pod_run
+),
+
+node as (
+    select distinct
+        cluster,
+        node_name,
+        gpu_model,
+        resources
+    from period.node_room
+)
+
+select
+    cluster,
+    request.resource,
+    request.wanted_model,
+    node.node_name
+from request
+inner join node
+    using (cluster)
+where request.resource = '' or misfit(0, request.wanted_model, request.resource, node.gpu_model, node.resources, 0, 0, 0) in ('', 'unknown')

@@ -1,0 +1,81 @@
+-- Run of each pod on GPUs, as far as a replay of placements needs it: what it requests, when it came, where and how long it ran.
+--
+-- A pod that ran at the end of the window has no end. One that never had a place left when it was last seen waiting.
+--
+-- grain:  cluster, namespace, pod, pod_uid
+-- reads:  facts.node_allocation, facts.pod_wait
+-- params: since_at, until_at
+-- source: facts.node_allocation for places and times, facts.pod_wait for creation and requests
+-- columns: cluster, namespace, pod, pod_uid, resource, wanted_model, requested_gpus, node_name, created_at, start_at, end_at
+--   resource        resource that it requests, as kube-state-metrics writes it; '' where unknown
+--   wanted_model    models whose nodes it allows (facts.pod_wait)
+--   requested_gpus  GPUs that it was allocated; of one that never had a place those that it requests
+--   node_name       node on which it ran first; '' where none
+--   created_at      UTC, its creation; where that is unknown its start
+--   start_at        UTC, start of its allocation, of one that ran before the window the window's start; null where it had none
+--   end_at          UTC, end of its allocation, or of its wait; null where it reaches the window's end
+with allocated as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        is_claim,
+        arg_min(node_name, start_at) as node_name,
+        max(gpu_count) as gpu_count,
+        greatest(min(start_at), $since_at::timestamp) as start_at,
+        max(end_at) as end_at
+    from facts.node_allocation
+    where state = 'allocated' and pod != '' and start_at < $until_at and end_at > $since_at
+    group by all
+),
+
+run as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        arg_min(node_name, start_at) as node_name,
+        sum(gpu_count) as gpu_count,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from allocated
+    group by all
+),
+
+request as (
+    select
+        cluster,
+        namespace,
+        pod,
+        pod_uid,
+        regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
+        coalesce(wanted_model, 'unknown') as wanted_model,
+        requested_gpus,
+        created_at,
+        scheduled_at,
+        waiting_until_at
+    from facts.pod_wait
+    where created_at < $until_at
+    qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1
+)
+
+select
+    cluster,
+    namespace,
+    pod,
+    pod_uid,
+    coalesce(request.resource, '') as resource,
+    coalesce(request.wanted_model, 'unknown') as wanted_model,
+    coalesce(run.gpu_count, request.requested_gpus) as requested_gpus,
+    coalesce(run.node_name, '') as node_name,
+    coalesce(request.created_at, run.start_at) as created_at,
+    run.start_at,
+    nullif(least(coalesce(run.end_at, request.waiting_until_at), $until_at::timestamp), $until_at::timestamp) as end_at
+from run
+full join request
+    using (cluster, namespace, pod, pod_uid)
+where
+    coalesce(run.gpu_count, request.requested_gpus) > 0
+    and (run.start_at is not null or (request.scheduled_at is null and request.waiting_until_at > $since_at))

@@ -1,0 +1,57 @@
+"""What more or fewer nodes would have come to, of a simulated day, through the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from golden_case import NOW
+
+from gpureport.cli import main
+
+DAY = "2026-11-18"
+
+
+def test_the_command_prints_what_was_recorded_replayed_and_changed(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [
+        "whatif",
+        "--since",
+        DAY,
+        "--lake",
+        str(simulated),
+        "--nodes",
+        "-1..1",
+        "-o",
+        "json",
+    ]
+    capsys.readouterr()
+    assert main(asked, environ={}, now=NOW) == 0
+    printed = capsys.readouterr()
+    rows = json.loads(printed.out)
+    assert [(row["variant"], row["node_count"]) for row in rows] == [
+        ("recorded", 0),
+        ("replayed", 0),
+        *(("changed", n) for n in (-1, 0, 1)),
+    ]
+    recorded, again, less, same, more = rows
+    assert again["allocated_gpu_hours"] == pytest.approx(recorded["allocated_gpu_hours"], rel=0.02)
+    assert same == {**again, "variant": "changed", "gpu_model": same["gpu_model"]}
+    assert less["room_gpus"] < same["room_gpus"] < more["room_gpus"]
+    assert less["pending_gpu_hours"] >= same["pending_gpu_hours"] >= more["pending_gpu_hours"]
+    assert "allocated GPU-hours" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (["--nodes", "-99"], "can take away no more"),
+        (["--nodes", "1", "--like", "B200"], "no GPU model here"),
+        (["--nodes", "1", "--add-gpus", "2"], "without it"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_sentence(
+    simulated: Path, asked: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["whatif", "--since", DAY, "--lake", str(simulated), *asked], environ={}, now=NOW) == 2
+    assert sentence in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""Pods placed anew: by hand, against a slow scheduler that really had the nodes."""
+
+from __future__ import annotations
+
+from math import inf
+from random import Random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from gpureport.errors import UsageError
+from gpureport.whatif.nodes import parse_counts
+from gpureport.whatif.placement import Node, Pod, Scene, calibrated, outcome, replayed
+
+KIND = ("nvidia_com_gpu", "any")
+STEP = 100
+"""s between two looks of the slow scheduler: more than what counts as the same start."""
+
+
+def node(name: str, gpus: float, model: str = "H100") -> Node:
+    return Node(name, model, ((0.0, gpus),))
+
+
+def scene(pods: list[Pod], nodes: list[Node], until: float = 1000.0) -> Scene:
+    return Scene(0.0, until, pods, nodes, {KIND: [each.name for each in nodes]})
+
+
+def test_who_waits_longest_and_fits_goes_first() -> None:
+    """One node of 8. The second pod needs 8 and waits for the first, which ends at 300; the third, of 2, fits beside it."""
+    pods = [Pod(6, 0, 0, 300, "a", KIND), Pod(8, 10, 400, 700, "a", KIND), Pod(2, 20, 20, 400, "a", KIND)]
+    recorded = calibrated(scene(pods, [node("a", 8)]))[0]
+    assert (recorded.held, replayed(recorded, "spread")) == ({}, [0, 400, 20])
+    more = recorded.grown(1, recorded.nodes[0])
+    starts = replayed(more, "spread")
+    assert starts == [0, 10, 20]
+    found = outcome(more, starts, [0, 400, 20])
+    assert found.room_gpus == 16
+    assert found.allocated_gpu_hours == pytest.approx((6 * 300 + 8 * 300 + 2 * 380) / 3600)
+    assert (found.pending_gpu_hours, found.wait_seconds_p50, found.wait_seconds_p95, found.moved_pod_count) == (0, 0, 0, 1)
+
+
+def test_a_pod_that_had_room_and_no_place_keeps_its_start() -> None:
+    """4 of 8 are free while it waits until 500: more nodes do not help it. One that never ran is held for good."""
+    pods = [Pod(4, 0, 0, None, "a", KIND), Pod(4, 10, 500, None, "a", KIND), Pod(2, 20, None, None, "", KIND)]
+    recorded = calibrated(scene(pods, [node("a", 8)]))[0]
+    assert recorded.held == {1: 500, 2: inf}
+    assert replayed(recorded.grown(3, recorded.nodes[0]), "spread") == [0, 500, None]
+
+
+def test_fewer_nodes_send_their_pods_elsewhere() -> None:
+    """Both ran from before the window. Without b its pod waits until a's ends at 300, and runs the 600 s that it had left."""
+    pods = [Pod(8, -50, 0, 300, "a", KIND), Pod(8, -50, 0, 600, "b", KIND)]
+    less = scene(pods, [node("a", 8), node("b", 8)]).grown(-1, node("a", 8))
+    starts = replayed(less, "spread")
+    assert starts == [0, 300]
+    assert outcome(less, starts, starts).allocated_gpu_hours == pytest.approx((8 * 300 + 8 * 600) / 3600)
+
+
+def test_a_pod_goes_where_its_resource_and_model_are_and_leaves_when_it_gave_up() -> None:
+    pods = [Pod(1, 0, None, 400, "", KIND)]
+    only = Scene(0, 1000, pods, [node("a", 8, "A100"), Node("b", "H100", ((0, 0), (300, 4)))], {KIND: ["b"]})
+    assert replayed(only, "spread") == [300]
+    late = Scene(0, 1000, pods, [node("a", 8, "A100"), Node("b", "H100", ((0, 0), (500, 4)))], {KIND: ["b"]})
+    assert replayed(late, "spread") == [None]
+    assert outcome(late, [None], [None]).pending_gpu_hours == pytest.approx(400 / 3600)
+
+
+def scheduled(requests: list[tuple[int, int, int]], names: list[str], gpus: int, looks: int) -> list[tuple[int | None, str]]:
+    """(start, node) of each request (GPUs, created, lasting): at each look the oldest first, to the node with most free GPUs."""
+    found: list[tuple[int | None, str]] = [(None, "")] * len(requests)
+    for now in range(0, looks * STEP, STEP):
+        for number in sorted(range(len(requests)), key=lambda each: (requests[each][1], each)):
+            if found[number][0] is None and requests[number][1] <= now:
+                free = dict.fromkeys(names, gpus)
+                for (size, _, lasting), (start, on) in zip(requests, found, strict=True):
+                    if start is not None and start + lasting > now:
+                        free[on] -= size
+                best = min(names, key=lambda name: (-free[name], name))
+                if free[best] >= requests[number][0]:
+                    found[number] = (now, best)
+    return found
+
+
+def simulated(
+    seed: int, sizes: list[int], count: int, looks: int = 400, busy: float = 0.3
+) -> tuple[list[tuple[int, int, int]], Scene]:
+    """Requests in random order, and the scene that a cluster of so many nodes of 8 recorded of them."""
+    random = Random(seed)
+    requests = [
+        (random.choice(sizes), STEP * random.randrange(int(looks * busy)), STEP * random.randrange(5, 40)) for _ in range(30)
+    ]
+    names = [f"n{number}" for number in range(count)]
+    until = looks * STEP
+    pods = []
+    for (size, created, lasting), (start, on) in zip(requests, scheduled(requests, names, 8, looks), strict=True):
+        end = None if start is None or start + lasting >= until else float(start + lasting)
+        pods.append(Pod(size, created, start, end, on, KIND))
+    return requests, scene(pods, [node(name, 8) for name in names], until)
+
+
+@given(seed=st.integers(0, 2**32))
+def test_what_was_recorded_comes_out_again(seed: int) -> None:
+    """Whatever the sizes: who waited for GPUs waits as long, and no one is held who need not be."""
+    _, recorded = simulated(seed, [1, 2, 4, 8], 3)
+    again, policy = calibrated(recorded)
+    assert (again.held, policy) == ({}, "spread")
+    assert replayed(again, "spread") == [pod.start for pod in recorded.pods]
+
+
+@given(seed=st.integers(0, 2**32), more=st.integers(0, 3))
+def test_more_nodes_are_as_if_they_had_been_there(seed: int, more: int) -> None:
+    """To the second, whatever the sizes: where nodes are equally free both go by name."""
+    requests, recorded = simulated(seed, [1, 2, 4, 8], 3)
+    assume(all(pod.end is not None for pod in recorded.pods))  # how long the others would have run is not known
+    scene_of_more = calibrated(recorded)[0].grown(more, recorded.nodes[0])
+    real = scheduled(requests, [node.name for node in scene_of_more.nodes], 8, 400)
+    assert replayed(scene_of_more, "spread") == [start for start, _ in real]
+
+
+@pytest.mark.parametrize(("text", "counts"), [("+4", (4,)), ("-3", (-3,)), ("-1..+2", (-1, 0, 1, 2))])
+def test_numbers_of_nodes(text: str, counts: tuple[int, ...]) -> None:
+    assert parse_counts(text) == counts
+
+
+@pytest.mark.parametrize("text", ["four", "2..1", "0..99", "1.5", "+9999999"])
+def test_what_is_no_number_of_nodes_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--nodes"):
+        parse_counts(text)
